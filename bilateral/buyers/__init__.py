@@ -1,6 +1,6 @@
 """Buyer reputation backed by payments (Buyer Reputation Protocol).
 
-The names load on first use (PEP 562), so that the package's errors can be imported without the score.
+Names are imported on first use (PEP 562), so that the package's errors can be imported without loading the score.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TERMS: Final = ("BuyerTier",)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of the package on first use."""
+    """Import one of the package's names on first use."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(

@@ -1,4 +1,4 @@
-"""Messages about payments: accepted once the payment and signature are checked, shown to buyers, and moderated."""
+"""Messages about payments: accepting them after checks, showing them to buyers, and moderating them."""
 
 # ruff: noqa: N815  # the names of the service
 
@@ -28,15 +28,15 @@ from bilateral.index.reading.registries import AgentKey, agent_key, read_registr
 T = TypeVar("T")
 
 _PAYMENT: Final = ["chain_id", "transaction_hash", "payment_position"]
-"""The columns that identify the payment that a message refers to."""
+"""The columns that identify the payment to which a message refers."""
 
 _AGENT: Final = ["identity_registry", "agent_id"]
 
 MOST_SERVICES: Final = 100
-"""The maximum number of services per agent. Each discount and each search reads all of them."""
+"""The maximum number of services per agent. Every discount lookup and every search reads all of them."""
 
 _AHEAD: Final = 300
-"""The number of seconds by which a seller's clock may be ahead."""
+"""How many seconds a seller's clock may be ahead."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class Accepted:
     """An accepted message.
 
     Attributes:
-        id: Its id, as 64 hexadecimal digits.
-        is_counted: True if it counts, False if it has no signature.
+        id: The message's id, as 64 hexadecimal digits.
+        is_counted: True if the message counts, False if it has no signature.
         is_new: False if the same message had already been accepted.
-        warnings: Advice to its author.
+        warnings: Advice to the message's author.
     """
 
     id: str
@@ -81,7 +81,7 @@ class BuyerMessages:
         return self._take(buyer_feedback, body, body.sellerGlobalId, values, content, is_by_seller=True)
 
     def check_review(self, value: Mapping[str, Any]) -> None:
-        """Before the buyer signs, reject a review that `take_review` would reject once it is signed."""
+        """Reject, before the buyer signs it, a review that `take_review` would later reject."""
         body = requests.parse_body(requests.ReviewBody, value)
         seller, paid, _ = self._paid(body.agentId, body.proofOfPayment.claim)
         row = {**_about(seller, paid, agent_review), "content_hash": _review_content(body)}
@@ -95,7 +95,7 @@ class BuyerMessages:
         return self._take(agent_review, body, body.agentId, values, _review_content(body))
 
     def take_dispute(self, buyer: str, value: Mapping[str, Any]) -> Accepted:
-        """Accept a seller's dispute, or its withdrawal."""
+        """Accept a seller's dispute, or the withdrawal of a dispute."""
         if not self._settings.disputes:
             raise BuyerRefusalError(HTTPStatus.FORBIDDEN, "disputes_off", "this service does not accept disputes")
         body = requests.parse_body(requests.DisputeBody, value)
@@ -106,7 +106,7 @@ class BuyerMessages:
         return self._take(buyer_dispute, body, body.sellerGlobalId, values, content, is_by_seller=True)
 
     def take_reply(self, value: Mapping[str, Any]) -> Accepted:
-        """Accept a buyer's reply to feedback or a dispute: one reply for each."""
+        """Accept a buyer's reply to feedback or a dispute. Only one reply to each is accepted."""
         body = requests.parse_body(requests.ReplyBody, value)
         with self._engine.connect() as connection:
             about = _message_row(connection, body.messageId)
@@ -206,7 +206,7 @@ class BuyerMessages:
         return Accepted(filed.id, seller, about["buyer"], True, filed.state == "filed")
 
     def _store(self, table: Table, seller: AgentKey, row: Mapping[str, Any]) -> Accepted:
-        """Store a message, unless the same one is already stored."""
+        """Store a message, unless the same message is already stored."""
         (key,) = table.primary_key.columns
 
         def store(connection: Connection) -> tuple[str, bool]:
@@ -219,7 +219,7 @@ class BuyerMessages:
         return Accepted(message_id, seller, row["buyer"], True, is_new)
 
     def _once(self, store: Callable[[Connection], T]) -> T:
-        """Run a transaction that inserts a row, and retry if another process inserted it first."""
+        """Run a transaction that inserts a row, and retry if a different process inserted the row first."""
         try:
             with self._engine.begin() as connection:
                 return store(connection)
@@ -249,7 +249,7 @@ def _review_content(body: requests.ReviewBody) -> bytes:
 
 
 def _stored_message(connection: Connection, table: Table, row: Mapping[str, Any]) -> str | None:
-    """Return the stored message's id, or None if none is stored about this payment or message."""
+    """Return the id of the message already stored about this payment or message, or None if there is none."""
     (key,) = table.primary_key.columns
     names, same = ([key.name], []) if table is buyer_reply else (_PAYMENT, _AGENT)
     query = select(key, *(table.c[name] for name in ("content_hash", *same)))
@@ -271,7 +271,7 @@ def _message_row(connection: Connection, message_id: str) -> Any:
 
 
 def _about(seller: AgentKey, paid: proofs.ProvenPayment, table: Table) -> dict[str, Any]:
-    """Return the columns that identify the payment of a message. One message per payment and seller is stored."""
+    """Return the columns that identify a message's payment. One message is stored per payment and seller."""
     key = f"{table.name} {paid.chain_id} {paid.transaction.hex()} {paid.position} {seller.global_id}"
     return {
         "id": keccak(text=key).hex(),
@@ -302,22 +302,22 @@ _TEXTS: Final[Mapping[Table, Mapping[str, str]]] = {
     agent_review: {"tag1": "", "tag2": "", "note": ""},
     buyer_dispute: {"reason": ""},
 }
-"""The columns with free text, and their values after the text is removed."""
+"""The columns that contain free text, and their values once the text has been removed."""
 
 
 @dataclass(frozen=True)
 class MessageAbout:
-    """A seller's feedback on the buyer, or its dispute.
+    """A seller's feedback on the buyer, or a seller's dispute.
 
     Attributes:
-        id: Its id, to which a reply refers.
+        id: The message's id, to which a reply refers.
         kind: `feedback` or `dispute`.
         agentGlobalId: The seller.
         txHash: The payment's transaction.
-        score: From 0 to 100; null for a dispute.
+        score: The score, from 0 to 100; null for a dispute.
         state: `filed`, `upheld`, `rejected` or `withdrawn`; null for feedback.
-        text: The note, or the reason.
-        reply: The buyer's reply; null without one.
+        text: The note of the feedback, or the reason for the dispute.
+        reply: The buyer's reply; null if there is none.
         receivedAt: The time at which the message was received.
     """
 
@@ -334,7 +334,7 @@ class MessageAbout:
 
 
 def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[MessageAbout, ...]:
-    """Return the latest messages about a buyer. They link it to its sellers: see docs/buyers.md on privacy."""
+    """Return the latest messages about a buyer. They reveal the buyer's sellers: see docs/buyers.md on privacy."""
     messages = []
     for kind, table in (("feedback", buyer_feedback), ("dispute", buyer_dispute)):
         query = (
@@ -376,9 +376,9 @@ def decide_dispute(engine: Engine, dispute_id: str, decision: str) -> None:
 
 
 def remove_message(engine: Engine, message_id: str, *, whole: bool = False) -> str:
-    """Remove the text of a message and its reply. Its score still counts unless the whole message is removed.
+    """Remove the text of a message and its reply. The score still counts unless the whole message is removed.
 
-    The removed text cannot be sent again: the same message has no effect, and any other is rejected.
+    The author cannot send the text again: sending the same message has no effect, and a different message is rejected.
     """
     with engine.begin() as connection:
         connection.execute(delete(buyer_reply).where(buyer_reply.c.message_id == message_id))

@@ -1,7 +1,7 @@
-"""Anchor all buyers' states: store them, then post their root. Safe to repeat after a crash at any point.
+"""Anchor all buyers' states: store them, then post their root. It is safe to repeat this after a crash.
 
 An epoch's states are stored in one transaction before its root is sent. A later run finds them and sends the same root.
-The registry accepts each epoch once, so the root of an interrupted run is not duplicated.
+The registry accepts each epoch only once, so the root from an interrupted run is never posted twice.
 """
 
 import time
@@ -33,7 +33,7 @@ Epoch = tuple[int, str, int]
 _EPOCH: Final = ("chain_id", "registry", "epoch")
 
 _RETAINED_EPOCHS: Final = 2
-"""The number of latest epochs whose states are retained. Readers use the older one until the newer one is indexed."""
+"""How many of the latest epochs to retain. Readers use the older epoch until the newer one is indexed."""
 
 
 def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, now: int | None = None) -> int:
@@ -56,7 +56,7 @@ def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, no
 
 
 def states_of(connection: Connection, policies: Sequence[str], now: int) -> Iterator[tuple[str, BuyerState]]:
-    """Compute each buyer's state under each policy."""
+    """Compute each buyer's state under each scoring policy."""
     chosen = [policy_of(name) for name in policies]
     for chain_id, block in read_cursors(connection).items():
         query = select(payment.c.payer).where(payment.c.chain_id == chain_id).distinct().order_by(payment.c.payer)
@@ -68,7 +68,7 @@ def states_of(connection: Connection, policies: Sequence[str], now: int) -> Iter
 
 
 def state_of(standing: Standing) -> BuyerState:
-    """Return the state that a leaf commits to, with the sum of votes rounded. Score and tier use the exact sum."""
+    """Return the state to which a leaf commits. Its sum of votes is rounded; score and tier use the exact sum."""
     weighed, metrics = standing.weighed, standing.weighed.metrics
     votes = Fraction(metrics.feedback_sum)
     return BuyerState(
@@ -117,16 +117,16 @@ def _prepare(engine: Engine, epoch: Epoch, policies: Sequence[str], now: int) ->
 
 
 NODES_IN_PART: Final = 32
-"""Nodes per row. Rows of 1 KiB stay in the table: PostgreSQL stores values out of line from 2 KiB."""
+"""Nodes per row. Rows of 1 KiB stay in the table, because PostgreSQL moves only rows above 2 KiB out of line."""
 
 _NODE: Final = 32  # bytes of a node: an element of a field of 254 bits
 _ROWS_AT_ONCE: Final = 10_000
-"""Rows per insert: a tree may have millions of rows, which need not all be in memory."""
+"""Rows per insert. A tree may have millions of rows, which should not all be in memory together."""
 
 
 @dataclass(frozen=True)
 class ProvenState:
-    """A state, and the proof that it is in its epoch's tree.
+    """A state, and the proof that the epoch's tree contains it.
 
     Attributes:
         proof: The sibling hashes, from the leaf up.
@@ -154,7 +154,7 @@ def store_tree(connection: Connection, epoch: Epoch, states: Sequence[tuple[str,
 def read_proof(  # the parts of a state's name
     connection: Connection, epoch: Epoch, buyer: str, chain_id: int, policy: str
 ) -> ProvenState | None:
-    """Read a buyer's state with its proof: one row of states, and the nodes on one path."""
+    """Read a buyer's state with its proof, reading only one state row and the nodes on one path."""
     table = buyer_state.c
     of_buyer = table.buyer == buyer, table.payments_chain_id == chain_id, table.policy == policy
     query = select(buyer_state).where(*_of_epoch(buyer_state, epoch), *of_buyer, table.node.is_not(None))

@@ -1,7 +1,7 @@
 """Merkle trees of buyers' states, in OpenZeppelin's standard tree format. `anchorRoot` posts their roots.
 
-A leaf is a state's double-hashed ABI encoding. The two hashes in a pair are sorted before they are hashed. Anyone can
-check a state against a root with `verify_state`, or on chain with `verifyBuyer`.
+A leaf is the double hash of a state's ABI encoding. The two hashes of a pair are sorted before they are hashed
+together. Anyone can check a state against a root with `verify_state`, or on chain with `verifyBuyer`.
 """
 
 from bisect import bisect_left
@@ -38,10 +38,10 @@ def verify_state(state: BuyerState, root: bytes, proof: Sequence[bytes]) -> bool
 
 
 class StateTree:
-    """The tree of all buyers' states at a given time. The order of the states does not matter.
+    """The tree of all buyers' states at a given time. The states may be passed in any order.
 
     Args:
-        states: At least one state. No two may have the same buyer, chain and policy.
+        states: The states, at least one. No two states may have the same buyer, chain and policy.
 
     Raises:
         InvalidArgumentError: There are no states, or two have the same buyer, chain and policy.
@@ -81,7 +81,7 @@ class StateTree:
         """Return a buyer's state, or None if the tree does not contain it.
 
         Args:
-            chain_id: The EIP-155 id of the chain of its payments.
+            chain_id: The EIP-155 id of the chain on which the buyer's payments were made.
             policy: The hash of the scoring policy's name.
         """
         state = self._states.get((buyer, chain_id, policy))
@@ -113,7 +113,7 @@ class StateTree:
 
 
 def path_of(node: int) -> list[int]:
-    """Return the numbers of the nodes that prove a leaf: the siblings of the leaf and its ancestors.
+    """Return the numbers of the nodes that prove a leaf: the siblings of the leaf and of its ancestors.
 
     Args:
         node: The number of the leaf's node.
@@ -139,7 +139,7 @@ def _parent(first: bytes, second: bytes) -> bytes:
 
 
 def _word(value: str | int | bytes) -> bytes:
-    """Encode an address, a number or a hash as one word. For a whole state, eth-abi takes ten times as long."""
+    """Encode an address, a number or a hash as one word. Encoding a whole state with eth-abi is ten times slower."""
     if isinstance(value, bytes):
         return value
     return (int(value, 16) if isinstance(value, str) else value).to_bytes(_WORD)

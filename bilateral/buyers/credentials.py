@@ -1,6 +1,6 @@
-"""Credentials that prove a buyer's tier from another address, signed by the attestor (EIP-712).
+"""Credentials with which a different address can prove a buyer's tier, signed by the attestor (EIP-712).
 
-The attestor knows which buyer is behind a holder. Only it can vouch for a pseudonym: nobody else can tell whose it is.
+Only the attestor knows which buyer is behind a holder or a pseudonym, so nobody else can vouch for them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SCOPE: Final = "bilateral-tier"
 
 
 def gate_scope(chain_id: int, gate: str) -> bytes:
-    """Return the credential scope for a contract that inherits `BuyerTierGated`: its `getTierScope`."""
+    """Return the credential scope for a contract that inherits `BuyerTierGated`, as its `getTierScope` does."""
     return keccak(encode(["string", "uint256", "address"], [_SCOPE, chain_id, checksummed(gate)]))
 
 
@@ -55,13 +55,13 @@ def issue_credential(  # noqa: PLR0913  # the fields of a credential
     """Create an unsigned credential. It expires at the end of the UTC day, when pseudonyms change.
 
     Args:
-        holder: The address that may use it. A new address does not reveal the buyer's main wallet.
+        holder: The address that may use the credential. A new address does not reveal the buyer's main wallet.
         tier: The buyer's tier.
         policy: The hash of the scoring policy's name.
-        scope: The place where it is used: a `gate_scope` or an `agent_scope`.
-        pseudonym: Identifies the buyer in that scope today. It must be the same for all of the buyer's holders.
-        lifetime: How long it is valid, in seconds; at most a day.
-        at: The first second in which it is valid, in Unix time; now by default.
+        scope: The place where the credential is used: a `gate_scope` or an `agent_scope`.
+        pseudonym: Identifies the buyer in this scope today. It must be the same for all of the buyer's holders.
+        lifetime: How long the credential is valid, in seconds; at most a day.
+        at: The first second in which the credential is valid, in Unix time; now by default.
 
     Raises:
         InvalidArgumentError: The lifetime is not between 1 second and a day.
@@ -78,7 +78,7 @@ def sign_credential(credential: TierCredential, domain: Domain, attestor: Transa
 
     Args:
         domain: The registry's domain.
-        attestor: The account of the attestor.
+        attestor: The attestor's account.
 
     Returns:
         The 65-byte signature.
@@ -104,20 +104,20 @@ def is_valid_at(credential: TierCredential, at: int) -> bool:
 def require_use(  # noqa: PLR0913  # what a gate compares
     credential: TierCredential, holder: str, *, policy: bytes, scope: bytes, minimum: BuyerTier, at: int | None = None
 ) -> None:
-    """Check that a credential belongs to an account and is for this use today. The signature is not checked.
+    """Check that a credential belongs to an account and is for this use today. Does not check the signature.
 
-    `BuyerTierGated` performs the same checks in the same order. Count customers by `credential.pseudonym`.
+    `BuyerTierGated` performs the same checks in the same order. To count customers, use `credential.pseudonym`.
 
     Args:
-        holder: The account that presents it.
+        holder: The account that presents the credential.
         policy: The hash of the scoring policy whose tiers count.
-        scope: The place where it is used.
-        minimum: The lowest tier that passes.
+        scope: The place where the credential is used.
+        minimum: The lowest tier that is accepted.
         at: The time, in Unix time; by default now.
 
     Raises:
         CredentialRefusedError: The credential is for a different holder, policy, scope or UTC day, or its tier is too
-            low; see the error's `reason`.
+            low. See the error's `reason`.
     """
     today = (int(time.time()) if at is None else at) // DAY_SECONDS
     day, presented_by = credential.issued_at // DAY_SECONDS, checksummed(holder)
@@ -137,9 +137,9 @@ def require_use(  # noqa: PLR0913  # what a gate compares
 def verify_credential(
     credential: TierCredential, signature: bytes, domain: Domain, attestor: str, *, at: int | None = None
 ) -> bool:
-    """Return whether a credential is valid and signed with the attestor's key. Needs no node.
+    """Return whether a credential is valid and signed with the attestor's key. No node is needed.
 
-    Compare the holder with the account that presents it. If the attestor is a contract, use
+    You must also compare the credential's holder with the account that presents it. If the attestor is a contract, use
     `verify_credential_on_chain`.
 
     Args:
@@ -157,7 +157,7 @@ def verify_credential_on_chain(
 
     Args:
         client: A client whose deployment includes the buyer registry.
-        at: The time, in Unix time; by default now. The chain also checks the time of its latest block.
+        at: The time, in Unix time; by default now. The registry also checks validity at the time of the latest block.
     """
     is_valid = is_valid_at(credential, int(time.time()) if at is None else at)
     return is_valid and client.verify_credential(credential, signature)

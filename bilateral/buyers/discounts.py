@@ -29,14 +29,14 @@ _PERCENT: Final = 100  # per cent, and the greatest score
 
 
 def _require_number(value: Any) -> Any:
-    """Reject text instead of a number: Python would parse `1_0` and digits in any script."""
+    """Reject text in place of a number, because Python would parse `1_0` and digits in any script."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         raise ValueError("use a JSON number, not text")  # noqa: TRY004  # pydantic reports it
     return value
 
 
 JsonNumber: Final = BeforeValidator(_require_number)
-"""Validates a number in a body. Text is rejected."""
+"""Validates a number in a request body. Text is rejected."""
 
 Percent = Annotated[
     Decimal,
@@ -57,7 +57,7 @@ CONDITIONS: Final[Mapping[BuyerTier, str]] = {
 
 
 class TierDiscounts(BaseModel):
-    """Each tier's discount, in percent. A missing tier has the discount of the next lower tier."""
+    """Each tier's discount, in percent. A missing tier gets the discount of the next lower tier."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -67,7 +67,7 @@ class TierDiscounts(BaseModel):
 
 
 class BuyerIncentives(BaseModel):
-    """A seller's policy (section 6). `minimumFairnessScore` and `minimumSellers` are ours."""
+    """A seller's policy for buyers (section 6). `minimumFairnessScore` and `minimumSellers` are extensions."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -93,7 +93,7 @@ def incentives_of(value: Any) -> BuyerIncentives:
 
 
 class Verdict(StrEnum):
-    """Why a buyer gets a discount, or none."""
+    """Why a buyer gets a discount, or does not get one."""
 
     GRANTED = "granted"
     NOT_OFFERED = "not_offered"
@@ -111,7 +111,7 @@ class Discount:
     """A discount for one buyer.
 
     Attributes:
-        percentage: The percentage, 0 for none.
+        percentage: The discount in percent; 0 for no discount.
         verdict: The reason, as a code.
         reason: The reason, in words.
         warnings: Advice to the seller about its policy.
@@ -134,8 +134,8 @@ class BuyerFacts:
     Attributes:
         dispute_rate: Disputes as a percentage of payments.
         fairness: The effective fairness; None without reviews.
-        sellers: The number of sellers paid.
-        is_withheld: True if a trust analysis withholds one of the buyer's agents as a client.
+        sellers: The number of sellers that the buyer paid.
+        is_withheld: True if a trust analysis withholds one of the buyer's agents in its role as a client.
     """
 
     score: int
@@ -147,7 +147,7 @@ class BuyerFacts:
 
 
 def facts_of(standing: Standing, *, is_withheld: bool = False) -> BuyerFacts:
-    """Return the facts from a buyer's standing."""
+    """Return the facts about a buyer from its standing."""
     metrics = standing.weighed.metrics
     fairness, sellers = metrics.effective_fairness, standing.weighed.sellers
     return BuyerFacts(score_of(metrics), tier_of(metrics), metrics.dispute_rate, fairness, sellers, is_withheld)
@@ -213,7 +213,7 @@ def _refused(verdict: Verdict, reason: str) -> Discount:
 
 
 def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:
-    """Return the percentage that a seller lists for a tier, or else for the next lower tier."""
+    """Return the percentage that a seller lists for a tier or, if none is listed, for the next lower tier."""
     percentage = Decimal(0)
     for rank in BuyerTier:
         listed = getattr(incentives.discounts, rank.value, None)
@@ -224,7 +224,7 @@ def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:
 
 
 def warnings_of(incentives: BuyerIncentives) -> tuple[str, ...]:
-    """Return advice to a seller: the percentages that exceed their tiers' caps."""
+    """Return advice to a seller: which percentages exceed their tiers' caps."""
     return tuple(
         f"{tier.value}: {listed} % is above the tier's cap and counts as {tier.discount_eligibility} %"
         for tier in BuyerTier

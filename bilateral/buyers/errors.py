@@ -13,9 +13,9 @@ class BuyerRefusalError(Exception):
 
     Attributes:
         status: The matching HTTP status.
-        code: The reason for programs: lower case with underscores, stable across releases.
-        detail: The reason for people.
-        retry_seconds: The number of seconds after which a retry may succeed; None if it cannot.
+        code: The machine-readable reason: lower case with underscores, stable across releases.
+        detail: The human-readable reason.
+        retry_seconds: How many seconds to wait before a retry may succeed; None if it cannot succeed.
         members: Additional members of the response.
     """
 
@@ -55,8 +55,8 @@ class BuyerServiceRefusedError(BilateralError):
 
     Attributes:
         status: The HTTP status.
-        code: The service's reason for programs; empty if there is none.
-        detail: The service's reason for people.
+        code: The service's machine-readable reason; empty if there is none.
+        detail: The service's human-readable reason.
     """
 
     reason = "service_refused"
@@ -69,7 +69,7 @@ class BuyerServiceRefusedError(BilateralError):
 
 
 class BuyerServiceFailedError(BilateralError):
-    """A service cannot be reached, or does not respond as one should."""
+    """A service could not be reached, or its response was invalid."""
 
     reason = "service_failed"
 
@@ -89,7 +89,7 @@ class TierProofRefusedError(BilateralError):
     Attributes:
         reason: `policy_mismatch`, `epoch_over`, `tier_too_low`, `unknown_root`, `proof_malformed`, `proof_refused`,
             `tier_already_used`, `verifier_busy`, `proof_header_too_large` or `proof_header_invalid`.
-        status: The matching HTTP status. The normal price applies; the purchase is not an error.
+        status: The matching HTTP status. The purchase itself does not fail: the normal price applies.
     """
 
     reason = "proof_refused"
@@ -101,7 +101,7 @@ class TierProofRefusedError(BilateralError):
 
 
 class TooFewMembersError(FormattedError):
-    """A tier's group is too small for a proof to hide its author well.
+    """A tier's group is too small for a proof to hide which member created it.
 
     Attributes:
         members: The number of members in the group.
@@ -118,7 +118,7 @@ class TooFewMembersError(FormattedError):
 
 
 class NotAMemberError(BilateralError):
-    """The list contains no member with this secret in the group."""
+    """The list's group contains no member with this secret."""
 
     reason = "not_a_member"
 
@@ -127,7 +127,7 @@ class MemberListError(FormattedError):
     """A published list of members is invalid, or does not match the chain.
 
     Attributes:
-        place: The part of the list that is wrong.
+        place: The part of the list that is invalid.
     """
 
     reason = "member_list_invalid"
@@ -137,13 +137,13 @@ class MemberListError(FormattedError):
 
 
 class ProverMissingError(BilateralError):
-    """Node, or the prover's package, is not installed."""
+    """Node or the prover's packages are not installed."""
 
     reason = "prover_missing"
 
 
 class ArtifactMismatchError(BilateralError):
-    """A prover file is not the pinned one. It received no secrets."""
+    """A prover file does not match its pinned hash. No secrets were passed to it."""
 
     reason = "artifact_mismatch"
 

@@ -1,8 +1,8 @@
-"""Results about buyers, signed by the service (EIP-712 and JSON Web Signature), and pseudonyms.
+"""Results about buyers that the service signs (EIP-712 and JSON Web Signature), and pseudonyms for buyers.
 
-A pseudonym is the HMAC-SHA-256 of buyer, scope and UTC day under that day's secret, the same for all of the buyer's
-holders. The secret is random, shared by all workers through the database, and deleted two days later. After that,
-nobody can tell which buyer a pseudonym belonged to.
+A pseudonym is the HMAC-SHA-256 of buyer, scope and UTC day with that day's secret as the key. It is the same for all of
+the buyer's holders. The secret is random, shared by all workers through the database, and deleted two days later. After
+that, nobody can find out to which buyer a pseudonym belonged.
 """
 
 import hmac
@@ -30,7 +30,7 @@ from bilateral.buyers.tables import credential_holder, credential_secret
 from bilateral.core.signatures.messages import Address, String, TypedMessage, Uint8, Uint64, Uint256
 
 VALID_SECONDS: Final = 3_600
-"""How long a result is valid, in seconds: a score that has dropped can be presented for at most this long."""
+"""How long a result is valid, in seconds. If a buyer's score drops, the old result is usable for this long."""
 
 _ALGORITHM: Final = "ES256K"
 
@@ -41,15 +41,15 @@ class BuyerResult(TypedMessage):
 
     Attributes:
         buyer_chain_id: The chain of the buyer's payments.
-        score: 0 to 100.
+        score: The score, from 0 to 100.
         tier: `new`, `verified`, `trusted` or `premium`.
-        payments: The number of its payments.
-        volume: The sum of its payments, in millionths of a dollar.
-        sellers: The number of sellers that it paid.
-        policy: The scoring policy.
+        payments: The number of the buyer's payments.
+        volume: The sum of the buyer's payments, in millionths of a dollar.
+        sellers: The number of sellers that the buyer paid.
+        policy: The scoring policy's name.
         as_of_block: The last block whose payments are included.
-        issued_at: The time at which it was issued, in Unix seconds.
-        expires_at: The first second in which it is no longer valid.
+        issued_at: The time at which the result was issued, in Unix seconds.
+        expires_at: The first second in which the result is no longer valid.
     """
 
     buyer: Address
@@ -149,10 +149,10 @@ def _encoded(value: bytes) -> str:
 
 
 MAX_HOLDERS: Final = 8
-"""The maximum number of holders per buyer, scope and day. A buyer that uses several new addresses needs several."""
+"""The maximum number of holders per buyer, scope and day. A buyer needs one for each address that it uses."""
 
 _RETAINED_DAYS: Final = 2
-"""The days whose secrets are retained: today and yesterday, because workers' clocks differ at midnight."""
+"""For how many days secrets are retained: today and yesterday, because workers' clocks differ around midnight."""
 
 _SECRET_BYTES: Final = 32  # as many bits as the pseudonyms that it makes have
 
@@ -164,7 +164,7 @@ class Pseudonyms:
         self._engine = engine
 
     def admit(self, buyer: str, holder: str, scope: bytes, now: int) -> bytes:
-        """Record a holder, and return its buyer's pseudonym. A repeated holder is not counted twice."""
+        """Record a holder, and return the buyer's pseudonym. The same holder is counted only once."""
         day = now // DAY_SECONDS
         secret = self._secret_of(day)
         pseudonym = pseudonym_of(secret, buyer, scope, day)
@@ -181,7 +181,7 @@ class Pseudonyms:
         return pseudonym
 
     def _note(self, day: int, pseudonym: bytes, mark: bytes) -> bool | None:
-        """Record a holder. Return False if all slots are taken, or None if another request took the free slot."""
+        """Record a holder. Return False if all slots are taken, or None if a parallel request took the free slot."""
         table = credential_holder
         of_buyer = table.c.day == day, table.c.pseudonym == pseudonym
         try:
@@ -198,7 +198,7 @@ class Pseudonyms:
         return True
 
     def _secret_of(self, day: int) -> bytes:
-        """Return a day's secret, created by the first worker that needs it."""
+        """Return a day's secret. The first worker that needs the secret creates it."""
         secret = self._read_secret(day)
         if secret is not None:
             return secret
@@ -220,7 +220,7 @@ class Pseudonyms:
 
 
 def pseudonym_of(secret: bytes, buyer: str, scope: bytes, day: int) -> bytes:
-    """Return a buyer's pseudonym: HMAC-SHA-256 of its 20 bytes, the scope's 32 and the day's 8."""
+    """Return a buyer's pseudonym: HMAC-SHA-256 of the buyer (20 bytes), the scope (32) and the day (8)."""
     return _mac(secret, to_canonical_address(buyer) + scope + day.to_bytes(8))
 
 

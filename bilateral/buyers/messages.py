@@ -1,7 +1,8 @@
-"""Messages that sellers and buyers sign (EIP-712): feedback on a buyer, reviews, disputes, and sellers' services.
+"""Messages that sellers and buyers sign (EIP-712): feedback on a buyer, reviews, disputes and sellers' services.
 
-The domain's name is `BilateralBuyers`, its version `1`, and its contract the seller's identity registry. `tagsHash` and
-`contentHash` are keccak-256 of JSON in its canonical form (RFC 8785); `noteHash` is keccak-256 of the text in UTF-8.
+The domain has the name `BilateralBuyers` and the version `1`; its contract is the seller's identity registry.
+`tagsHash` and `contentHash` are the keccak-256 hashes of canonical JSON (RFC 8785); `noteHash` is the keccak-256 hash
+of the text in UTF-8.
 """
 
 from dataclasses import dataclass
@@ -14,23 +15,23 @@ from bilateral.core.signatures.messages import Address, Bytes32, Domain, String,
 
 
 def content_hash(value: Any) -> bytes:
-    """Return keccak-256 of a JSON value in its canonical form (RFC 8785)."""
+    """Return the keccak-256 hash of a JSON value in canonical form (RFC 8785)."""
     return keccak(rfc8785.dumps(value))
 
 
 def domain_of(chain_id: int) -> Domain:
-    """Return the EIP-712 domain for messages that no contract verifies: its contract is the zero address."""
+    """Return the EIP-712 domain, with the zero address as its contract, for messages that no contract verifies."""
     return Domain(chain_id, "0x" + "00" * 20)  # type: ignore[arg-type]  # it is checksummed
 
 
 def text_hash(text: str) -> bytes:
-    """Return keccak-256 of a text in UTF-8."""
+    """Return the keccak-256 hash of a text in UTF-8."""
     return keccak(text.encode())
 
 
 @dataclass(frozen=True)
 class _BuyerMessage(TypedMessage):
-    """Base of the messages about buyers."""
+    """The base class of the messages about buyers."""
 
     domain_name: ClassVar[str] = "BilateralBuyers"
 
@@ -41,8 +42,8 @@ class ScoredPayment(_BuyerMessage):
 
     Attributes:
         seller_registry: The seller's identity registry.
-        score: 0 to 100.
-        tags_hash: The hash of the array of tags, or of both tags for a review.
+        score: The score, from 0 to 100.
+        tags_hash: The hash of the array of tags; for a review, the hash of both tags.
         tx_hash: The payment's transaction.
     """
 
@@ -68,7 +69,7 @@ class AgentReview(ScoredPayment):
 
 @dataclass(frozen=True)
 class BuyerDispute(_BuyerMessage):
-    """A dispute that a seller files about a payment, or withdraws.
+    """A dispute that a seller files about a payment or withdraws.
 
     Attributes:
         seller_registry: The seller's identity registry.
@@ -93,7 +94,7 @@ class AgentEnrichment(_BuyerMessage):
         registry: The seller's identity registry.
         agent_id: The seller.
         content_hash: The hash of the body without `signature`.
-        issued_at: The message's time, in Unix seconds. A later message replaces it.
+        issued_at: The message's time, in Unix seconds. A message with a later time replaces this one.
     """
 
     registry: Address
@@ -105,7 +106,7 @@ class AgentEnrichment(_BuyerMessage):
 
 @dataclass(frozen=True)
 class BuyerReply(_BuyerMessage):
-    """A buyer's reply to feedback or a dispute about it, signed by the buyer; one reply for each.
+    """A buyer's reply to feedback or a dispute about the buyer, signed by the buyer. Only one reply to each is allowed.
 
     Attributes:
         message_id: The id of the message, as shown by `?expand=messages`.
@@ -125,8 +126,8 @@ class CredentialRequest(_BuyerMessage):
 
     Attributes:
         buyer: The buyer whose tier counts.
-        holder: The address that the credential is for.
-        policy: The scoring policy.
+        holder: The address for which the credential is requested.
+        policy: The scoring policy's name.
         scope: The place where the credential is used.
         chain_id: The chain on which the payments were made.
         expires_at: The last second in which the request is valid, in Unix time.
@@ -145,9 +146,9 @@ class TierMember(_BuyerMessage):
     """A buyer's request to join the groups for private tier proofs, signed by the buyer.
 
     Attributes:
-        commitment: Its identity's public commitment, as a word.
+        commitment: The public commitment of the buyer's identity, as a 32-byte word.
         policy: The hash of the scoring policy's name.
-        from_epoch: The first UTC day on which the commitment counts, in days since the Unix epoch.
+        from_epoch: The first UTC day on which the commitment is valid, in days since the Unix epoch.
         chain_id: The chain on which the payments were made.
     """
 

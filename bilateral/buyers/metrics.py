@@ -1,4 +1,4 @@
-"""A buyer's dealings on one chain, from the index: payments by seller, reviews, sellers' votes, disputes."""
+"""A buyer's dealings on one chain, from the index: payments by seller, reviews, sellers' votes and disputes."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -24,10 +24,10 @@ Seller = tuple[str, int]
 """A paid agent's identity registry and id."""
 
 MOST_REVIEWS: Final = 10_000
-"""The maximum number of on-chain reviews read per buyer, newest first."""
+"""The maximum number of on-chain reviews to read per buyer, newest first."""
 
 MOST_FUNDED: Final = 100
-"""The maximum number of accounts per funder. A funder with more is an exchange or a faucet, and links nobody."""
+"""The maximum number of accounts per funder. A funder with more is an exchange or a faucet, which links nobody."""
 
 _HIGHEST: Final = 100  # the Buyer Reputation Protocol rates from 0 to 100
 _LAST_BLOCK: Final = 2**62  # a block that no chain reaches, within a BIGINT
@@ -39,16 +39,16 @@ class Dealings:
 
     Attributes:
         payments: The number of payments.
-        micros: Their sum, in millionths of a dollar.
+        micros: The sum of the payments, in millionths of a dollar.
         first_at: The time of the first payment, in Unix seconds.
-        last_at: The time of the last.
-        own: Payments that the buyer made to its own agent, which are not included in `payments`.
-        returned: The sum returned by the seller's wallets and owners, in millionths of a dollar.
-        reviews: The scores that the buyer gave, 0 to 100, at most one per payment.
-        votes: The scores that the seller gave the buyer, 0 to 100.
-        filed: The disputes that are still filed.
-        upheld: The disputes that were upheld.
-        shares_funder: True if buyer and seller were funded by the same account, or one by the other.
+        last_at: The time of the last payment.
+        own: The number of payments that the buyer made to its own agent. They are not included in `payments`.
+        returned: The sum that the seller's wallets and owners returned to the buyer, in millionths of a dollar.
+        reviews: The scores that the buyer gave the seller, from 0 to 100; at most one per payment.
+        votes: The scores that the seller gave the buyer, from 0 to 100.
+        filed: The number of disputes that are filed and undecided.
+        upheld: The number of disputes that were upheld.
+        shares_funder: True if the same account funded both buyer and seller, or if one of them funded the other.
     """
 
     payments: int = 0
@@ -92,7 +92,7 @@ def read_dealings(
 
 
 def of_payment(table: sa.Table) -> Any:
-    """Return the SQL condition that a message is about a payment."""
+    """Return the SQL condition for a message being about a payment."""
     is_same = payment.c.transaction_hash == table.c.transaction_hash, payment.c.chain_id == table.c.chain_id
     return sa.and_(*is_same, payment.c.position == table.c.payment_position)
 
@@ -121,9 +121,9 @@ def _statement(*, with_messages: bool) -> Prepared:
         return Prepared(payments)
 
     def about(kind: Any, table: sa.Table, total: Any) -> Any:
-        """Messages count as long as their payment is in the chain, and for the agent for which the payment counts.
+        """A message counts while its payment is in the chain, and for the agent to which the payment is attributed.
 
-        A message may refer to another agent with the same wallet: `find_payment` treats it as the same seller.
+        A message may refer to a different agent with the same wallet, which `find_payment` treats as the same seller.
         """
         paid_agent = payment.c.identity_registry, payment.c.agent_id
         columns = kind, *paid_agent, sa.literal(1), total, sa.null(), sa.null(), sa.literal(0)
@@ -170,7 +170,7 @@ def _add_reviews_on_chain(
     paying: Mapping[str, Any],
     dealings: Mapping[Seller, Dealings],
 ) -> None:
-    """Add the buyer's unrevoked feedback on a scale from 0 to 100, newest first, one entry per payment."""
+    """Add the buyer's unrevoked feedback on the 0 to 100 scale, newest first, at most one entry per payment."""
     rows = _REVIEWS.all(connection, parameters)
     reviewed = {(registry, python_integer(agent_id)) for registry, agent_id, _, _ in rows}
     paid = _paid_agents(
@@ -187,7 +187,7 @@ def _add_reviews_on_chain(
 
 
 def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: set[Seller]) -> dict[Seller, Seller]:
-    """Return, for agents that share a wallet, the agent for which payments to that wallet count."""
+    """For agents that share a wallet, return the agent to which payments to that wallet are attributed."""
     # Several agents may have one wallet. Its payments count for the one with the lowest id, and so do reviews of all.
     # If that changed between payments, the first one counts.
     if not agents:
@@ -247,7 +247,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
     until: int | None = None,
     paid_until: int | None = None,
 ) -> None:
-    """Add the money that sellers returned, and which of them share a funder with the buyer."""
+    """Add the money that sellers returned, and mark the sellers that share a funder with the buyer."""
     block = _LAST_BLOCK if until is None else until
     paid = block if paid_until is None else paid_until
     table = payment.c
@@ -276,7 +276,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
 
 
 def _share(total: int, dealings: Sequence[Dealings]) -> None:
-    """Subtract money returned by one account from its sellers, in proportion to each one's remaining amount."""
+    """Split money returned by one account among its sellers, in proportion to each seller's remaining amount."""
     # An owner may have several agents, and its money came back once. Rounding favours the buyer.
     remaining = [max(0, dealing.micros - dealing.returned) for dealing in dealings]
     whole = sum(remaining)
@@ -285,7 +285,7 @@ def _share(total: int, dealings: Sequence[Dealings]) -> None:
 
 
 def _are_tied(buyer: str, accounts: set[str], funders: Mapping[str, str], public: set[str]) -> bool:
-    """Return True if one funded the other, or if an account that, unlike an exchange, funds few others funded both."""
+    """Return True if one funded the other, or if both were funded by an account that is not an exchange or faucet."""
     source = funders.get(buyer)
     shared = None if source in public else source
     return any(

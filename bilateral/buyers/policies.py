@@ -17,35 +17,36 @@ if TYPE_CHECKING:
 DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
 LEAST_SHARE: Final = Fraction(1, 10)
-"""The share of a buyer's payments that a seller must retain for them to count at all.
+"""The share of a buyer's payments that the seller must keep for the payments to count at all.
 
-A wash trader thus loses a tenth of its payments. A seller that wants to harm a buyer must return nine tenths.
+A wash trader thus loses at least a tenth of its payments, and a seller that wants to harm a buyer must return more than
+nine tenths.
 """
 
 
 class Reason(StrEnum):
-    """Why a score differs from the plain count of payments, or why there is no discount."""
+    """Why a score differs from a simple count of payments, or why there is no discount."""
 
     NO_PAYMENTS = "no_payments"
-    """The index contains no payment by the buyer that counts."""
+    """The index does not contain any payment by the buyer that counts."""
 
     NO_REVIEWS = "no_reviews"
     """The buyer gave no reviews, so fairness earns no points."""
 
     EXTREME_REVIEWS = "extreme_reviews"
-    """At least five reviews, and their average is 10 or less, or 95 or more."""
+    """There are at least five reviews, and their average is at most 10 or at least 95."""
 
     OWN_PAYMENTS = "own_payments"
     """Payments do not count if the buyer owns the agent, is its wallet, or approved its owner."""
 
     RETURNED_PAYMENTS = "returned_payments"
-    """Money that a seller returned does not count. If it returned nearly all, neither do the payments."""
+    """Money that a seller returned does not count. If it returned nearly all, the payments do not count either."""
 
     REPEATED_PAIR = "repeated_pair"
     """Only some of the payments to the same seller count."""
 
     SHARED_FUNDER = "shared_funder"
-    """Payments to a seller that shares the buyer's funder do not count."""
+    """Payments to a seller that shares a funder with the buyer do not count."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,12 @@ class ScoringPolicy:
     """A version of the rules for turning dealings into metrics.
 
     Attributes:
-        name: Its name, included in every response.
+        name: The policy's name, which every response includes.
         nets_returns: True if money returned by a seller is subtracted.
         most_payments: The maximum number of payments to one seller that count; None for no limit.
         most_micros: The maximum volume with one seller that counts, in millionths of a dollar; None for no limit.
         drops_shared_funders: True if dealings with a seller that shares a funder with the buyer do not count.
-        only_upheld: True if a dispute counts only once it was upheld.
+        only_upheld: True if a dispute counts only after it has been upheld.
     """
 
     name: str
@@ -70,12 +71,12 @@ class ScoringPolicy:
 
     @property
     def needs_ties(self) -> bool:
-        """True if the policy needs returns or funders."""
+        """True if the policy needs data on returned money or funders."""
         return self.nets_returns or self.drops_shared_funders
 
 
 BRP: Final = ScoringPolicy("brp-1.0")
-"""The specification's formula. Payments to the buyer itself do not count."""
+"""The specification's formula. Payments from a buyer to itself do not count."""
 
 INDEPENDENT: Final = ScoringPolicy(
     "independent-1.0",
@@ -85,7 +86,7 @@ INDEPENDENT: Final = ScoringPolicy(
     drops_shared_funders=True,
     only_upheld=True,
 )
-"""Dealings with independent sellers: returned money, repeated pairs and shared funders are discounted."""
+"""The policy for independent dealings: it discounts returned money, repeated pairs and shared funders."""
 
 POLICIES: Final[Mapping[str, ScoringPolicy]] = {policy.name: policy for policy in (BRP, INDEPENDENT)}
 """The policies by name."""
@@ -103,9 +104,9 @@ class Weighed:
     """A buyer's dealings as weighed by a policy.
 
     Attributes:
-        metrics: The metrics that the score is computed from.
+        metrics: The metrics from which the score is computed.
         first_at: The time of the first payment that counts; None if no payment counts.
-        last_at: The time of the last.
+        last_at: The time of the last payment.
         sellers: The number of sellers whose payments count.
         reasons: Why dealings were excluded, or require caution.
     """
@@ -149,7 +150,7 @@ def weigh(policy: ScoringPolicy, dealings: Mapping[Seller, Dealings], now: int) 
 
 
 def _part(policy: ScoringPolicy, dealings: Dealings, reasons: set[Reason]) -> tuple[int, int, Dealings] | None:
-    """Return the payments to one seller, and their volume, that count, or None if none do."""
+    """Return the payments to one seller that count, and their volume, or None if no payments count."""
     if not dealings.payments:
         return None
     if policy.drops_shared_funders and dealings.shares_funder:
@@ -171,7 +172,7 @@ def _part(policy: ScoringPolicy, dealings: Dealings, reasons: set[Reason]) -> tu
 
 
 def _are_extreme(scores: Sequence[int]) -> bool:
-    """Return True for at least five reviews that are almost all the best or the worst (section 2.3)."""
+    """Return True if at least five reviews give almost only the best or only the worst score (section 2.3)."""
     low, high, least = 10, 95, 5
     return len(scores) >= least and not low < Fraction(sum(scores), len(scores)) < high
 
@@ -181,17 +182,19 @@ class BuyerSettings:
     """The settings of the buyer service.
 
     Attributes:
-        policy: The default scoring policy for responses.
-        credential_policies: The scoring policies for which it issues tier credentials; only `policy` if empty.
-        nodes: The URL of a node for each chain, by the chain's decimal id. It checks contract signatures (ERC-1271) and
-            payments that are not yet indexed.
+        policy: The default scoring policy of responses.
+        credential_policies: The scoring policies for which the service issues tier credentials; if empty, only
+            `policy`.
+        nodes: The URL of a node for each chain, by the chain's decimal id. The nodes are used to check contract
+            signatures (ERC-1271) and payments that are not yet indexed.
         disputes: True if sellers may file disputes.
         requires_signature: True to reject unsigned feedback and reviews; otherwise they are accepted but do not count.
         shows_transactions: True to show a buyer's latest payments to anyone who requests them.
-        provider: The public URL of this service, for `reputationProvider`; the URL of the request if empty.
-        seller: The global id of the agent that the well-known document describes; none if empty.
-        incentives: The policy in the well-known document.
-        key_variable: The environment variable with the key that signs portable results; none if empty.
+        provider: The public URL of this service, for `reputationProvider`; if empty, the request's URL.
+        seller: The global id of the agent that the well-known document describes; if empty, no agent.
+        incentives: The seller's policy for buyers in the well-known document.
+        key_variable: The environment variable that contains the key for signing portable results; if empty, none are
+            signed.
     """
 
     policy: str = BRP.name

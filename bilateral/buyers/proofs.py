@@ -1,4 +1,4 @@
-"""Proofs of who sent a message: payments in the index, and signatures by keys and contracts."""
+"""Checks of who sent a message: payments in the index, and signatures by keys and contracts."""
 
 import threading
 from collections.abc import Collection, Mapping
@@ -31,10 +31,10 @@ from bilateral.node.steps import run
 _MAGIC: Final = bytes.fromhex("1626ba7e")
 _RETRY_SECONDS: Final = 5  # two blocks of most chains
 _NODE_SECONDS: Final = 5.0
-"""The timeout for a node: a caller waits this long, then gets 503 with Retry-After."""
+"""The timeout for a node. After waiting this long, the caller gets status 503 with `Retry-After`."""
 
 _QUESTIONS: Final = threading.BoundedSemaphore(8)
-"""Concurrent node requests: half the message threads, so a slow node leaves the rest for key signatures."""
+"""The maximum number of concurrent node requests: half the threads, so a slow node never blocks all of them."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class PaymentClaim:
     """A payment as specified in a message (`proofOfPayment`).
 
     Attributes:
-        transaction: The hash of its transaction.
+        transaction: The hash of the transaction.
         payer: The account that paid, in checksum form.
         payee: The account that was paid, in checksum form.
-        log_index: The index of its log in the block; None if only one log matches.
+        log_index: The index of the payment's log in the block; None if only one log matches.
     """
 
     chain_id: int
@@ -60,11 +60,11 @@ class ProvenPayment:
     """A payment in the index.
 
     Attributes:
-        transaction: The hash of its transaction.
-        position: Its position among the payments of its transaction.
+        transaction: The hash of the transaction.
+        position: The payment's position among the payments in its transaction.
         payer: The account that paid.
         payee: The account that was paid.
-        owner: The owner of the paid agent at that time.
+        owner: The owner of the paid agent at the time of the payment.
     """
 
     chain_id: int
@@ -80,7 +80,8 @@ def find_payment(
 ) -> ProvenPayment:
     """Find the payment claimed in a message.
 
-    Several agents may share a wallet. All of them are then considered paid, and the payment counts for the lowest id.
+    Several agents may share a wallet. All of them are then considered paid, and the payment is attributed to the agent
+    with the lowest id.
     """
     table = payment.c
     indexed = _read_indexed(connection, claim.chain_id)  # before the payments: what they lack until there is no payment
@@ -116,7 +117,7 @@ def find_payment(
 
 @dataclass(frozen=True)
 class _Indexed:
-    """The last block whose payments are indexed, and the terms on which transfers count."""
+    """The last block whose payments are indexed, and the conditions under which transfers count."""
 
     block: int
     terms: PaymentTerms
@@ -147,7 +148,7 @@ def _read_indexed(connection: Connection, chain_id: int) -> _Indexed | None:
 def _look_up(  # noqa: PLR0911  # one a reason
     url: str, claim: PaymentClaim, indexed: _Indexed | None
 ) -> tuple[str, str]:
-    """Look up a transaction on demand, and evaluate it as the index will."""
+    """Look up a transaction on demand, and evaluate it in the same way as the index."""
     transaction = "0x" + claim.transaction.hex()
     try:
         receipt: Any = _ask(url, "eth_getTransactionReceipt", (transaction,), dict | None)
@@ -250,12 +251,12 @@ def operators_of(
 
 
 def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:
-    """Return an agent's owner and wallet, which act for it."""
+    """Return an agent's owner and wallet, which may act for the agent."""
     return {account for account in _owner_and_wallet(connection, seller) if account is not None}
 
 
 def paid_accounts(connection: Connection, seller: AgentKey, paid: ProvenPayment) -> set[str]:
-    """Return the accounts that act for a payment's seller: those that were paid, but not a later owner's."""
+    """Return the accounts that act for a payment's seller: the accounts that were paid, but not a later owner's."""
     owner, wallet = _owner_and_wallet(connection, seller)
     present = {wallet} if owner == paid.owner and wallet is not None else set()
     return {paid.payee, paid.owner} | present

@@ -27,7 +27,7 @@ Number = Annotated[Decimal, WithJsonSchema({"type": "number"})]
 """An exact decimal, written to JSON as a number."""
 
 ALL_CHAINS: Final = 0
-"""The pseudo-chain for a standing across all chains. Its id, `eip155:all:0x…`, is our extension."""
+"""The pseudo-chain for a standing across all chains. The id `eip155:all:0x…` is an extension."""
 
 _CENT: Final = Decimal("0.01")
 _ADDRESS_LENGTH: Final = 42  # characters: 0x, and two digits for each of 20 bytes
@@ -40,22 +40,22 @@ encode: Final = msgspec.json.Encoder(decimal_format="number").encode
 
 @dataclass(frozen=True)
 class Metrics:
-    """A buyer's metrics. `totalVolumeAtomic` and the fields after it are our extensions.
+    """A buyer's metrics. `totalVolumeAtomic` and the fields after it are extensions.
 
     Attributes:
         paymentCount: The number of payments.
-        totalVolumeUsdc: The sum of the payments in dollars.
+        totalVolumeUsdc: The sum of the payments, in dollars.
         reviewsGiven: The number of reviews that the buyer gave.
-        avgReviewScore: The average score of those reviews; null without reviews.
+        avgReviewScore: The average score of the buyer's reviews; null if there are no reviews.
         disputeCount: The number of disputes.
         disputeRate: Disputes as a percentage of payments.
         accountAgeDays: The number of full days since the first payment.
-        totalVolumeAtomic: The sum in millionths of a dollar.
-        distinctSellers: The number of sellers paid.
+        totalVolumeAtomic: The sum of the payments, in millionths of a dollar.
+        distinctSellers: The number of different sellers that the buyer paid.
         sellerFeedbackCount: The number of sellers that gave feedback on the buyer.
-        avgSellerFeedback: The mean of their votes; null without any.
-        firstPaymentAt: The time of the first payment; null without one.
-        lastPaymentAt: The time of the last payment.
+        avgSellerFeedback: The mean of the sellers' votes; null if there are none.
+        firstPaymentAt: The time of the first payment; null if there are no payments.
+        lastPaymentAt: The time of the last payment; null if there are no payments.
     """
 
     paymentCount: int
@@ -86,18 +86,18 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class Reputation:
-    """A buyer's reputation. `ownFairnessScore` and the fields after it are our extensions.
+    """A buyer's reputation. `ownFairnessScore` and the fields after it are extensions.
 
     Attributes:
-        score: 0 to 100.
+        score: The score, from 0 to 100.
         tier: `new`, `verified`, `trusted` or `premium`.
-        reviewFairnessScore: The fairness including sellers' votes; null without reviews.
-        discountEligibility: The tier's largest discount, in percent.
-        ownFairnessScore: The fairness of only the buyer's reviews (section 2.3).
-        flags: `extreme-reviews` for a buyer whose reviews almost all give the best or the worst score.
+        reviewFairnessScore: The fairness including sellers' votes; null if the buyer gave no reviews.
+        discountEligibility: The maximum discount for the tier, in percent.
+        ownFairnessScore: The fairness based only on the buyer's reviews (section 2.3).
+        flags: `extreme-reviews` for a buyer whose reviews give almost only the best or only the worst score.
         breakdown: The points for each component.
-        reasons: Codes for anything that was excluded or requires caution.
-        scoringPolicy: The rules used to compute it.
+        reasons: Codes that indicate what was excluded or requires caution.
+        scoringPolicy: The rules by which the reputation is computed.
     """
 
     score: int
@@ -113,11 +113,11 @@ class Reputation:
 
 @dataclass(frozen=True)
 class RecentTransaction:
-    """A payment in the record (section 4.1). `kind` and `ceilingUsdc` are our extensions.
+    """A payment in the record (section 4.1). `kind` and `ceilingUsdc` are extensions.
 
     Attributes:
         kind: `eip3009`, `permit2-exact`, `permit2-upto`, `channel` or `plain`.
-        ceilingUsdc: The largest amount that the buyer signed; null if it signed the amount itself.
+        ceilingUsdc: The maximum amount that the buyer signed, in dollars; null if it signed the exact amount.
     """
 
     txHash: str
@@ -132,12 +132,12 @@ class RecentTransaction:
 
 @dataclass(frozen=True)
 class BuyerProfile:
-    """A buyer's profile (section 5.1). `asOfBlock` is our extension.
+    """A buyer's profile (section 5.1). `asOfBlock` is an extension.
 
     Attributes:
-        buyerId: Its global id.
-        buyerAddress: Its address.
-        asOfBlock: The last block whose payments are included; null if the index reads no payments on the chain.
+        buyerId: The buyer's global id.
+        buyerAddress: The buyer's address.
+        asOfBlock: The last block whose payments are included; null if the index does not read payments on the chain.
     """
 
     buyerId: str
@@ -149,13 +149,13 @@ class BuyerProfile:
 
 @dataclass(frozen=True)
 class Standing:
-    """A buyer at a point in time, for programs.
+    """A buyer's record at a point in time, for use in programs.
 
     Attributes:
         chain_id: The chain, or `ALL_CHAINS`.
         buyer: The address.
         weighed: The buyer's dealings as weighed by the policy.
-        block: The last block whose payments are included; None if the index reads no payments on the chain.
+        block: The last block whose payments are included; None if the index does not read payments on the chain.
     """
 
     chain_id: int
@@ -182,7 +182,7 @@ def parse_buyer(value: str) -> tuple[int | None, str]:
 
 
 def standing_of(records: BuyerRecords, chain_id: int, now: int) -> Standing:
-    """Return a buyer as the registry sees it, with both records combined as in `getBuyerScore`."""
+    """Return a buyer's standing as the registry sees it, with both records combined as in `getBuyerScore`."""
     settled, attested = records.settled, records.attested
     first, last = (
         [int(at.timestamp()) for record in (settled, attested) if (at := getattr(record, name)) is not None]
@@ -203,13 +203,13 @@ def standing_of(records: BuyerRecords, chain_id: int, now: int) -> Standing:
 def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question
     connection: Connection, chain_id: int, buyer: str, policy: ScoringPolicy, now: int, block: int | None = None
 ) -> Standing:
-    """Read a buyer as a policy sees it."""
+    """Read a buyer's record as a scoring policy sees it."""
     dealings = _dealings(connection, chain_id, buyer, policy)
     return Standing(chain_id, buyer, weigh(policy, dealings, now), policy, block)
 
 
 def read_everywhere(connection: Connection, buyer: str, policy: ScoringPolicy, now: int) -> Standing:
-    """Read a buyer's record across all chains, as a policy sees it. Sellers on different chains count as different."""
+    """Read a buyer's record across all chains, as a policy sees it. Sellers on different chains count separately."""
     dealings = {}
     for chain_id in read_cursors(connection):
         for (registry, agent_id), dealing in _dealings(connection, chain_id, buyer, policy).items():
@@ -225,7 +225,7 @@ def _dealings(connection: Connection, chain_id: int, buyer: str, policy: Scoring
 
 
 def read_cursors(connection: Connection, chain_id: int | None = None) -> dict[int, int]:
-    """Return the last block whose payments are stored, by chain, the lowest chain first."""
+    """Return the last block whose payments are stored, for each chain in the order of chain ids."""
     rows = _CURSORS.all(connection, {}) if chain_id is None else _CURSOR.all(connection, {"chain_id": chain_id})
     return {row[0]: row[1] for row in rows}
 
@@ -276,7 +276,7 @@ def profile_of(standing: Standing) -> BuyerProfile:
 
 
 def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tuple[RecentTransaction, ...]:
-    """Return a buyer's latest payments. They link it to its sellers: see docs/buyers.md on privacy."""
+    """Return a buyer's latest payments. They reveal the buyer's sellers: see docs/buyers.md on privacy."""
     query = (
         select(payment, agent_review.c.score, TERMS)
         .outerjoin(agent_review, of_payment(agent_review))

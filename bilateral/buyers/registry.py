@@ -1,7 +1,7 @@
-"""The buyer registries' records, from their events in the index: settled and attested ones, never mixed.
+"""Buyers' settled and attested records in the buyer registries, from indexed events. They are never mixed.
 
-Settled payments are among those that the service counts, because the token also logs them. The attestor's statements
-are shown separately and never counted: they may repeat what the service already has.
+The service also counts settled payments, because the token logs them as well. The attestor's statements are shown
+separately and never counted, because they may repeat payments that the service already has.
 """
 
 # ruff: noqa: N815  # the names of the service
@@ -20,7 +20,7 @@ from bilateral.index.log import tables as schema
 from bilateral.index.reading.prepared import Prepared, at_most
 
 MOST_EVENTS: Final = 10_000
-"""The maximum number of payments read per kind and buyer, newest first."""
+"""The maximum number of payments to read per kind and buyer, newest first."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class SettledRecord:
 
     Attributes:
         paymentCount: The number of payments.
-        totalVolumeUsdc: The sum of the payments in dollars.
-        totalVolumeAtomic: The sum in millionths of a dollar.
-        distinctSellers: The number of agents paid.
-        firstPaymentAt: The time of the first payment; null without one.
-        lastPaymentAt: The time of the last payment.
+        totalVolumeUsdc: The sum of the payments, in dollars.
+        totalVolumeAtomic: The sum of the payments, in millionths of a dollar.
+        distinctSellers: The number of different agents that the buyer paid.
+        firstPaymentAt: The time of the first payment; null if there are no payments.
+        lastPaymentAt: The time of the last payment; null if there are no payments.
     """
 
     paymentCount: int
@@ -50,14 +50,14 @@ class AttestedRecord:
 
     Attributes:
         paymentCount: The number of payments.
-        totalVolumeUsdc: The sum of the payments in dollars.
-        totalVolumeAtomic: The sum in millionths of a dollar.
-        firstPaymentAt: The time of the first payment; null without one.
-        lastPaymentAt: The time of the last payment.
+        totalVolumeUsdc: The sum of the payments, in dollars.
+        totalVolumeAtomic: The sum of the payments, in millionths of a dollar.
+        firstPaymentAt: The time of the first payment; null if there are no payments.
+        lastPaymentAt: The time of the last payment; null if there are no payments.
         reviewsGiven: The number of reviews that the buyer gave.
-        avgReviewScore: The average score of those reviews; null without reviews.
+        avgReviewScore: The average score of the buyer's reviews; null if there are no reviews.
         sellerFeedbackCount: The number of sellers that gave feedback on the buyer.
-        avgSellerFeedback: The mean of their votes; null without any.
+        avgSellerFeedback: The mean of the sellers' votes; null if there are none.
         disputeCount: The number of disputes.
     """
 
@@ -80,7 +80,7 @@ class RegistryRecords:
     Attributes:
         registry: The registry, as `eip155:8453:0x…`.
         settled: The payments that the registry itself settled.
-        attested: Its attestor's statements.
+        attested: The statements of the registry's attestor.
     """
 
     registry: str
@@ -142,7 +142,7 @@ def _totals(amounts: Sequence[int], times: Sequence[int]) -> dict[str, Any]:
 
 
 def _attested(connection: Connection, key: dict[str, Any]) -> AttestedRecord:
-    """Read the attestor's statements. Each seller's last vote and the last reviews count."""
+    """Read the attestor's statements. Only each seller's last vote and the last reviews count."""
     low = int(key["buyer"], 16) << 96
     words = _ATTESTED.all(connection, {**key, "low": low, "high": low + (1 << 96) - 1})
     payments = [AttestedPayment.from_word(word) for (word,) in words]
@@ -166,12 +166,12 @@ def read_attestor(connection: Connection, chain_id: int, registry: str) -> str |
 
 @dataclass(frozen=True)
 class PostedAnchor:
-    """One of this service's roots that is on chain.
+    """A root from this service that is on chain.
 
     Attributes:
         made_at: The time as of which the states were computed, in Unix seconds.
         block: The block that contains the root.
-        transaction: The hash of its transaction.
+        transaction: The hash of the transaction.
     """
 
     epoch: int
@@ -182,7 +182,7 @@ class PostedAnchor:
 
 
 def read_last_anchor(connection: Connection, chain_id: int, registry: str) -> PostedAnchor | None:
-    """Return this service's last root that the index has seen on chain, or None."""
+    """Return this service's last root that the index has found on chain, or None if there is none."""
     posted, stored = schema.EVENT_TABLES[events.Anchored], buyer_anchor
     columns = posted.c.epoch, posted.c.root, stored.c.made_at, posted.c.block_number, posted.c.transaction_hash
     query = (

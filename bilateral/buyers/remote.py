@@ -26,16 +26,16 @@ from bilateral.core.text.encoding import decode_object
 from bilateral.core.values.arguments import is_whole
 
 _TIMEOUT: Final = 30.0
-"""The timeout for a buyer service: a payment waits for it."""
+"""The timeout for requests to a buyer service. A payment has to wait for the response."""
 
 _MESSAGE_ID: Final = re.compile(r"[0-9a-fA-F]{64}")
 _SECONDS: Final = 300
-"""How long a buyer's request is valid, in seconds. The service accepts up to 600, and clocks may differ."""
+"""How long a buyer's request is valid, in seconds. Services accept up to 600; clocks may differ."""
 
 _MAX_ANSWER: Final = 1 << 20  # bytes; fewer could cut a page of the service, more only fill memory
 _MAX_SCORE: Final = 100  # the Buyer Reputation Protocol scores from 0 to 100
 PROVIDER: Final = "/api/buyer"
-"""The path for buyers."""
+"""The URL path for buyers."""
 _WORD: Final = 32  # bytes of a hash, and of a word of the contract ABI
 
 
@@ -46,7 +46,7 @@ class PaymentProof:
     Attributes:
         buyer: The account that paid.
         seller: The global id of the paid agent, such as `eip155:8453:0x8004…#247`.
-        payee: The account that was paid: the agent's wallet at that time.
+        payee: The account that was paid: the agent's wallet at the time of the payment.
         transaction_hash: The 32-byte hash of the payment's transaction.
         log_index: The index of the payment's log in its block. Required if several logs in the transaction match.
     """
@@ -121,7 +121,7 @@ class PaidFeedback(ScoredPayment):
     path: ClassVar[str] = f"{PROVIDER}/feedback"
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
-        """Return the request body, signed by the wallet that was paid or the owner at that time."""
+        """Return the request body, signed by the wallet that was paid or by the agent's owner at that time."""
         content = self.score, content_hash(list(self.tags)), text_hash(self.note)
         sides = {"buyerAddress": self.payment.buyer, "sellerGlobalId": self.payment.seller}
         fields = {**sides, "score": self.score, "tags": list(self.tags), "note": self.note}
@@ -153,10 +153,10 @@ class PaidReview(ScoredPayment):
 
 @dataclass(frozen=True)
 class PaidDispute:
-    """A seller's dispute about a payment, or its withdrawal.
+    """A seller's dispute about a payment, or the withdrawal of a dispute.
 
     Attributes:
-        is_withdrawn: True to withdraw the dispute that was filed.
+        is_withdrawn: True to withdraw a dispute that was filed.
     """
 
     payment: PaymentProof
@@ -169,7 +169,7 @@ class PaidDispute:
         return f"{PROVIDER}/{self.payment.buyer}/disputes"
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
-        """Return the request body, signed by the wallet that was paid or the owner at that time."""
+        """Return the request body, signed by the wallet that was paid or by the agent's owner at that time."""
         state = "withdrawn" if self.is_withdrawn else "filed"
         fields = {"sellerGlobalId": self.payment.seller, "state": state, "reason": self.reason}
         return self.payment.signed(messages.BuyerDispute, (state, text_hash(self.reason)), fields, signer)
@@ -183,9 +183,9 @@ class ServiceOffer:
         seller: The seller's global id, such as `eip155:8453:0x8004…#247`.
         name: The service's name.
         price: The price per call in dollars; None to publish no price.
-        incentives: The policy for buyers, the JSON object `buyerIncentives`; None for a service without one.
-        details: Additional fields of the body, such as `serviceCategory` or `apiEndpoint`.
-        issued_at: The message's time, in Unix seconds; now by default. A later message replaces it.
+        incentives: The policy for buyers (the JSON object `buyerIncentives`); None if the service has no policy.
+        details: Additional fields of the request body, such as `serviceCategory` or `apiEndpoint`.
+        issued_at: The message's time, in Unix seconds; now by default. A message with a later time replaces this one.
     """
 
     seller: str
@@ -215,10 +215,10 @@ class ServiceOffer:
 
 @dataclass(frozen=True)
 class MessageReply:
-    """A buyer's reply to feedback or a dispute about it; one reply for each.
+    """A buyer's reply to feedback or a dispute about the buyer. Only one reply to each is allowed.
 
     Attributes:
-        message_id: The message's id, 64 hexadecimal digits; see `ask_messages`.
+        message_id: The message's id, which has 64 hexadecimal digits. See `ask_messages`.
         seller: The global id of the seller that sent the message.
         text: The reply.
     """
@@ -246,7 +246,7 @@ def send(
     *,
     http: httpx.Client | None = None,
 ) -> Mapping[str, Any]:
-    """Sign a message, and send it to a service. Safe to retry: the same message counts once."""
+    """Sign a message, and send it to a service. It is safe to retry, because the same message counts only once."""
     return answer_of("POST", f"{base_of(service)}{message.path}", http, json=message.signed(signer))
 
 
@@ -266,7 +266,7 @@ def ask_buyer(
 def ask_discount(
     service: str, buyer: str, seller: str, *, policy: str | None = None, http: httpx.Client | None = None
 ) -> Mapping[str, Any]:
-    """Fetch the discount that a seller offers a buyer from a service."""
+    """Query a service for the discount that a seller offers a buyer."""
     query = {"sellerGlobalId": seller, "policy": policy}
     return _ask(f"{base_of(service)}{PROVIDER}/{checksummed(buyer)}/discount", query, http)
 
@@ -311,7 +311,7 @@ def request_credential(  # noqa: PLR0913  # the fields of the wish
     policy: str = "brp-1.0",
     http: httpx.Client | None = None,
 ) -> SignedCredential:
-    """As the buyer, request a credential for the signer's tier for another address."""
+    """As the buyer, request a credential that lets a different address prove the signer's tier."""
     if len(scope) != _WORD:
         raise InvalidArgumentError(f"a scope has {_WORD} bytes, not {len(scope)}")
     accounts: tuple[Any, Any] = checksummed(signer.address), checksummed(holder)

@@ -1,4 +1,4 @@
-"""Message bodies, in the Buyer Reputation Protocol's formats, and the data that their authors sign."""
+"""Request bodies for messages, in the Buyer Reputation Protocol's formats, and the data that their authors sign."""
 
 # ruff: noqa: N815  # the specification's names
 
@@ -41,7 +41,7 @@ Category = Annotated[str, Field(max_length=64, pattern=r"^[a-z0-9-]+$")]
 
 
 class ProofOfPayment(BaseModel):
-    """The payment that a message is about (section 5.3). `logIndex` is our extension."""
+    """The payment that a message is about (section 5.3). `logIndex` is an extension."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -53,14 +53,14 @@ class ProofOfPayment(BaseModel):
 
     @property
     def claim(self) -> PaymentClaim:
-        """The payment in the form used to search the index."""
+        """The payment in the form that is used to search the index."""
         transaction = bytes.fromhex(self.txHash[2:])
         payer, payee = address_of(self.fromAddress, "fromAddress"), address_of(self.toAddress, "toAddress")
         return PaymentClaim(self.chainId, transaction, payer, payee, self.logIndex)
 
 
 class FeedbackBody(BaseModel):
-    """A seller's feedback on a buyer (section 5.3). `signature` is our extension."""
+    """A seller's feedback on a buyer (section 5.3). `signature` is an extension."""
 
     buyerAddress: _Address
     sellerGlobalId: _Agent
@@ -77,7 +77,7 @@ class FeedbackBody(BaseModel):
 
 
 class ReviewBody(BaseModel):
-    """A buyer's review of a seller. `signature` is our extension."""
+    """A buyer's review of a seller. `signature` is an extension."""
 
     agentId: _Agent
     score: _Score
@@ -100,7 +100,7 @@ def _about(kind: Callable[..., S], proof: ProofOfPayment, seller: AgentKey, *con
 
 
 class DisputeBody(BaseModel):
-    """A seller's dispute about a payment. Not part of the specification."""
+    """A seller's dispute about a payment. It is not part of the specification."""
 
     sellerGlobalId: _Agent
     state: Literal["filed", "withdrawn"] = "filed"
@@ -115,7 +115,7 @@ class DisputeBody(BaseModel):
 
 
 class ReplyBody(BaseModel):
-    """A buyer's reply to feedback or a dispute about it. Not part of the specification."""
+    """A buyer's reply to feedback or a dispute about the buyer. It is not part of the specification."""
 
     messageId: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     text: Annotated[str, Field(min_length=1, max_length=1_000)]
@@ -128,7 +128,7 @@ class ReplyBody(BaseModel):
 
 
 class CredentialBody(BaseModel):
-    """A buyer's request for a credential for its tier for another address. Not part of the specification."""
+    """A buyer's request for a tier credential for a different address. It is not part of the specification."""
 
     holder: _Address
     chainId: Annotated[int, Field(gt=0, lt=2**63, strict=True)]
@@ -145,7 +145,7 @@ class CredentialBody(BaseModel):
 
 
 class EnrichmentBody(BaseModel):
-    """A seller's service with its policy for buyers (section 6.1). `issuedAt` and `signature` are our extensions."""
+    """A seller's service with its policy for buyers (section 6.1). `issuedAt` and `signature` are extensions."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -174,7 +174,7 @@ class EnrichmentBody(BaseModel):
 
 
 def parse_body(kind: type[M], value: Mapping[str, Any]) -> M:
-    """Read a body."""
+    """Read a request body."""
     try:
         message = kind.model_validate(value)
     except ValidationError as problem:
@@ -191,12 +191,12 @@ def parse_body(kind: type[M], value: Mapping[str, Any]) -> M:
 
 
 def invalid(detail: str, **members: Any) -> BuyerRefusalError:
-    """Return the error for an invalid body."""
+    """Return the error for an invalid request body."""
     return BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_body", detail, **members)
 
 
 def address_of(text: str, name: str) -> str:
-    """Return an address from a body in checksum form."""
+    """Return an address from a request body in checksum form."""
     try:
         return parse_buyer(text)[1]
     except MalformedIdentifierError as problem:

@@ -1,6 +1,6 @@
 """A buyer's score, tier and fairness: the Buyer Reputation Protocol's formulas, in exact arithmetic.
 
-The contract library `BuyerScore` computes the same. One file of test vectors covers both.
+The contract library `BuyerScore` computes the same values. Both are tested with the same file of test vectors.
 """
 
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.values.arguments import is_whole
 
 DOLLAR: Final = 1_000_000
-"""Units per dollar: payment tokens have six decimals."""
+"""The number of units per dollar. Payment tokens have six decimals."""
 
 _MAX_WEIGHT: Final = 20
-"""The number of reviews and sellers' votes that enter the effective fairness."""
+"""How many reviews and how many sellers' votes are included in the effective fairness."""
 
 _IDEAL_REVIEW: Final = 65  # section 2.3 of the Buyer Reputation Protocol
 
@@ -27,13 +27,13 @@ class BuyerMetrics:
 
     Attributes:
         payments: The number of payments.
-        volume: The sum of their amounts, in millionths of a dollar.
+        volume: The sum of the payments' amounts, in millionths of a dollar.
         age_days: The number of full days since the first payment.
         reviews: The number of reviews that the buyer gave.
         review_sum: The sum of the reviews' scores, each from 0 to 100.
         feedback_sellers: The number of sellers that gave feedback on the buyer.
-        feedback_sum: The sum of the sellers' votes, each from 0 to 100. A seller's vote is the exact mean of its
-            scores.
+        feedback_sum: The sum of the sellers' votes, each from 0 to 100. A seller's vote is the exact mean of the scores
+            that it gave.
         disputes: The number of disputes.
     """
 
@@ -57,7 +57,7 @@ class BuyerMetrics:
 
     @property
     def fairness(self) -> Fraction | None:
-        """The fairness from section 2.3, 0 to 100; None without reviews."""
+        """The fairness as defined in section 2.3, from 0 to 100; None without reviews."""
         if not self.reviews:
             return None
         return max(Fraction(0), 100 - 2 * abs(Fraction(self.review_sum, self.reviews) - _IDEAL_REVIEW))
@@ -85,11 +85,11 @@ class ScoreBreakdown:
     """The points for each component of a score (section 2.2).
 
     Attributes:
-        payment_count: Up to 30.
-        total_volume: Up to 20.
-        review_fairness: Up to 25; 0 without reviews.
-        dispute_rate: Up to 15.
-        account_age: Up to 10.
+        payment_count: Points for the number of payments, up to 30.
+        total_volume: Points for the total volume, up to 20.
+        review_fairness: Points for fair reviews, up to 25; 0 without reviews.
+        dispute_rate: Points for a low dispute rate, up to 15.
+        account_age: Points for the account's age, up to 10.
     """
 
     payment_count: Fraction
@@ -133,13 +133,13 @@ _CONDITIONS: Final = {
     BuyerTier.TRUSTED: _Conditions(10, 50, fairness=60),
     BuyerTier.PREMIUM: _Conditions(50, 500, fairness=70, disputes_below=5),
 }
-"""The tiers that have conditions, lowest first. Each tier's conditions include those of the tiers below."""
+"""The tiers that have conditions, lowest first. A tier's conditions include those of all lower tiers."""
 
 
 def half_up(numerator: int, denominator: int) -> int:
     """Return a non-negative quotient as an integer, rounded half up, using the arithmetic of `BuyerScore.sol`.
 
-    Reviews are integers, on chain and here. A review with decimals is rounded once, when it is read.
+    Reviews are integers, both on chain and here. A review with decimals is rounded once, when it is read.
     """
     return (2 * numerator + denominator) // (2 * denominator)
 
@@ -148,7 +148,7 @@ def break_down(metrics: BuyerMetrics) -> ScoreBreakdown:
     """Compute the points for each component.
 
     Returns:
-        The points. A buyer without payments has none.
+        The points. A buyer without payments gets no points.
     """
     if not metrics.payments:
         return ScoreBreakdown(*[Fraction(0)] * 5)
@@ -165,7 +165,7 @@ def score_of(metrics: BuyerMetrics) -> int:
     """Return a buyer's score, as `getBuyerScore` does.
 
     Returns:
-        The score, 0 to 100.
+        The score, from 0 to 100.
     """
     return break_down(metrics).score
 

@@ -1,4 +1,4 @@
-"""Services and policies that sellers published (section 6)."""
+"""Services and policies that sellers have published (section 6)."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ class SellerService:
     """A seller's service.
 
     Attributes:
-        price: The price per call in dollars; None if there is none.
-        incentives: The policy for buyers published with it, or None. It applies to no other service.
+        price: The price per call in dollars; None if no price is published.
+        incentives: The policy for buyers that was published with this service, or None. It does not apply to any other
+            service.
     """
 
     name: str
@@ -73,9 +74,10 @@ def _worth(discount: Discount) -> tuple[Decimal, bool]:
 
 
 def is_withheld(connection: Connection, chain_id: int, buyer: str) -> bool:
-    """Return whether a trust analysis withholds, as a client, an agent whose wallet is the buyer.
+    """Return whether a trust analysis withholds, in its role as a client, an agent whose wallet is the buyer.
 
-    The owner does not count, because anyone can transfer such an agent to it. A wallet has consented.
+    Agents that the buyer merely owns do not count, because anyone can transfer an agent to the buyer. A wallet has
+    consented.
     """
     agent, columns = agent_tables.agent.c, standings.standing.c
     query = (
@@ -92,7 +94,7 @@ def _is_agent(columns: Any) -> ColumnElement[bool]:
 
 
 def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tuple[int, str, int], Offer]:
-    """Read sellers' services and policies. Only those whose author still acts for the seller count."""
+    """Read sellers' services and policies. Only those count whose author may still act for the seller."""
     table, agent = agent_enrichment.c, agent_tables.agent.c
     keys = [(seller.chain_id, seller.identity_registry, seller.agent_id) for seller in sellers]
     if not keys:
@@ -112,7 +114,7 @@ def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tup
 
 
 def _service(values: Mapping[str, Any]) -> SellerService | None:
-    """Return a stored service, or None for one that only older versions accepted."""
+    """Return a stored service, or None if only older versions of this package would have accepted it."""
     price, policy = values.get("pricePerCallUsdc"), values.get("buyerIncentives")
     if isinstance(price, str):
         return None

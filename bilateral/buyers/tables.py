@@ -1,6 +1,6 @@
-"""The tables of messages between sellers and buyers, and of tiers. `docs/index.md` documents them.
+"""The tables for messages between sellers and buyers, and for tiers. `docs/index.md` documents them.
 
-Messages are sent only to this service, so rebuilding the index cannot restore them.
+Messages are sent only to this service, so they cannot be restored by rebuilding the index.
 """
 
 from typing import Final
@@ -13,7 +13,7 @@ metadata: Final = sa.MetaData()
 
 
 _PAYMENT: Final = ("chain_id", "transaction_hash", "payment_position")
-"""The columns that identify a payment. A reorganisation may move its log in the block, but not in the transaction."""
+"""The columns that identify a payment. A reorganisation may move its log in the block, not in the transaction."""
 
 
 def _signed() -> list[sa.Column[object]]:
@@ -26,7 +26,7 @@ def _signed() -> list[sa.Column[object]]:
 
 
 def _messages(name: str, *columns: sa.Column[object], unique: tuple[str, ...] = _PAYMENT) -> sa.Table:
-    """Declare a table of messages, each about one payment."""
+    """Declare a table of messages, each of which is about one payment."""
     table = sa.Table(
         name,
         metadata,

@@ -1,4 +1,4 @@
-"""Addresses of the public Internet."""
+"""Addresses on the public Internet."""
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
@@ -11,7 +11,7 @@ _NAT64: Final = IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: str) -> bool:
-    """Return whether an address belongs to the public Internet. No other may be reached through an untrusted URI."""
+    """Return whether an address is on the public Internet. Untrusted URIs may not lead to any other address."""
     ip = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv4Address):
         return ip.is_global and not ip.is_multicast and ip not in _PROTOCOL_ASSIGNMENTS

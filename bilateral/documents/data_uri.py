@@ -1,7 +1,7 @@
-"""Documents contained in their URI and thus on chain: `data:application/json;base64,…` (RFC 2397) and its misuses.
+"""Documents contained in their URI, and thus on chain: `data:application/json;base64,…` (RFC 2397) and variants.
 
-Agents register their files in many almost valid forms of that URI, as bare JSON, and as bare base 64. Every unambiguous
-form is accepted.
+Agents register their files in many forms: as almost valid data URIs, as bare JSON, and as bare base64. Every
+unambiguous form is accepted.
 """
 
 import base64
@@ -19,7 +19,7 @@ _JSON: Final = "application/json"
 _BYTES: Final = "application/octet-stream"
 
 _PARTS: Final = re.compile(r"data:\s*([^,;{\s]*(?:\s*;\s*[^,;{\s]*)*)\s*(?:,|\s|(?=\{))(.*)", re.IGNORECASE | re.DOTALL)
-"""The media type with its parameters, and the content after a comma, or after the space that some write instead."""
+"""The media type with its parameters, and the content after a comma or the space that some authors write instead."""
 
 _BARE_JSON: Final = re.compile(r"\{|%7B", re.IGNORECASE)
 _BARE_BASE64: Final = re.compile(r"(?:e[w-z0-9+/_-]|H4sI)[A-Za-z0-9+/_\s-]*={0,2}")  # of a JSON object, or of gzip
@@ -34,7 +34,7 @@ _RAW: Final = -zlib.MAX_WBITS  # without a header, as some servers send what the
 
 
 def unpacked(content: bytes, limit: int) -> bytes | None:
-    """Decompress gzip or deflate. Never allocates more than the limit plus one byte."""
+    """Decompress gzip or deflate data without allocating more than one byte above the limit."""
     for window in (_EITHER, _RAW):
         decoder = zlib.decompressobj(window)
         try:
@@ -49,12 +49,12 @@ def unpacked(content: bytes, limit: int) -> bytes | None:
 
 
 def is_inline(uri: str) -> bool:
-    """Return True if a URI, or what is used as one, is the document itself."""
+    """Return True if a URI, or a text used as one, is the document itself."""
     return uri[:5].lower() == "data:" or bool(_BARE_JSON.match(uri) or _BARE_BASE64.fullmatch(uri))
 
 
 def encode_data_uri(content: bytes) -> str:
-    """Return a URI that contains a document, in ERC-8004's form. Its media type is JSON's or generic."""
+    """Return a URI that contains a document, in ERC-8004's form. Its media type is that of JSON, or generic."""
     kind = _JSON if _is_json(content) else _BYTES
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
@@ -81,7 +81,7 @@ def decode_data_uri(uri: str, limit: int) -> bytes:
 
 
 def _content(uri: str, payload: str, limit: int, *, is_base64: bool) -> bytes:
-    """Decode the content of a data URI by its actual form, if that is unambiguous, rather than by its label."""
+    """Decode a data URI's content according to its actual form, if that is unambiguous, rather than its label."""
     plain, unquoted = payload.encode("utf-8", "replace"), unquote_to_bytes(payload)
     if plain[:1] == b"{" and (is_base64 or b"%" not in plain):  # a writer of the wrong label did not quote either
         return plain if _is_json(plain) else unquoted
@@ -95,7 +95,7 @@ def _content(uri: str, payload: str, limit: int, *, is_base64: bool) -> bytes:
 
 
 def _from_base64(uri: str, payload: bytes, limit: int) -> bytes:
-    """Decode base 64 strictly, except for the alphabet, white space and padding, which differ between writers."""
+    """Decode base64 strictly, but accept either alphabet and any white space and padding, because writers differ."""
     try:
         text = payload.decode("ascii").strip()
         readings = [_SPACE.sub("", text)]

@@ -1,4 +1,4 @@
-"""One request and its response, for monitoring servers: status, headers, bounded body, time and certificate."""
+"""One request and its response, for monitoring servers: status, headers, limited body, time and certificate."""
 
 import re
 import ssl
@@ -30,13 +30,13 @@ class Answer:
     """A server's response.
 
     Attributes:
-        content: The bytes of the body, or the data of the awaited event of a stream.
+        content: The bytes of the body, or the data of the expected event in a stream.
         url: The URL that responded, after redirects.
         milliseconds: The time from the name lookup to the response headers.
         certificate_ends: The Unix time at which the server's certificate expires; None without TLS.
-        event: The kind of the event; None if the response is not a stream, or ended before the event.
-        encoding: The content encoding, if the server used one although none was requested. The content is then not
-            read.
+        event: The kind of the event; None if the response is not a stream, or if the stream ended before the event.
+        encoding: The content encoding, if the server used one although none was requested. In this case, the content is
+            not read.
     """
 
     status: int
@@ -77,16 +77,16 @@ def exchange(  # noqa: PLR0913  # a request, its limits, and how much of the ans
     is_last: Callable[[Event], bool] | None = None,
     is_cut: bool = False,
 ) -> Answer:
-    """Send one request, and return the response whatever its status.
+    """Send one request, and return the response regardless of its status.
 
     Args:
-        limits: The limits; that on redirects only applies to GET.
-        check: Raises an error for a request that must not be sent; also called for redirects.
-        is_last: Returns whether an event is the awaited one, after which the stream is closed.
-        is_cut: True to read only the first bytes of a larger body, which is otherwise an error.
+        limits: The limits. The limit on redirects applies only to GET.
+        check: Raises an error for a request that must not be sent. It is also called for redirects.
+        is_last: Returns whether an event is the expected one, after which the stream is closed.
+        is_cut: True to read only the first bytes if a body is too large. Otherwise, a large body is an error.
 
     Raises:
-        DocumentError: There is no complete response. The class indicates the reason.
+        DocumentError: No complete response was received. The error's class indicates the reason.
     """
     with (
         HttpSession(limits, network, check) as session,

@@ -1,4 +1,4 @@
-"""The feedback file: a client's statement beyond the number on chain (best practices, "Off-Chain Feedback File")."""
+"""The feedback file: a client's statement beyond the on-chain value (best practices, "Off-Chain Feedback File")."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -19,14 +19,14 @@ SIGNED_FIELDS: Final = frozenset(
         *("taskRef", "interactionHash", "agentSignature", "clientSignature", "proofOfInteraction"),
     }
 )
-"""The fields that the chain or a signature also states. A malformed one is not treated as missing."""
+"""The fields that are also on chain or signed. If one is malformed, it is not treated as missing."""
 
 _FLAT_NAMES: Final = {
     "mcp": {"tool": "mcpTool", "prompt": "mcpPrompt", "resource": "mcpResource"},
     "a2a": {"skills": "a2aSkills", "contextId": "a2aContextId", "taskId": "a2aTaskId"},
     "oasf": {"skills": "oasfSkills", "domains": "oasfDomains"},
 }
-"""The fields in agent0's SDKs that represent parts of other fields."""
+"""The fields that agent0's SDKs use for parts of other fields."""
 
 Capability: TypeAlias = Literal["tools", "prompts", "resources"]
 
@@ -40,7 +40,7 @@ class McpUse(DocumentModel):
 
 
 class A2aUse(DocumentModel):
-    """The A2A skills of the agent that were used, with context and task."""
+    """The agent's A2A skills that were used, with context and task."""
 
     skills: list[str] | None = None
     context_id: str | None = None
@@ -48,7 +48,7 @@ class A2aUse(DocumentModel):
 
 
 class OasfUse(DocumentModel):
-    """The skills and domains of the OASF taxonomy that were used."""
+    """The skills and domains from the OASF taxonomy that were used."""
 
     skills: list[str] | None = None
     domains: list[str] | None = None
@@ -66,7 +66,7 @@ class ProofOfPayment(DocumentModel):
         """Require the fields that identify a payment.
 
         Returns:
-            The proof, its addresses in checksum form and its hash in lower case.
+            The proof, with addresses in checksum form and the hash in lower case.
 
         Raises:
             MalformedDocumentError: A field is missing or malformed.
@@ -107,23 +107,23 @@ class FeedbackFile(DocumentModel):
         agent_id: The agent's token id, or mint address.
         client_address: The client, as a CAIP-10 account id.
         created_at: The time of the feedback, in ISO 8601.
-        value: The integer on chain.
+        value: The on-chain integer value.
         value_decimals: The number of decimals in the value.
-        tag1: The measured quantity.
+        tag1: What was measured.
         tag2: The qualifier.
         endpoint: The URI of the endpoint that was used.
         text: The client's comment.
         mcp: The part of the MCP server that was used.
         a2a: The A2A skills that were used.
         oasf: The OASF skills and domains that were used.
-        context: The client's other data.
-        task_ref: The payment's transaction reference (x402 extension, as are the following).
+        context: Additional data from the client.
+        task_ref: The payment's transaction reference. This field and the next five are from the x402 extension.
         interaction_hash: The hash that the agent signed, in hexadecimal digits.
-        agent_signature: The agent's signature of that hash, in hexadecimal digits.
+        agent_signature: The agent's signature of `interaction_hash`, in hexadecimal digits.
         client_signature: The client's signature of the feedback, in hexadecimal digits.
         tags: Both tags.
         comment: The client's comment.
-        proof_of_interaction: Payment, hash and signatures in the upstream draft, as is `reasoning`.
+        proof_of_interaction: Payment, hash and signatures. This field and `reasoning` are from the upstream draft.
         reasoning: The client's reasons.
     """
 
@@ -164,7 +164,7 @@ class FeedbackFile(DocumentModel):
 
     @property
     def payment_reference(self) -> str | None:
-        """The reference to the payment's transaction, in either form; None if the file contains none."""
+        """The reference to the payment's transaction, from a file in either form; None if there is none."""
         return self.task_ref if self.proof_of_interaction is None else self.proof_of_interaction.task_ref
 
     def to_bytes(self) -> bytes:
@@ -174,7 +174,7 @@ class FeedbackFile(DocumentModel):
 
     @property
     def created(self) -> datetime | None:
-        """The time of the feedback in UTC; None if it is missing, or is not ISO 8601 with an offset."""
+        """The time of the feedback in UTC; None if it is missing, or is not in ISO 8601 with an offset."""
         try:
             time = datetime.fromisoformat(self.created_at or "")
             return time.astimezone(UTC) if time.tzinfo else None
@@ -197,10 +197,10 @@ class FeedbackFile(DocumentModel):
         Args:
             agent: The agent that is rated.
             client: The client that rates.
-            value: The value to be put on chain.
-            tag1: The measured quantity.
+            value: The value that will be put on chain.
+            tag1: What was measured.
             tag2: The qualifier.
-            endpoint: The URI of the endpoint that was used; the one in the file if empty.
+            endpoint: The URI of the endpoint that was used; if empty, the endpoint in the file.
             created_at: The time of the feedback, with a time zone; now by default.
 
         Returns:
@@ -239,25 +239,26 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
 
     Args:
         text: The client's comment.
-        capability: The kind of MCP capability that was used; with `name`, becomes `mcp.tool`, `.prompt` or `.resource`.
-        skill: The A2A skill or skills that were used; becomes `a2a.skills`.
-        task: The A2A task; becomes `a2a.taskId`.
-        context: The A2A context's id, which becomes `a2a.contextId`; or an object, which is stored as `context` and
-            whose `contextId`, if it has one, also becomes `a2a.contextId`.
+        capability: The kind of MCP capability that was used. Together with `name`, it becomes `mcp.tool`, `.prompt` or
+            `.resource`.
+        skill: The A2A skill or skills that were used, which become `a2a.skills`.
+        task: The A2A task, which becomes `a2a.taskId`.
+        context: The A2A context's id, which becomes `a2a.contextId`, or an object, which is stored as `context`. If the
+            object has a `contextId`, that also becomes `a2a.contextId`.
         proof_of_payment: The payment: `fromAddress`, `toAddress`, `chainId`, `txHash`.
-        oasf_skills: The OASF skills that were used, such as `analytical_skills/mathematical_reasoning`; becomes
+        oasf_skills: The OASF skills that were used, such as `analytical_skills/mathematical_reasoning`. They become
             `oasf.skills`.
-        oasf_domains: Their OASF domains; becomes `oasf.domains`.
+        oasf_domains: The OASF domains of the skills, which become `oasf.domains`.
         endpoint: The URI of the endpoint that was used.
-        **fields: Any other field, by its name in JSON; also `mcp`, `a2a`, `oasf` and `proofOfPayment`, instead of the
-            arguments that set them.
+        **fields: Any other fields, by JSON name. You can also pass `mcp`, `a2a`, `oasf` and `proofOfPayment` in place
+            of the arguments that set them.
 
     Returns:
         The file without the on-chain fields, which `FeedbackFile.complete` adds.
 
     Raises:
-        MalformedDocumentError: An argument is of the wrong type, `capability` and `name` are not given together,
-            the proof of payment is incomplete, or a field is passed twice or by its Python name.
+        MalformedDocumentError: An argument has the wrong type, only one of `capability` and `name` is passed, the proof
+            of payment is incomplete, or a field is passed twice or by its Python name.
     """
     if capability is not None and capability not in get_args(Capability):
         raise MalformedDocumentError(f"capability is one of {', '.join(get_args(Capability))}")
@@ -292,7 +293,7 @@ def _present(**fields: Any) -> dict[str, Any]:
 
 
 def _iso(time: datetime) -> str:
-    """Format a time in ISO 8601, in UTC and to the second, as the best practices do."""
+    """Format a time in ISO 8601, in UTC and with full seconds, as the best practices do."""
     if time.tzinfo is None:
         raise MalformedDocumentError("created_at has no time zone: pass a datetime with tzinfo")
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,7 +1,7 @@
-"""A document's on-chain hash, and other hashes that authors have published for the same content.
+"""A document's on-chain hash, and the other hashes that authors have published for the same content.
 
-ERC-8004 requires keccak-256 of the file's bytes. Some published clients store one serialisation and hash another, so a
-mismatch does not prove tampering.
+ERC-8004 requires keccak-256 of the file's bytes. Some clients store one serialisation of a document but hash a
+different one, so a mismatch does not prove tampering.
 """
 
 from __future__ import annotations  # errors of arguments quote them
@@ -27,25 +27,26 @@ def document_hash(content: bytes) -> bytes:
         content: The bytes that are stored.
 
     Returns:
-        Their keccak-256 hash, 32 bytes.
+        The keccak-256 hash of these bytes, 32 bytes long.
     """
     return keccak(content)
 
 
 @checked
 def verify_hash(content: bytes, expected: bytes) -> bool:
-    """Check a document against the hash on chain.
+    """Check a document against its on-chain hash.
 
     Args:
         content: The document.
-        expected: The hash on chain, 32 bytes; zeros if its author set none, as is common with IPFS.
+        expected: The on-chain hash, 32 bytes; all zeros if the author set none, as is common with IPFS.
 
     Returns:
         True if the hash matches; False if there was no hash to check.
 
     Raises:
         InvalidArgumentError: The expected hash does not have 32 bytes.
-        HashMismatchError: The document has a different hash. The error contains the known variant that matches, if any.
+        HashMismatchError: The document has a different hash. If one of the known variants matches, the error identifies
+            it.
     """
     if len(expected) != len(NO_HASH):
         raise InvalidArgumentError(f"an expected hash has {len(NO_HASH)} bytes, not {len(expected)}")
@@ -59,7 +60,7 @@ def verify_hash(content: bytes, expected: bytes) -> bool:
 
 
 def _variants(content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the hashes that authors have published instead of the hash of the stored bytes, with their names."""
+    """Yield the hashes, with names, that authors have published instead of the hash of the stored bytes."""
     yield "the same bytes by SHA-256", hashlib.sha256(content).digest()
     yield "the same bytes without the white space at their end", keccak(content.rstrip())
     try:
@@ -80,7 +81,7 @@ def _dump(value: Any, *, indent: int | None = None, sort_keys: bool = False) -> 
 
 
 def _as_javascript(value: Any) -> Any:
-    """Write whole numbers without a decimal point, as JavaScript does, which has only one number type."""
+    """Write whole numbers without a decimal point, as JavaScript does because it has only one number type."""
     if isinstance(value, dict):
         return {name: _as_javascript(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -89,7 +90,7 @@ def _as_javascript(value: Any) -> Any:
 
 
 def _names_of_top_level(value: dict[str, Any]) -> dict[str, Any]:
-    """In nested objects, drop every name that the top level lacks."""
+    """In nested objects, drop every name that does not occur at the top level."""
 
     def keep(inner: Any) -> Any:
         if isinstance(inner, dict):

@@ -1,8 +1,8 @@
-"""HTTP for documents: guarded connections, few redirects, a size limit, and this package's errors.
+"""HTTP for documents, with guarded connections, few redirects, a size limit, and this package's errors.
 
-A host is resolved once, its addresses are checked, and the connection uses a checked address. If the host resolves
-differently a moment later ("DNS rebinding"), this has no effect, and neither do other notations for an address
-(`0x7f.1`).
+A host is resolved once, its addresses are checked, and the connection uses a checked address. An attacker therefore
+gains nothing by making the host resolve differently a moment later ("DNS rebinding"), or by writing an address in an
+unusual notation (`0x7f.1`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Limits:
 
     Attributes:
         bytes: The maximum size of the document.
-        seconds: The time limit for everything: names, connections, redirects, blocks and content.
+        seconds: The time limit for everything: name lookups, connections, redirects, IPFS blocks and content.
         redirects: The maximum number of redirects.
     """
 
@@ -67,9 +67,9 @@ class Network:
     """The settings of connections.
 
     Attributes:
-        trusted: Hosts with ports chosen by the program's user. They may have private addresses.
+        trusted: Hosts and ports that the program's user chose. They may have private addresses.
         allow_private: True if all hosts may have private addresses.
-        ssl_context: Determines which certificates are trusted; the system's defaults when left out.
+        ssl_context: Determines which certificates are trusted; by default those that the system trusts.
         resolver: Looks up a host's addresses.
         backend: Connects to an address.
     """
@@ -81,13 +81,13 @@ class Network:
     backend: httpcore.NetworkBackend | None = None
 
     def trusting(self, *urls: str) -> Network:
-        """Return these settings for hosts in URLs chosen by the program's user."""
+        """Return these settings, but trusting the hosts in URLs that the program's user chose."""
         return replace(self, trusted=self.trusted | {host_of(url) for url in urls})
 
 
 @dataclass(frozen=True)
 class Validators:
-    """The validators of a server's version of a document, for conditional requests (RFC 9110, 13).
+    """The validators of the version of a document on a server, for conditional requests (RFC 9110, section 13).
 
     Attributes:
         etag: The `ETag` header; None if there was none.
@@ -99,7 +99,7 @@ class Validators:
 
     @classmethod
     def of(cls, headers: httpx.Headers) -> Self:
-        """Read the validators of a response. Malformed ones are dropped, because they would be sent back."""
+        """Read a response's validators. Malformed validators are dropped, because they would later be sent back."""
         etag, last_modified = headers.get("etag", ""), headers.get("last-modified", "")
         return cls(etag if _ETAG.fullmatch(etag) else None, last_modified if _DATE.fullmatch(last_modified) else None)
 
@@ -110,7 +110,7 @@ class Validators:
 
 
 UNKNOWN_VERSION: Final = Validators()
-"""The validators of a document that was never loaded."""
+"""The validators for a document that was never loaded."""
 
 
 @lru_cache(maxsize=512)  # a file names few hosts, each several times; a URL of httpx has up to 64 KiB
@@ -121,7 +121,7 @@ def host_of(url: str) -> Host:
 
 
 def quoted_url(url: str) -> str:
-    """Quote a URL for a message, without a user and password."""
+    """Quote a URL for a message, without its user and password."""
     return quoted(_USERINFO.sub(r"\1", url))
 
 
@@ -162,7 +162,7 @@ class HttpSession:
     def get_changes(
         self, url: str, cached: Validators, *, limit: int | None = None, headers: Mapping[str, str] | None = None
     ) -> tuple[bytes | None, Validators]:
-        """Get a resource, following redirects. Return it, or None if unchanged, with the validators of its version."""
+        """Get a resource, following redirects. Return it (None if unchanged) and the validators of its version."""
         with self.open("GET", url, headers={**(headers or {}), **cached.headers()}) as response:
             if response.status_code == _UNCHANGED and cached != UNKNOWN_VERSION:
                 return None, cached
@@ -187,11 +187,11 @@ class HttpSession:
 
     @property
     def first_byte_seconds(self) -> float:
-        """The seconds from the beginning to the headers of the last response."""
+        """The seconds from the start to the headers of the last response."""
         return self._deadline.answered_at - self._deadline.began_at
 
     def send(self, method: str, url: str, *, limit: int | None = None, **options: Any) -> bytes:
-        """Send one request to a URL set by the program's user, without following redirects, and return the response."""
+        """Send one request to a URL that the program's user set, without following redirects; return the response."""
         visible = without_query(url)
         with (
             _document_errors(visible, self._deadline),
@@ -200,7 +200,7 @@ class HttpSession:
             return self._content(visible, response, limit, _WRITTEN)
 
     def _request(self, method: str, url: str, **options: Any) -> httpx.Request:
-        """Build a request. `httpx` logs its URL, so the user and password go into a header."""
+        """Build a request. `httpx` logs its URL, so the user and password are moved to a header."""
         parsed = _parse(url)
         # The query of a presigned URL is a secret: httpcore sends it, httpx does not log it.
         is_secret = method == "PUT"
@@ -227,7 +227,7 @@ class HttpSession:
 
 
 _MIN_SECONDS: Final = 0.001
-"""The minimum timeout to set on a socket, for which 0 would mean non-blocking."""
+"""The minimum timeout to set on a socket, because 0 would make the socket non-blocking."""
 
 
 _PHASES: Final[Mapping[str, errors.Phase]] = {
@@ -236,11 +236,11 @@ _PHASES: Final[Mapping[str, errors.Phase]] = {
     "http11.send_request_headers.started": "first_byte",
     "http11.receive_response_headers.complete": "body",
 }
-"""The phase of a request that starts with an httpcore event. `connect` starts once the addresses are resolved."""
+"""The phase of a request that each httpcore event starts. `connect` starts once the addresses are resolved."""
 
 
 class Deadline:
-    """The deadline for one document, and the phase that would miss it."""
+    """The deadline for one document, and the phase that is in progress if the deadline is missed."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -268,7 +268,7 @@ class Deadline:
 
 
 class _GuardedBackend(DeadlineBackend):
-    """Creates connections up to a deadline, only to public addresses unless the user trusts the host."""
+    """Creates connections until a deadline, and only to public addresses unless the user trusts the host."""
 
     def __init__(self, deadline: Deadline, network: Network) -> None:
         super().__init__(deadline.remaining, resolver=network.resolver, inner=network.backend)
@@ -285,7 +285,7 @@ class _GuardedBackend(DeadlineBackend):
 
 
 _usual_context = cache(ssl.create_default_context)
-"""The TLS context for all connections, since reading the system's certificates takes longer than loading most files."""
+"""The shared TLS context: reading the system's certificates takes longer than loading most files."""
 
 
 class _GuardedTransport(httpx.HTTPTransport):
@@ -335,7 +335,7 @@ _OF_CERTIFICATE: Final = {
     18: errors.SelfSignedCertificateError,
     **dict.fromkeys((62, 64), errors.CertificateNameError),
 }
-"""The errors by OpenSSL verification code (x509_vfy.h), because the `ssl` module has no names for these."""
+"""The errors by OpenSSL verification code (x509_vfy.h), because the `ssl` module has no names for these codes."""
 
 _HEADERS_TOO_LARGE: Final = 431  # as h11 marks the error of an answer whose headers exceed 100 KiB
 
@@ -370,7 +370,7 @@ def _is_loadable(url: httpx.URL) -> bool:
 
 
 def _decoded(content: bytes, encodings: str, limit: int) -> bytes:
-    """Remove encodings that a server used without a request for them. Unknown and wrong ones are ignored."""
+    """Remove encodings that a server used without being asked to. Unknown and invalid encodings are ignored."""
     for encoding in reversed(encodings.lower().split(",")[:_MAX_ENCODINGS]):
         if encoding.strip() in _ENCODINGS:
             result = unpacked(content, limit)

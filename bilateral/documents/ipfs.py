@@ -1,7 +1,7 @@
-"""IPFS files, read from blocks that are checked against their identifiers (CIDs). Requires the `ipfs` extra.
+"""IPFS files, read from blocks that are checked against their identifiers (CIDs). Requires the extra `ipfs`.
 
-Neither the server nor the author of the blocks is trusted. The number of blocks and the size of the file have limits,
-and the walk over blocks (UnixFS and dag-pb) does not recurse.
+Neither the server nor the author of the blocks is trusted. The number of blocks and the file's size are limited, and
+the traversal of blocks (UnixFS and dag-pb) is not recursive.
 """
 
 import hashlib
@@ -22,11 +22,11 @@ _MAX_LENGTH: Final = 128  # a CID of SHA-256 has 59 characters in base32, and 75
 
 @dataclass(frozen=True)
 class Cid:
-    """A CID of version 0 or 1 for a block of raw bytes or of dag-pb, hashed with SHA-256, as used by IPFS files.
+    """A CID of version 0 or 1, as used by IPFS files, for a block of raw bytes or dag-pb that is hashed with SHA-256.
 
     Attributes:
-        version: 0 or 1.
-        codec: `RAW` or `DAG_PB`.
+        version: The CID's version, 0 or 1.
+        codec: The block's codec, `RAW` or `DAG_PB`.
         digest: The block's SHA-256 hash.
     """
 
@@ -36,7 +36,7 @@ class Cid:
 
     @classmethod
     def parse(cls, cid: str | bytes) -> Self:
-        """Parse a CID as text (any multibase) or, as in links, as bytes."""
+        """Parse a CID given as text (any multibase) or as bytes, as in links."""
         visible = quoted(cid) if isinstance(cid, str) else f"0x{cid[:_MAX_LENGTH].hex()}"
         if len(cid) > _MAX_LENGTH:
             raise errors.UnsupportedUriError(f"{visible} is too long for a CID")
@@ -55,7 +55,7 @@ class Cid:
 
     @classmethod
     def of_raw(cls, block: bytes) -> Self:
-        """Return the CID of bytes stored as one raw block, as IPFS does with a small file."""
+        """Return the CID of bytes that are stored as a single raw block, as IPFS does with small files."""
         return cls(1, RAW, hashlib.sha256(block).digest())
 
     def verify(self, block: bytes) -> None:
@@ -65,7 +65,7 @@ class Cid:
             raise errors.CidMismatchError(str(self), str(Cid(self.version, self.codec, digest)))
 
     def __str__(self) -> str:
-        """Return the canonical text: base 58 for version 0, base 32 for version 1."""
+        """Return the canonical text: base58 for version 0, base32 for version 1."""
         multihash = bytes([_SHA2_256, _DIGEST_BYTES]) + self.digest
         if self.version == 0:
             return str(_libipld().encode_multibase("z", multihash)[1:])  # the one CID without the multibase prefix
@@ -81,7 +81,7 @@ def _libipld() -> Any:
 
 
 MAX_BLOCKS: Final = 256
-"""The maximum number of blocks in one file: a hostile file could otherwise be read endlessly."""
+"""The maximum number of blocks in one file. Without a limit, reading a hostile file might never end."""
 
 _RAW_DATA: Final = 0  # `DataType.Raw` of the specification of UnixFS
 _DIRECTORY: Final = 1  # `DataType.Directory`
@@ -90,7 +90,7 @@ _TYPES: Final = {3: "metadata", 4: "a symbolic link", 5: "a sharded folder"}  # 
 
 
 def is_of_block(cid: Cid, content: bytes) -> bool:
-    """Return True if a CID identifies a single-block file: the raw content, or a leaf in dag-pb."""
+    """Return True if a CID identifies a single-block file: raw content, or a dag-pb leaf."""
     if cid.codec != RAW:
         new_node, new_data, _ = _messages()
         data = new_data(Type=_FILE, Data=content, filesize=len(content))
@@ -123,7 +123,7 @@ def read_file(fetch: Callable[[Cid], bytes], root: Cid, path: Sequence[str], lim
 
 
 def _member(links: Sequence[Any], names: list[str]) -> Cid:
-    """Return the CID of the first name in a folder, and remove the name."""
+    """Look up the first of several names in a folder, remove it from the names, and return its CID."""
     if not names:
         raise errors.MalformedDocumentError("the CID names a folder, not a file")
     name = names.pop(0)

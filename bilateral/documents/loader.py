@@ -1,4 +1,4 @@
-"""Loading of untrusted documents, by any kind of URI in use for agents."""
+"""Loading of untrusted documents by any kind of URI that agents use."""
 
 import asyncio
 import re
@@ -24,7 +24,7 @@ PUBLIC_GATEWAYS: Final = ("https://trustless-gateway.link", "https://ipfs.io")
 Integrity: TypeAlias = Literal["inline", "cid", "hash"]
 
 _CID: Final = r"(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|b[a-z2-7]{58})"
-"""The usual notation for CIDs of files."""
+"""The usual notation of file CIDs."""
 
 _BARE_CID: Final = re.compile(rf"/?(?:ipfs/)?{_CID}(?:[/?#].*)?", re.DOTALL)
 _GATEWAY_PATH: Final = re.compile(rf"(https?://[^/?#]+)/ipfs/({_CID})(/[^?#]*)?(\?[^#]*)?(?:#.*)?", re.IGNORECASE)
@@ -46,9 +46,9 @@ class Document:
     """A loaded document.
 
     Attributes:
-        content: Its bytes.
-        integrity: The proof that its author published these bytes: the URI itself contains them ("inline"), or its CID
-            or its on-chain hash was checked. None if only the server vouches for them.
+        content: The document's bytes.
+        integrity: The proof that the author published these bytes: the URI itself contains them ("inline"), or the CID
+            or the on-chain hash was checked. None if only the server vouches for them.
         validators: The validators of the server's version, for `Loader.load_changes`.
     """
 
@@ -64,33 +64,33 @@ class Document:
         return document_hash(self.content)
 
     def registration(self) -> RegistrationFile:
-        """Read it as a registration file.
+        """Read the document as a registration file.
 
         Raises:
-            MalformedDocumentError: It is not a registration file.
+            MalformedDocumentError: The document is not a registration file.
         """
         return RegistrationFile.from_bytes(self.content)
 
     def feedback(self) -> FeedbackFile:
-        """Read it as a feedback file.
+        """Read the document as a feedback file.
 
         Raises:
-            MalformedDocumentError: It is not a feedback file.
+            MalformedDocumentError: The document is not a feedback file.
         """
         return FeedbackFile.from_bytes(self.content)
 
 
 @dataclass(frozen=True)
 class Loader:
-    """Loads documents by URI, and trusts neither their authors nor the servers.
+    """Loads documents by URI. Neither their authors nor the servers are trusted.
 
     Attributes:
         limits: The limits for one document: bytes, seconds, redirects.
-        gateways: IPFS gateways that deliver blocks, tried in order. They may have private addresses, because the
+        gateways: IPFS gateways that deliver blocks. They are tried in order, and may have private addresses because the
             program's user chooses them.
-        files: The folder whose files `file:` URIs may load; by default they load no file. An untrusted URI on chain
-            must not make a program read files on its own machine.
-        network: The settings of connections. Set `allow_private` in tests and closed networks only.
+        files: The folder from which `file:` URIs may load files. By default, they cannot load any file, because an
+            untrusted on-chain URI must not make a program read files on its own machine.
+        network: The settings of connections. Set `allow_private` only in tests and closed networks.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -102,25 +102,26 @@ class Loader:
         """Load a document.
 
         Args:
-            uri: A `data:`, `https:`, `http:`, `ipfs:` or `file:` URI; a CID; or what some agents use as their URI:
-                JSON, possibly in base 64. Surrounding blanks are ignored. IPFS files at a gateway's URL are checked
-                too.
-            expected_hash: The on-chain hash; zeros if there is none.
+            uri: A `data:`, `https:`, `http:`, `ipfs:` or `file:` URI; a CID; or JSON, possibly in base64, which some
+                agents use as their URI. Surrounding white space is ignored. IPFS files at a gateway's URL are also
+                checked against their CID.
+            expected_hash: The on-chain hash; all zeros if there is none.
 
         Returns:
-            The document. Its `integrity` indicates the check that it passed.
+            The document. Its `integrity` indicates which check it passed.
 
         Raises:
             UnsupportedUriError: The URI is malformed or has a different scheme, or files are not allowed.
-            ForbiddenAddressError: It leads, directly or through a redirect, to an address that is not public, or to a
-                file outside the folder.
-            UnreachableDocumentError: No server delivers it. With several gateways, the error is from the last one.
-            TooManyRedirectsError: There are more redirects than the limit, or one goes from https to http.
-            DocumentTimeoutError: It takes longer than the limit.
-            DocumentTooLargeError: It is larger than the limit.
+            ForbiddenAddressError: The URI leads, directly or through a redirect, to an address that is not public, or
+                to a file outside the folder.
+            UnreachableDocumentError: No server delivers the document. If there are several gateways, the error is from
+                the last one.
+            TooManyRedirectsError: There are more redirects than the limit, or one leads from https to http.
+            DocumentTimeoutError: Loading the document takes longer than the limit.
+            DocumentTooLargeError: The document is larger than the limit.
             CidMismatchError: A gateway delivers content with a different CID.
             MalformedDocumentError: The CID does not identify a file.
-            HashMismatchError: Its hash is not the expected one.
+            HashMismatchError: The document's hash is not the expected hash.
         """
         document = self.load_changes(uri, UNKNOWN_VERSION)
         if document is None:  # only a document that is known can be unchanged
@@ -130,13 +131,13 @@ class Loader:
         return document
 
     def load_changes(self, uri: str, cached: Validators) -> Document | None:
-        """Load a document unless its server says that it did not change.
+        """Load a document, unless the server reports that it has not changed.
 
         Args:
             cached: The validators of the version that the caller has.
 
         Returns:
-            The document; None if it did not change. Its hash is not checked.
+            The document, or None if it has not changed. The document's hash is not checked.
 
         Raises:
             DocumentError: The same errors as `load`.
@@ -160,15 +161,15 @@ class Loader:
         raise errors.UnsupportedUriError(f"{quoted(uri)} is not a data, https, http, ipfs or file URI")
 
     async def load_async(self, uri: str, expected_hash: bytes = NO_HASH) -> Document:
-        """Load a document as `load` does, in a thread, so that it does not block the event loop."""
+        """Load a document as `load` does, but in a thread, so that the event loop is not blocked."""
         return await asyncio.to_thread(self.load, uri, expected_hash)
 
     def load_file(self, path: Path) -> Document:
-        """Load a file specified by the program's user, from any folder.
+        """Load a file that the program's user specified, from any folder.
 
         Raises:
-            UnreachableDocumentError: It cannot be read.
-            DocumentTooLargeError: It is larger than the limit.
+            UnreachableDocumentError: The file cannot be read.
+            DocumentTooLargeError: The document is larger than the limit.
         """
         try:
             with path.open("rb") as file:
@@ -207,7 +208,7 @@ class Loader:
     def _load_from_gateway_url(
         self, uri: str, cached: Validators, cid: Cid, path: list[str], own: str
     ) -> Document | None:
-        """Load an IPFS file by its CID, from the gateway that its author specified, or else from any gateway."""
+        """Load an IPFS file by its CID, from the gateway that its author specified or, if that fails, any gateway."""
         deadline = time.monotonic() + self.limits.seconds
         document, failure = None, None
         try:
@@ -227,7 +228,7 @@ class Loader:
         return document
 
     def _load_ipfs(self, cid: Cid, path: list[str], gateways: Sequence[str], seconds: float) -> bytes:
-        """Load an IPFS file from the first gateway that delivers it. Each gets an equal share of the remaining time."""
+        """Load an IPFS file from the first gateway that delivers it. Gateways share the remaining time equally."""
         failure: errors.DocumentError = errors.UnreachableDocumentError("no IPFS gateway is configured")
         end = time.monotonic() + seconds
         for tried, gateway in enumerate(gateways):
@@ -260,7 +261,7 @@ class Loader:
 
 
 def scheme_of(uri: str) -> str:
-    """Return the scheme by which a URI is loaded, in lower case: `data` for bare JSON, `ipfs` for a bare CID."""
+    """Return, in lower case, the scheme by which a URI is loaded: `data` for bare JSON, `ipfs` for a bare CID."""
     uri = uri.strip()
     if is_inline(uri):
         return "data"
@@ -271,7 +272,7 @@ def scheme_of(uri: str) -> str:
 
 
 def _file_at_gateway(uri: str) -> tuple[Cid, list[str], str] | None:
-    """Return the CID, the path and the gateway of a URL that identifies an IPFS file; None for any other URL."""
+    """Return the CID, the path and the gateway from a URL that identifies an IPFS file, or None for any other URL."""
     if by_path := _GATEWAY_PATH.fullmatch(uri):
         gateway, cid, path = by_path[1], by_path[2], by_path[3]
     elif by_host := _GATEWAY_HOST.fullmatch(uri):
@@ -286,7 +287,7 @@ def _file_at_gateway(uri: str) -> tuple[Cid, list[str], str] | None:
 
 
 def parse_ipfs_uri(uri: str) -> tuple[Cid, list[str]]:
-    """Split `ipfs://<cid>/<path>`, with or without its scheme, into its CID and its path segments."""
+    """Split `ipfs://<cid>/<path>`, with or without the scheme, into the CID and the path segments."""
     rest = (uri[5:] if uri[:5].lower() == "ipfs:" else uri).lstrip("/").removeprefix("ipfs/")
     cid, *path = rest.partition("?")[0].partition("#")[0].split("/")
     return Cid.parse(cid), [unquote(name) for name in path if name]

@@ -1,7 +1,7 @@
-"""The base of all document models: fields in camel case, unknown fields preserved, absent fields left absent.
+"""The base of all document models: fields are in camel case, unknown fields preserved, and absent fields not added.
 
-Authors write strictly (`written`, `of`). Untrusted files are read by `from_bytes` and `read`, which drop and report
-what cannot be read: one odd optional field must not make an agent unverifiable.
+Files are written strictly (`written`, `of`). Untrusted files are read with `from_bytes` and `read`, which drop and
+report anything that cannot be read, because a single odd optional field must not make an agent unverifiable.
 """
 
 import copy
@@ -32,20 +32,20 @@ _EXPECTED: Final = {
     "model_type": "an object",
     "string_type": "a text",
 }
-"""The expected type by pydantic's error type."""
+"""The expected type for each of pydantic's error types."""
 
 _DROPPED: Final = object()
 
 
 class DocumentModel(BaseModel):
-    """Part of a document. Fields that it does not define are preserved unchanged, and written back."""
+    """Part of a document. Fields that the model does not define are preserved unchanged and written back."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, extra="allow", strict=True, frozen=True, hide_input_in_errors=True
     )
 
     STRICT: ClassVar[frozenset[str]] = frozenset()
-    """Fields, by their names in JSON, that are never repaired: one fault makes the document unreadable."""
+    """Fields, by JSON name, that are never repaired: a single fault in them makes the document unreadable."""
 
     _source: dict[str, Any] | None = PrivateAttr(default=None)
     _faults: tuple[str, ...] = PrivateAttr(default=())
@@ -54,7 +54,7 @@ class DocumentModel(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _only_json_names(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Treat a field as set only by its name in JSON: an unknown `agent_id` is not `agentId`."""
+        """Accept fields only by their JSON names: an unknown `agent_id` is not treated as `agentId`."""
         model = handler(value)
         if isinstance(value, dict):
             names = {name for name, field in cls.model_fields.items() if field.alias in value}
@@ -63,7 +63,7 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def written(cls, fields: Mapping[str, Any]) -> Self:
-        """Create the model from its author's fields, and reject Python names."""
+        """Create the model from its author's fields, rejecting Python names."""
         for name, field in cls.model_fields.items():
             if name != field.alias and name in fields:
                 raise MalformedDocumentError(f"{name} is called {field.alias} in JSON")
@@ -71,7 +71,7 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Create the model from a JSON object, by the fields' names in JSON."""
+        """Create the model from a JSON object, using the fields' JSON names."""
         try:
             return cls.model_validate(value)
         except ValidationError as error:
@@ -89,10 +89,12 @@ class DocumentModel(BaseModel):
     def read(cls, source: dict[str, Any], *, is_strict: bool = True) -> Self:
         """Read an untrusted document. Malformed fields are dropped, except those in `STRICT`.
 
-        A number in place of a text is read as its digits. `faults` lists all fields that were dropped or converted.
+        A number in place of a text is converted to its digits. `faults` lists the fields that were dropped or
+        converted.
 
         Args:
-            is_strict: False to also drop malformed fields in `STRICT`, for example to list the document.
+            is_strict: False to also drop malformed fields that are in `STRICT`, for example to list the document
+                anyway.
         """
         faults: list[str] = []
         malformed: set[str] = set()
@@ -129,18 +131,18 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def _in_present_form(cls, source: dict[str, Any], faults: list[str]) -> dict[str, Any]:
-        """Return an untrusted document with current field names. Subclasses map earlier and common alternative ones."""
+        """Return an untrusted document with current field names. Subclasses map earlier and alternative names."""
         del faults
         return source
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The first ten fields that `read` dropped or converted, one sentence for each; empty if there are none."""
+        """A sentence for each of the first ten fields that `read` dropped or converted; empty if there are none."""
         return self._faults
 
     @property
     def malformed_fields(self) -> frozenset[str]:
-        """The fields, by their names in JSON, that `read` dropped or converted in part or entirely."""
+        """The fields, by JSON name, that `read` dropped or converted, partly or entirely."""
         return self._malformed
 
     def to_object(self) -> dict[str, Any]:
@@ -150,7 +152,7 @@ class DocumentModel(BaseModel):
         return self.model_dump(by_alias=True, exclude_unset=True)
 
     def to_bytes(self) -> bytes:
-        """Return the bytes to store and to hash. Bytes that others stored may be serialised differently."""
+        """Return the bytes to store and to hash. Files stored by others may be serialised differently."""
         return encode_object(self.to_object())
 
 
@@ -160,7 +162,7 @@ def _listed(problems: list[str]) -> str:
 
 
 def _by_path(value: Any, error: ValidationError) -> dict[tuple[Any, ...], list[Any]]:
-    """Return an error's problems by their paths in a JSON value. Unions and missing fields extend a location."""
+    """Return an error's problems by their paths in a JSON value, omitting parts that are not in the value."""
     problems: dict[tuple[Any, ...], list[Any]] = {}
     for problem in error.errors(include_url=False, include_context=False):
         path: list[int | str] = []
@@ -184,7 +186,7 @@ def _sentence(path: tuple[Any, ...], problems: list[Any]) -> str:
 
 
 def _digits_or_nothing(problems: list[Any]) -> Any:
-    """Return the digits of a number in place of a text; the marker for a dropped part for anything else."""
+    """If a number is in place of a text, return its digits; for anything else, return the marker for a dropped part."""
     value = problems[0]["input"]
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     is_text_expected = any(problem["type"] == "string_type" for problem in problems)
@@ -219,13 +221,13 @@ def _utf_16(name: str) -> bytes:
 
 
 def as_list(items: Any) -> Any:
-    """Turn a collection into a JSON list; return anything else unchanged."""
+    """Convert a collection to a JSON list; return anything else unchanged."""
     is_several = isinstance(items, Collection) and not isinstance(items, (str, bytes, bytearray, Mapping))
     return [as_object(item) for item in items] if is_several else items
 
 
 def as_object(item: Any) -> Any:
-    """Turn a mapping or part of a document into a JSON object; return anything else unchanged."""
+    """Convert a mapping or part of a document to a JSON object; return anything else unchanged."""
     if isinstance(item, DocumentModel):
         return item.to_object()
     return dict(item) if isinstance(item, Mapping) else item

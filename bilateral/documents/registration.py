@@ -1,9 +1,9 @@
-"""The registration file: an agent's description of itself (ERC-8004, and `signers` of the x402 extension).
+"""The registration file: an agent's description of itself (ERC-8004, and `signers` from the x402 extension).
 
-Reading accepts incomplete and odd files: `problems` lists what was dropped, and the missing fields that ERC-8004
-requires. `RegistrationFile.new`, which is used for writing, rejects such files. Signers determine whose signature
-counts, and registrations determine whose file it is, so these are read strictly: one malformed entry makes the file
-unreadable.
+Incomplete and odd files can be read: `problems` lists what was dropped, and which fields required by ERC-8004 are
+missing. `RegistrationFile.new`, which is used for writing, rejects such files. Signers determine whose signatures
+count, and registrations determine to which agent the file belongs. Both are therefore read strictly: a single malformed
+entry makes the file unreadable.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,10 +21,10 @@ from bilateral.documents.model import MAX_ITEMS, DocumentModel, as_list
 REGISTRATION_TYPE: Final = "https://eips.ethereum.org/EIPS/eip-8004#registration-v1"
 
 _OTHER_NAMES: Final = {"x402Support": "x402support", "supportedTrust": "supportedTrusts"}
-"""Field names used by published SDKs, by the current name."""
+"""Field names that published SDKs use, by current name."""
 
 _OTHER_SERVICE_NAMES: Final = {"name": ("type", "protocol", "kind"), "endpoint": ("url", "uri", "value", "href")}
-"""Alternative names that files use for the parts of a service."""
+"""Alternative names that files use for the fields of a service."""
 
 _ED25519_BYTES: Final = 32  # of a public key (RFC 8032, section 5.1.5)
 _SECP256K1_FORMS: Final = ((b"\x02", 33), (b"\x03", 33), (b"\x04", 65))  # SEC 1: the prefix, the length with it
@@ -35,8 +35,8 @@ class Service(DocumentModel):
 
     Attributes:
         name: The kind of service.
-        endpoint: Its URI or name.
-        version: Its protocol version.
+        endpoint: The URI or name of the service.
+        version: The protocol version of the service.
     """
 
     name: str
@@ -49,22 +49,22 @@ class Registration(DocumentModel):
 
     Attributes:
         agent_registry: The identity registry, as a CAIP-10 account id.
-        agent_id: The token id on EVM, an address on other chains; None before the agent has one.
+        agent_id: The token id on EVM chains, an address on other chains; None before the agent has an id.
     """
 
     agent_registry: str
     agent_id: int | str | None = None
 
     def is_agent(self, agent: GlobalAgentId) -> bool:
-        """Return True if this entry is the given agent's. The case of EVM addresses does not matter.
+        """Return True if this entry is for the given agent. The case of EVM addresses is ignored.
 
-        Some tools of foreign registries write the chain before the address. Both forms are the agent's entry.
+        Some tools for foreign registries write the chain before the address. Both forms are accepted.
         """
         return self.agent == agent
 
     @property
     def agent(self) -> GlobalAgentId | None:
-        """The agent of this entry; None if it is malformed, or has no agent yet."""
+        """The agent in this entry; None if the entry is malformed, or the agent has no id yet."""
         try:
             registry = AccountId.parse(self.agent_registry, verify_checksum=False)
             prefix = "" if registry.chain.is_evm else f"{registry.chain}:"
@@ -77,12 +77,12 @@ class Signer(DocumentModel):
     """A key that signs the agent's paid answers (x402 extension, "Signer Fields").
 
     Attributes:
-        public_key: The key in hexadecimal digits, without 0x: 32 bytes for ed25519; for secp256k1 33 bytes that
-            begin with 02 or 03, or 65 that begin with 04.
+        public_key: The key in hexadecimal digits, without 0x: for ed25519, 32 bytes; for secp256k1, 33 bytes that begin
+            with 02 or 03, or 65 bytes that begin with 04.
         algorithm: The signature scheme.
-        role: The holder of the key: the owner or a delegate. Required when writing files; nobody can check it.
+        role: Who holds the key: the owner or a delegate. It is required when files are written, but cannot be verified.
         valid_from: The first second at which the key is valid, in Unix time.
-        valid_until: The first second at which it is no longer valid, or None.
+        valid_until: The first second at which the key is no longer valid, or None.
         comment: A note for human readers.
     """
 
@@ -96,14 +96,14 @@ class Signer(DocumentModel):
     @field_validator("public_key")
     @classmethod
     def _is_hexadecimal(cls, public_key: str) -> str:
-        """Reject anything but hexadecimal digits; `bytes.fromhex` would accept spaces."""
+        """Reject anything but hexadecimal digits, because `bytes.fromhex` would also accept spaces."""
         if len(public_key) % 2 or not set(public_key) <= set("0123456789abcdefABCDEF"):
             raise ValueError("expected hexadecimal digits in pairs, without 0x")
         return public_key
 
     @model_validator(mode="after")
     def _is_key(self) -> Self:
-        """Reject a key in the wrong form for its algorithm. A key that is not on the curve verifies no signature."""
+        """Reject a key whose form does not match its algorithm. A key off the curve never verifies a signature."""
         form = self.key[:1], len(self.key)
         if self.algorithm == "ed25519" and form[1] != _ED25519_BYTES:
             raise ValueError(f"an ed25519 key has {_ED25519_BYTES} bytes, not {form[1]}")
@@ -117,7 +117,7 @@ class Signer(DocumentModel):
         return bytes.fromhex(self.public_key)
 
     def counts_at(self, time: datetime) -> bool:
-        """Return True if the key is valid at a given time: from `valid_from` on, and before `valid_until`."""
+        """Return True if the key is valid at a given time: at or after `valid_from`, and before `valid_until`."""
         second = time.timestamp()
         return self.valid_from <= second and (self.valid_until is None or second < self.valid_until)
 
@@ -130,12 +130,12 @@ class RegistrationFile(DocumentModel):
         name: The agent's name.
         description: A description of the agent.
         image: The URI of the agent's picture.
-        endpoints: The name for `services` in October 2025; read by `all_services`.
-        x402_support: True if it takes x402 payments.
-        active: True if it is in service.
-        registrations: Its entries in registries.
-        supported_trust: The trust models that it supports, such as `reputation`.
-        signers: The keys that sign its answers.
+        endpoints: The name of `services` in October 2025. `all_services` reads it.
+        x402_support: True if the agent accepts x402 payments.
+        active: True if the agent is in service.
+        registrations: The agent's entries in registries.
+        supported_trust: The trust models that the agent supports, such as `reputation`.
+        signers: The keys that sign the agent's answers.
     """
 
     STRICT = frozenset({"registrations", "signers"})
@@ -162,12 +162,12 @@ class RegistrationFile(DocumentModel):
             name: The agent's name.
             description: A description of the agent.
             image: The URI of the agent's picture.
-            services: Its services, as JSON objects with `name` and `endpoint`.
-            **fields: Any other field, by its name in JSON: `x402Support`, `signers`, …
+            services: The agent's services, as JSON objects with `name` and `endpoint`.
+            **fields: Any other fields, by JSON name: `x402Support`, `signers`, …
 
         Raises:
-            MalformedDocumentError: A field has the wrong type or its Python name (`x402_support`), or one that ERC-8004
-                requires is missing.
+            MalformedDocumentError: A field has the wrong type, is passed by its Python name (`x402_support`), or is
+                required by ERC-8004 but missing.
         """
         described = {"type": REGISTRATION_TYPE, "name": name, "description": description, "image": image}
         file = cls.written({**described, "services": as_list(services or ()), **fields})
@@ -195,7 +195,7 @@ class RegistrationFile(DocumentModel):
 
     @property
     def all_services(self) -> list[Service]:
-        """The services: the field `services`, or `endpoints` as in October 2025."""
+        """The services, from the field `services` or, as in October 2025, `endpoints`."""
         return self.services if self.services is not None else self.endpoints or []
 
     def problems(self) -> list[str]:
@@ -221,14 +221,14 @@ class RegistrationFile(DocumentModel):
         return problems
 
     def registration_of(self, agent: GlobalAgentId) -> Registration | None:
-        """Return the agent's entry among `registrations`, which confirms that the file is this agent's, or None."""
+        """Return the agent's entry in `registrations`, which confirms that the file is for this agent, or None."""
         return next((entry for entry in self.registrations or [] if entry.is_agent(agent)), None)
 
     def registered_agents(self) -> tuple[GlobalAgentId, ...]:
-        """Return the agents that `registrations` lists, on any chain, without malformed entries.
+        """Return the agents that `registrations` lists, on any chain, ignoring malformed entries.
 
-        An agent with several registrations lists each of them. Only the other agent's file proves that they are the
-        same.
+        An agent with several registrations lists all of them. That two agents are the same is proven only if the other
+        agent's file also lists this one.
         """
         agents = (registration.agent for registration in self.registrations or [])
         return tuple(dict.fromkeys(agent for agent in agents if agent is not None))
@@ -240,7 +240,7 @@ class RegistrationFile(DocumentModel):
 
 
 def _present_service(entry: Any, place: str, faults: list[str]) -> Any:
-    """Return an untrusted service with ERC-8004's names for its parts. A service without a name gets an empty one."""
+    """Return an untrusted service with ERC-8004's field names. A service without a name gets an empty name."""
     if not isinstance(entry, dict):
         return entry
     service = dict(entry)

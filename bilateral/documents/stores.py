@@ -1,7 +1,7 @@
-"""Stores, which make a document available at a URI: in the URI itself, a folder, a web server or IPFS.
+"""Stores, which make documents available at a URI: in the URI itself, or in a folder, on a web server or on IPFS.
 
-No IPFS service is trusted: each document is read back by the CID that the service returned, and compared. These stores,
-a node with Kubo's API, a pinning service and Pinata, need the `ipfs` extra.
+No IPFS service is trusted: each document is read back by the CID that the service returned, and compared. The IPFS
+stores (a node with Kubo's API, a pinning service, and Pinata) need the extra `ipfs`.
 """
 
 from __future__ import annotations  # errors of arguments quote them
@@ -26,7 +26,7 @@ from bilateral.documents.loader import Loader
 
 _NAME: Final = "document.json"
 _POLL_SECONDS: Final = 0.5
-"""A service pins within seconds, so its status is polled no more often than this."""
+"""How often to poll a pin's status. Services take seconds to pin a document."""
 
 _REQUEST = re.compile(r"[\w.~-]{1,256}", re.ASCII)
 
@@ -36,7 +36,7 @@ class StoredDocument:
     """A document in a store.
 
     Attributes:
-        uri: The URI from which it is loaded.
+        uri: The URI from which the document can be loaded.
         content: The bytes that were stored.
     """
 
@@ -50,7 +50,7 @@ class StoredDocument:
 
 
 class Store(Protocol):
-    """A place for documents, each of which gets a URI there."""
+    """A place to store documents, each of which gets a URI."""
 
     def put(self, content: bytes) -> StoredDocument:
         """Store a document.
@@ -66,28 +66,28 @@ class Store(Protocol):
 @checked_class
 @dataclass(frozen=True)
 class DataUriStore:
-    """Stores a document in its own URI, and thus on chain. It needs no server, but costs gas for each byte."""
+    """Stores a document in its own URI, and thus on chain. No server is needed, but each byte costs gas."""
 
     def put(self, content: bytes) -> StoredDocument:
-        """Store a document, see `Store`."""
+        """Store a document. See `Store`."""
         return StoredDocument(encode_data_uri(content), content)
 
 
 @checked_class
 @dataclass(frozen=True)
 class FolderStore:
-    """Stores documents as files named by their hashes, so that no document changes under its URI.
+    """Stores documents as files that are named by hash, so that the document at a URI never changes.
 
     Attributes:
-        folder: The folder, created if it is missing.
-        base_url: The URL at which a web server publishes the folder. Without it, URIs are `file:` URIs.
+        folder: The folder, which is created if it is missing.
+        base_url: The URL at which a web server publishes the folder. If omitted, documents get `file:` URIs.
     """
 
     folder: Path
     base_url: str | None = None
 
     def put(self, content: bytes) -> StoredDocument:
-        """Store a document, see `Store`. Files are written atomically.
+        """Store a document. See `Store`. Files are written atomically.
 
         Raises:
             UnreachableDocumentError: The folder cannot be written.
@@ -112,12 +112,12 @@ class FolderStore:
 @checked_class
 @dataclass(frozen=True)
 class HttpPutStore:
-    """Stores one document by a PUT to a URL, such as a presigned URL from S3 or another object store.
+    """Stores one document with a PUT request to a URL, such as a presigned URL from S3 or another object store.
 
-    The document is then loaded from its public URL and compared, so that no URL that fails is put on chain.
+    The document is then loaded from its public URL and compared, so that no broken URL is put on chain.
 
     Attributes:
-        upload_url: The URL for the PUT. Its query may be a signature, which neither errors nor logs show.
+        upload_url: The URL for the PUT request. Its query may be a signature, which is never shown in errors or logs.
         public_url: The URL for readers; by default, the upload URL without its query.
         headers: Headers to send, such as those that the signature covers.
         limits: The limits for the document.
@@ -131,7 +131,7 @@ class HttpPutStore:
     network: Network = field(default_factory=Network)
 
     def put(self, content: bytes) -> StoredDocument:
-        """Store a document, see `Store`.
+        """Store a document. See `Store`.
 
         Raises:
             UnreachableDocumentError: The server rejects the document, or does not deliver it.
@@ -150,11 +150,11 @@ class HttpPutStore:
 @checked_class
 @dataclass(frozen=True)
 class KuboStore:
-    """Stores documents on IPFS through the HTTP API of Kubo, or of a service with the same API.
+    """Stores documents on IPFS through the HTTP API of Kubo, or of a service that implements the same API.
 
     Attributes:
         api_url: The API's URL. The program's user chooses it, so it may have a private address. A user and password in
-            it are sent as Basic authentication, and neither errors nor logs show them.
+            the URL are sent as Basic authentication, and are never shown in errors or logs.
         headers: Headers to send, such as `Authorization`.
         limits: The limits for one document. Redirects are not followed.
         network: The settings of connections.
@@ -166,10 +166,10 @@ class KuboStore:
     network: Network = field(default_factory=Network)
 
     def put(self, content: bytes) -> StoredDocument:
-        """Store a document and pin it, see `Store`.
+        """Store a document and pin it. See `Store`.
 
         Raises:
-            UnreachableDocumentError: The API is unreachable, or does not respond as Kubo does.
+            UnreachableDocumentError: The API is unreachable, or its responses differ from Kubo's.
             CidMismatchError: The API stored a different document.
             DocumentTimeoutError: The time limit was exceeded.
             MissingExtraError: libipld or protobuf is not installed.
@@ -196,7 +196,7 @@ class KuboStore:
         return StoredDocument(f"ipfs://{cid}", content)
 
     def addresses(self) -> list[str]:
-        """Return the addresses at which other nodes reach this one, for a pinning service.
+        """Return the addresses at which a pinning service's nodes can reach this node.
 
         Raises:
             DocumentError: The same errors as `put`.
@@ -219,8 +219,8 @@ class PinningStore:
 
     Attributes:
         api_url: The service's URL, to which `/pins` is appended.
-        token: The access token, which is sent as Bearer authentication and shown in neither errors nor logs.
-        limits: The limits for one document. Its seconds include the wait for the pin.
+        token: The access token, which is sent as Bearer authentication and never shown in errors or logs.
+        limits: The limits for one document. The time limit includes the wait for the pin.
         network: The settings of connections.
     """
 
@@ -231,12 +231,12 @@ class PinningStore:
     network: Network = field(default_factory=Network)
 
     def put(self, content: bytes) -> StoredDocument:
-        """Store a document and have it pinned, see `Store`.
+        """Store a document and have it pinned. See `Store`.
 
         Raises:
-            UnreachableDocumentError: The node or the service is unreachable, or the service fails to pin.
+            UnreachableDocumentError: The node or the service is unreachable, or the service fails to pin the document.
             CidMismatchError: The node stored a different document, or the service pins a different CID.
-            DocumentTimeoutError: The document is not pinned in time.
+            DocumentTimeoutError: The document was not pinned in time.
         """
         stored = self.node.put(content)
         cid = stored.uri.removeprefix("ipfs://")
@@ -273,7 +273,7 @@ class PinataStore:
     """Stores documents on public IPFS through Pinata's API.
 
     Attributes:
-        token: Pinata's JWT, which is sent as Bearer authentication and shown in neither errors nor logs.
+        token: Pinata's JWT, which is sent as Bearer authentication and never shown in errors or logs.
         upload_url: The URL for uploads to Pinata.
         gateway: The gateway from which a document is read back.
         limits: The limits for one document.
@@ -287,7 +287,7 @@ class PinataStore:
     network: Network = field(default_factory=Network)
 
     def put(self, content: bytes) -> StoredDocument:
-        """Store a document, see `Store`.
+        """Store a document. See `Store`.
 
         Raises:
             UnreachableDocumentError: Pinata rejects the document, or its gateway does not deliver it.

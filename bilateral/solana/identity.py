@@ -1,8 +1,7 @@
 """Write a SATI agent as its owner: URI, metadata, wallet, transfer. Registration needs SATI's own client.
 
 with SatiIdentity("https://api.mainnet-beta.solana.com", MAINNET, secret) as identity:
-    identity.set_uri(mint, "ipfs://…")
-    identity.set_wallet(mint, wallet)
+    identity.set_uri(mint, "ipfs://…") identity.set_wallet(mint, wallet)
 """
 
 from typing import Final

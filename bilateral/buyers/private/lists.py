@@ -1,7 +1,7 @@
-"""The published list of a day's members, with proofs of their requests to join and of their anchored states.
+"""A day's published member list, with proofs of the members' requests to join and of their anchored states.
 
-Members are ordered by address, which determines the trees. Each group contains the members whose anchored tier is at
-least its own.
+Members are sorted by address, so that the trees are deterministic. Each tier's group contains the members whose
+anchored tier is at least that tier.
 """
 
 import json
@@ -23,7 +23,7 @@ from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import recover_signer
 
 VERSION: Final = 2
-"""The format version. In version 1, trees were only as deep as their members required, and identities did not sign."""
+"""The format version. In version 1, trees had no fixed depth, and identities did not sign."""
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 """The maximum size of a list: about 20,000 members with their proofs."""
@@ -36,8 +36,8 @@ class Member:
     Attributes:
         state: The buyer's anchored state.
         proof: The sibling hashes that prove the state.
-        commitment: The public commitment of its identity.
-        from_epoch: The first UTC day of the commitment.
+        commitment: The public commitment of the member's identity.
+        from_epoch: The first UTC day on which the commitment is valid.
         signature: The buyer's signature of `TierMember`.
         identity: The identity's public key, and its signature of the same message.
     """
@@ -58,7 +58,7 @@ class Member:
 
     @property
     def claim(self) -> tuple[int, bytes, bytes]:
-        """The claim that the commitment belongs to one identity, see `Prover.are_proven`."""
+        """The claim that the commitment belongs to one identity. See `Prover.are_proven`."""
         return self.commitment, self.identity, self.digest
 
     def is_anchored(self, root: bytes) -> bool:
@@ -68,14 +68,14 @@ class Member:
 
 @dataclass(frozen=True)
 class MemberList:
-    """A day's members under one policy.
+    """A day's members under one scoring policy.
 
     Attributes:
         chain_id: The proof contract's chain.
         tier_proofs: The proof contract.
         policy: The scoring policy's name.
         epoch: The UTC day.
-        anchor_epoch: The number of the anchor with the members' states.
+        anchor_epoch: The epoch whose anchor contains the members' states.
         members: The members, sorted by address.
     """
 
@@ -91,7 +91,7 @@ class MemberList:
         return tuple(member for member in self.members if member.state.tier.level >= tier.level)
 
     def commitments(self) -> list[list[int]]:
-        """Return the leaves of the trees for each of `TIERS`."""
+        """Return the leaves of each tier's tree, in the order of `TIERS`."""
         return [[member.commitment for member in self.group(tier)] for tier in TIERS]
 
     def document(self) -> bytes:
@@ -109,7 +109,7 @@ class MemberList:
 
 
 def read_list(document: bytes) -> MemberList:
-    """Read a document, and check everything that does not require a chain: the format, the order and the limits."""
+    """Read a document, and check everything that does not require the chain: the format, the order and the limits."""
     if len(document) > MOST_BYTES:
         raise MemberListError("document", f"it has more than {MOST_BYTES} bytes")
     try:
@@ -146,7 +146,7 @@ def _require_order(listed: MemberList) -> None:
 
 
 def _written(member: Member) -> dict[str, Any]:
-    """Return a member as JSON. Numbers are strings: other languages cannot represent 256 bits as numbers."""
+    """Return a member as JSON. Numbers are strings, because other languages cannot represent 256-bit numbers."""
     state: Sequence[Any] = member.state.arguments
     return {
         "state": ["0x" + value.hex() if isinstance(value, bytes) else str(value) for value in state],
@@ -183,12 +183,12 @@ def _read(fields: Mapping[str, Any], policy: str, place: int) -> Member:
 
 
 SAMPLE: Final = 100
-"""The number of members whose states and signatures a prover checks. It draws them itself, so nobody can prepare."""
+"""How many members' states and signatures a prover checks. It picks them at random, so nobody can predict them."""
 
 
 @dataclass(frozen=True)
 class AuditedList:
-    """A list that agrees with the chain.
+    """A list that matches the chain.
 
     Attributes:
         members: The list.
@@ -229,7 +229,7 @@ def audit_list(document: bytes, client: Client, prover: Prover, *, sample: int |
 
 
 def _check_members(members: Sequence[Member], client: Client, anchor_epoch: int) -> None:
-    """Check states and signatures. Contracts cannot be members: checking their signatures requires a node."""
+    """Check states and signatures. Contracts cannot be members, because checking their signatures requires a node."""
     root = client.get_root(anchor_epoch)
     if root is None:
         raise MemberListError("anchorEpoch", f"the registry has no root of epoch {anchor_epoch}")
@@ -242,7 +242,7 @@ def _check_members(members: Sequence[Member], client: Client, anchor_epoch: int)
 
 
 def _check_identities(members: Sequence[Member], prover: Prover) -> None:
-    """Check that each commitment belongs to a single identity: any other kind of leaf hides nobody."""
+    """Check that each commitment belongs to a single identity, because any other kind of leaf hides nobody."""
     problem = "its commitment is not of an identity that signed: it may be the root of a tree of identities"
     for member, is_proven in zip(members, prover.are_proven([member.claim for member in members]), strict=True):
         if not is_proven:

@@ -1,4 +1,4 @@
-"""The service side of private tiers: accept members, build a day's list, and post its roots. Safe to repeat.
+"""The service side of private tiers: accepts members, builds a day's list, and posts its roots. Safe to repeat.
 
 A day's list is stored before its roots are sent. A later run finds it and sends the same roots. The contract accepts
 each day's roots once.
@@ -31,16 +31,16 @@ from bilateral.core.errors import InvalidArgumentError
 _LOG: Final = logging.getLogger(__name__)
 
 _RETAINED_DAYS: Final = 30
-"""The number of days for which lists are retained: roots are valid for two, and audits come later."""
+"""The number of days for which lists are retained. Roots are valid for two days, but audits may come later."""
 
 _WORD: Final = 32  # bytes of a word of the contract ABI
 _SIGNATURE_BYTES: Final = 65  # of a buyer's key: the identity's public key and signature follow
 
 
 def take_member(engine: sa.Engine, message: TierMember, policy: str, signatures: bytes, now: int) -> None:
-    """Store a buyer's commitment if its record proves a tier. Repeating the same message changes nothing.
+    """Store a buyer's commitment if the buyer's record proves a tier. Repeating the message changes nothing.
 
-    `post_tiers` checks the identity, because Semaphore's keys and hashes need its own packages.
+    `post_tiers` checks the identity later, because Semaphore's keys and hashes require the prover's packages.
     """
     today = epoch_of(now)
     if message.from_epoch not in (today, today + 1):
@@ -93,9 +93,9 @@ class PostedTiers:
 def post_tiers(
     engine: sa.Engine, client: Client, policy: str, prover: Prover, *, now: int | None = None
 ) -> PostedTiers:
-    """Build today's list of members, store it, and post its roots. Members without a proven identity are left out.
+    """Build today's list of members, store it, and post its roots. Members without a proven identity are omitted.
 
-    Anchor buyers' states first, on the same day: members get the tiers from the latest anchor.
+    Anchor the buyers' states first, on the same day, because members get their tiers from the latest anchor.
     """
     deployment = client.get_deployment()
     created_at = int(time.time()) if now is None else now
@@ -137,14 +137,14 @@ def read_list_row(engine: sa.Engine, chain_id: int, registry: str, policy: str, 
 
 
 def read_published(engine: sa.Engine, policy: str, epoch: int) -> bytes | None:
-    """Return a day's published list, or None if there is none. A service has a single proof contract."""
+    """Return a day's published list, or None if there is none. Each service has only one proof contract."""
     table = tier_list.c
     row = _read(engine, sa.select(table.document).where(table.policy == policy, table.epoch == epoch))
     return None if row is None else bytes(row.document)
 
 
 def read_last_sizes(engine: sa.Engine, policy: str) -> tuple[int, dict[str, int]] | None:
-    """Return the last day with a list, and the number of members in each group, or None if there is no list."""
+    """Return the last day with a list and the number of members in each group, or None if there is no list."""
     table = tier_list.c
     row = _read(engine, sa.select(table.epoch, table.sizes).where(table.policy == policy).order_by(table.epoch.desc()))
     return None if row is None else (row.epoch, json.loads(row.sizes))
@@ -156,7 +156,7 @@ def _read(engine: sa.Engine, query: sa.Select[Any]) -> sa.Row[Any] | None:
 
 
 def read_last_groups(connection: sa.Connection) -> list[tuple[str, int, dict[str, int]]]:
-    """Return each policy with lists, the day of its latest list, and the number of members in each group."""
+    """Return each policy that has lists, with its latest list's day and the number of members in each group."""
     table = tier_list.c
     last = sa.select(table.policy, sa.func.max(table.epoch).label("epoch")).group_by(table.policy).subquery()
     query = sa.select(table.policy, table.epoch, table.sizes).join(
@@ -221,7 +221,7 @@ def _members(connection: sa.Connection, anchored: tuple[int, str, int], policy: 
 
 
 def _identities(members: Sequence[Member], checked: set[bytes], prover: Prover) -> list[Member]:
-    """Return the members whose identities have signed. Those in an earlier list were checked at that time."""
+    """Return the members whose identities have signed. Members from earlier lists have already been checked."""
     new = [member for member in members if member.identity and member.digest + member.identity not in checked]
     proven = dict(zip((id(member) for member in new), prover.are_proven([member.claim for member in new]), strict=True))
     listed = [member for member in members if member.identity and proven.get(id(member), True)]
@@ -232,7 +232,7 @@ def _identities(members: Sequence[Member], checked: set[bytes], prover: Prover) 
 
 
 def _last_list(engine: sa.Engine, place: tuple[int, str, str, int]) -> set[bytes]:
-    """Return the digests and identities from the newest list before today's."""
+    """Return the digests and identities in the newest list before today's."""
     chain_id, registry, policy, epoch = place
     table = tier_list.c
     key = table.chain_id == chain_id, table.registry == registry, table.policy == policy, table.epoch < epoch

@@ -1,7 +1,7 @@
 """Verify private tier proofs without a node, with `py_ecc` and Semaphore's verification key for depth 20.
 
-One verification takes about two seconds of CPU time, so they run one at a time. Supply the roots, for example from
-`Client.get_tier_roots` once a day.
+A verification takes about two seconds of CPU time, so verifications run one at a time. You must supply the roots, for
+example by calling `Client.get_tier_roots` once a day.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Semaphore's own packages in a Node process: identities, trees and proofs.
 
-Two of the packages (`snarkjs`, `ffjavascript`) are under the GPL. They stay in that process, and in a folder that the
-user fills with `install_prover`. Secrets are passed through standard input.
+Two of the packages (`snarkjs`, `ffjavascript`) are licensed under the GPL. They are used only in that process, and are
+stored in a folder that the user fills with `install_prover`. Secrets are passed through standard input.
 """
 
 import base64
@@ -30,18 +30,18 @@ ARTIFACTS: Final = {
     "semaphore-20.wasm": "6f71e55586929e520e76027ebe067daac8b41e2f4b8057313a5fd0304e1e44ee",
     "semaphore-20.zkey": "33f9a067a80c7daf90e085449073613a9559a1904dd40aeb6d603afb7988c2cc",
 }
-"""SHA-256 of the circuit and proving key for depth 20, from the npm package `@zk-kit/semaphore-artifacts` 4.13.0."""
+"""SHA-256 hashes of the depth-20 circuit and proving key from the npm package `@zk-kit/semaphore-artifacts` 4.13.0."""
 
 _CLAIMS_AT_ONCE: Final = 1_000
-"""The number of identities that one process checks. A check takes about 0.05 seconds of CPU time."""
+"""The maximum number of identities per process. Checking one takes about 0.05 seconds of CPU time."""
 
 _ADVICE: Final = "run `bilateral buyer install-prover`"
 _SECONDS: Final = 300
-"""The timeout for a run. A proof takes about 3 seconds of CPU time; a tree with a million members takes minutes."""
+"""The timeout for one run. A proof takes about 3 seconds of CPU time; a tree with a million members takes minutes."""
 
 
 def default_folder() -> Path:
-    """Return the prover's folder: from the environment, or else one in the user's cache."""
+    """Return the prover's folder: from the environment or, if not set there, in the user's cache."""
     folder = os.environ.get(FOLDER_VARIABLE)
     return Path(folder) if folder else Path.home() / ".cache" / "bilateral" / "prover"
 
@@ -52,14 +52,14 @@ def packaged(name: str) -> bytes:
 
 
 class Prover:
-    """Semaphore's packages, with a separate process per call.
+    """Runs Semaphore's packages, in a separate process for each call.
 
     Args:
         folder: The folder that `install_prover` filled; by default `default_folder()`.
 
     Raises:
         ProverMissingError: Node or the folder's packages are missing.
-        ArtifactMismatchError: A file is not the pinned one.
+        ArtifactMismatchError: A file does not match its pinned hash.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -79,12 +79,12 @@ class Prover:
         return int(self._run({"operation": "commitment", "secret": secret.hex()})["commitment"])
 
     def sign(self, secret: bytes, message: bytes) -> bytes:
-        """Sign as the identity itself (EdDSA), which proves that its commitment is to a key and not to a tree."""
+        """Sign with the identity's key (EdDSA), which proves that its commitment is for a key and not for a tree."""
         request = {"operation": "sign", "secret": secret.hex(), "message": str(signal_of(message))}
         return bytes.fromhex(self._run(request)["identity"])
 
     def are_proven(self, claims: Sequence[tuple[int, bytes, bytes]]) -> list[bool]:
-        """Return for each commitment whether the key to which it commits signed a digest."""
+        """For each commitment, return whether the committed key signed a digest."""
         proven: list[bool] = []
         for start in range(0, len(claims), _CLAIMS_AT_ONCE):
             part = [
@@ -95,7 +95,7 @@ class Prover:
         return proven
 
     def roots(self, groups: Sequence[Sequence[int]]) -> list[int]:
-        """Return the roots of the groups' trees, filled up to `DEPTH`; `EMPTY_ROOT` for an empty group."""
+        """Return the roots of the groups' trees, extended to the depth `DEPTH`; `EMPTY_ROOT` for an empty group."""
         filled = [[str(member) for member in group] for group in groups if group]
         request = {"operation": "roots", "groups": filled, "depth": DEPTH}
         roots = iter(self._run(request)["roots"] if filled else ())
@@ -150,14 +150,14 @@ class Prover:
 PACKAGE: Final = "@zk-kit/semaphore-artifacts@4.13.0"
 
 INTEGRITY: Final = "UgFQkcwI63XT1Xk8fkUYMNfcuR85LiSL3Of9XLsyMLflHkiwXP9D1WC8hnpD8Tp2HoAMJ/mCv7ZMlU7TC0mvdQ=="
-"""The package's SHA-512 in base64, as published by npm. It contains all depths, 109 MB; two files are retained."""
+"""The package's SHA-512 hash in base64, as published by npm. Of its 109 MB, only two files are retained."""
 
 _NPM_SECONDS: Final = 900
-"""The timeout for the installation: npm waits minutes for a slow registry."""
+"""The timeout for the installation. npm waits minutes for a slow registry."""
 
 
 def install_prover(folder: Path | None = None, *, progress: Callable[[str], None] | None = None) -> Prover:
-    """Install the prover from the npm registry in the user's configuration. Does nothing if already installed."""
+    """Install the prover from the npm registry that the user has configured, unless it is already installed."""
     place = (default_folder() if folder is None else folder).resolve()  # npm runs there, and takes paths of it
     try:
         return Prover(place)

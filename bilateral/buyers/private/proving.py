@@ -25,21 +25,21 @@ from bilateral.core.signatures import signer_errors
 IDENTITY_TEXT: Final = (
     "Bilateral: the secret of my private tier, version 1. Whoever has this signature can use my tier."
 )
-"""The text whose signature with the buyer's key is the identity's secret. Wallets display it."""
+"""The text that the buyer's key signs to create the identity's secret. Wallets display it."""
 
 LEAST_MEMBERS: Final = 20
-"""The default minimum group size. A proof shows that one of these buyers acted."""
+"""The default minimum group size. A proof reveals only that some buyer in the group acted."""
 
 _SECRET_BYTES: Final = 32  # as many bits as an account's key has
 _SECONDS: Final = 60.0
-"""The timeout for fetching a service's lists, which may be long."""
+"""The timeout for fetching a service's lists, which may be large."""
 
 Progress = Callable[[str], None]
-"""Called with a sentence before each step."""
+"""Called before each step with a sentence that describes it."""
 
 
 def identity_secret(signer: TransactionSigner) -> bytes:
-    """Derive the identity's secret from the buyer's key, so that nothing must be stored."""
+    """Derive the identity's secret from the buyer's key, so that nothing has to be stored."""
     signable = encode_defunct(text=IDENTITY_TEXT)
     with signer_errors():
         first, second = (bytes(signer.sign_message(signable).signature) for _ in range(2))
@@ -66,7 +66,7 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
     prover: Prover | None = None,
     http: httpx.Client | None = None,
 ) -> Mapping[str, Any]:
-    """As the buyer, ask a service to add the signer to the groups. It only learns the commitment."""
+    """As the buyer, request that a service add the signer to the groups. It learns only the commitment."""
     _require_secret(secret)
     worker = prover or Prover()
     commitment = worker.commitment(secret)
@@ -85,7 +85,7 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
 
 
 def fetch_list(service: str, policy: str, epoch: int, *, http: httpx.Client | None = None) -> bytes:
-    """Fetch a day's complete member list. Do so daily, whether used or not, so that the timing reveals nothing."""
+    """Fetch a day's complete member list. Do this every day, even if you do not use it, so timing reveals nothing."""
     url = f"{base_of(service)}/api/tier-lists/{policy}/{epoch}"
     opened = httpx.Client(timeout=_SECONDS) if http is None else nullcontext(http)
     try:
@@ -112,8 +112,8 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
 ) -> TierProof:
     """Prove privately that a buyer has at least the given tier, for one place, day and holder.
 
-    The complete list is first checked against the chain: the roots, and the states and signatures of a locally drawn
-        sample. A service therefore cannot give one buyer its own tree, which would identify it.
+    First, the complete list is checked against the chain: the roots, and the states and signatures of a random sample
+        chosen locally. A service therefore cannot identify a buyer by giving it a tree of its own.
     """
     report = progress or (lambda _: None)
     _require_secret(secret)

@@ -27,7 +27,7 @@ _USED: Final = Table(
 
 
 class StoredNullifiers:
-    """The nullifiers of the last few days, in a database. Processes and threads may share it. None are lost on restart.
+    """The last few days' nullifiers, in a database that processes and threads may share. They survive restarts.
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.

@@ -1,8 +1,8 @@
-"""Private tiers: scopes, messages and proofs as in `BuyerTierProofs` and Semaphore v4, and their verification.
+"""Private tiers: scopes, messages and proofs, as in `BuyerTierProofs` and Semaphore v4, and their verification.
 
-A verifier counts each buyer once per place and day. Cheap checks come first: the policy, the day, the tier and the
-nullifier. One verification follows, with limited concurrency. The same proof from the same holder for the same request
-is not verified again.
+A verifier counts each buyer once per place and day. It first performs the cheap checks: the policy, the day, the tier
+and the nullifier. Then it verifies the proof, with limited concurrency. The same proof from the same holder for the
+same request is not verified again.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.identifiers import checksummed
 
 DEPTH: Final = 20
-"""The depth of the circuit and of all trees. It hides the number of members, and no path is longer."""
+"""The depth of the circuit and of all trees. A fixed depth hides the number of members."""
 
 MOST_MEMBERS: Final = 1 << DEPTH  # the leaves of a tree of this depth
 
 SCALAR_ORDER: Final = 21888242871839275222246405745257275088548364400416034343698204186575808495617
-"""The order of BN254's scalar field: roots, nullifiers and commitments are below it."""
+"""The order of BN254's scalar field. Roots, nullifiers and commitments are smaller than this."""
 
 BASE_ORDER: Final = 21888242871839275222246405745257275088696311157297823662689037894645226208583
-"""The order of BN254's base field: point coordinates are below it."""
+"""The order of BN254's base field. Point coordinates are smaller than this."""
 
 IDENTITY_BYTES: Final = 5 * 32
-"""An identity's public key, and its signature: the coordinates of the key and of `R8`, and `S`."""
+"""The size in bytes of an identity's public key and signature: the coordinates of the key and of `R8`, and `S`."""
 
 EMPTY_ROOT: Final = 1
 """The root posted for a tier without members. No tree has this root."""
@@ -57,7 +57,7 @@ def epoch_of(at: int | None = None) -> int:
 
 
 def private_gate_scope(chain_id: int, gate: str, policy: bytes, epoch: int) -> bytes:
-    """Return the proof scope for a contract that inherits `PrivateTierGated`: its `getPrivateTierScope`."""
+    """Return the proof scope for a contract that inherits `PrivateTierGated`, as its `getPrivateTierScope` does."""
     kinds = ["string", "uint256", "address", "bytes32", "uint64"]
     return keccak(encode(kinds, [_PLACE, chain_id, checksummed(gate), policy, epoch]))
 
@@ -74,20 +74,20 @@ def use_message(holder: str, request: bytes = _NO_REQUEST) -> bytes:
 
 
 def signal_of(word: bytes) -> int:
-    """Return a scope or message as a public signal for the circuit, as Semaphore computes it."""
+    """Return the circuit's public signal for a scope or message, as Semaphore computes it."""
     return int.from_bytes(keccak(word)) >> 8
 
 
 @dataclass(frozen=True)
 class TierProof:
-    """A private proof that some member has at least a given tier.
+    """A private proof that one of a group's members has at least a given tier.
 
     Attributes:
         policy: The hash of the scoring policy's name.
-        minimum: The tier that it proves.
+        minimum: The tier that the proof proves.
         epoch: The group's UTC day.
-        nullifier: Identifies the member within one scope. Count customers by it.
-        points: The eight coordinates of the points of the proof, in Semaphore's order.
+        nullifier: Identifies the member within one scope. Use it to count customers.
+        points: The eight coordinates of the proof's points, in Semaphore's order.
     """
 
     policy: bytes
@@ -152,30 +152,30 @@ Verification = Callable[["TierProof", bytes, bytes], None]
 _Claim = tuple["TierProof", bytes, bytes]
 
 AT_ONCE: Final = 4
-"""The number of concurrent verifications. One takes 0.1 seconds with a node, or 2 seconds of CPU time offline."""
+"""The maximum number of concurrent verifications. One takes 0.1 seconds with a node, or 2 s of CPU time offline."""
 
 _MOST_HOLDERS: Final = 1_000_000
-"""The number of nullifiers held in memory: two days' worth for a large seller, about 200 MB."""
+"""The maximum number of nullifiers in memory: two days' worth for a large seller, about 200 MB."""
 
 _MOST_CLAIMS: Final = 10_000
-"""The number of verified claims to cache, about 15 MB. An evicted claim is verified again."""
+"""The maximum number of verified claims to cache, about 15 MB. An evicted claim is verified again."""
 
 DATABASE_VARIABLE: Final = "BILATERAL_DATABASE"
 """The environment variable that contains the database shared by a deployment's processes."""
 
 
 class Nullifiers(Protocol):
-    """Stores which holder used a nullifier. All of a seller's workers must share it."""
+    """Stores which holder used each nullifier. All of a seller's workers must share it."""
 
     def holder_of(self, nullifier: int) -> str | None:
-        """Return the holder that used a nullifier, or None if nobody did."""
+        """Return the holder that used a nullifier, or None if it is unused."""
 
     def take(self, nullifier: int, epoch: int, holder: str) -> str:
-        """Record the holder of a nullifier unless it has one. Return its current holder."""
+        """Record a nullifier's holder, unless one is already recorded. Return the recorded holder."""
 
 
 class MemoryNullifiers:
-    """The nullifiers of the last two days, in one process's memory. They are lost on restart."""
+    """The nullifiers of the last two days, in the memory of one process. They are lost on restart."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -211,10 +211,10 @@ class TierVerifier:
     """Verifies proofs for one seller.
 
     Args:
-        verification: `on_chain(client)`, or `offline(…)` of `bilateral.buyers.private.offline`.
+        verification: `on_chain(client)`, or `bilateral.buyers.private.offline.offline(…)`.
         policy: The hash of the scoring policy whose tiers count.
-        scope: Returns the seller's scope for a UTC day, see `private_agent_scope`.
-        minimum: The lowest tier that passes.
+        scope: Returns the seller's scope for a UTC day. See `private_agent_scope`.
+        minimum: The lowest tier that is accepted.
         nullifiers: Records who used a proof; by default `shared_nullifiers()`.
         at_once: The maximum number of concurrent verifications.
     """
@@ -253,7 +253,7 @@ class TierVerifier:
         return proof.nullifier
 
     def _verify(self, claim: _Claim) -> None:
-        """Verify a proof, unless an identical one has already passed: every field affects what its holder gets."""
+        """Verify a proof, unless one that is identical in every field has already passed."""
         with self._lock:
             if claim in self._claims:
                 self._claims.move_to_end(claim)
@@ -281,7 +281,7 @@ class TierVerifier:
 
 
 def on_chain(client: Client) -> Verification:
-    """Return a verification through the proof contract: one call with fixed gas, and no transaction."""
+    """Return a verification that calls the proof contract once, with fixed gas and without a transaction."""
 
     def verify(proof: TierProof, scope: bytes, message: bytes) -> None:
         try:

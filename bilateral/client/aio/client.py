@@ -197,8 +197,8 @@ class AsyncClient(AsyncMethods, AsyncBlindMethods):
 class AsyncClients(AsyncClosing):
     """One client per chain, all with the same settings.
 
-        clients = AsyncClients({8453: "https://base.example", 84532: "https://sepolia.example"}, signer=signer)
-        agent = await clients.of("84532:42").load_agent("84532:42")
+        clients = AsyncClients({8453: "https://base.example", 84532: "https://sepolia.example"}, signer=signer) agent =
+        await clients.of("84532:42").load_agent("84532:42")
 
     Args:
         rpcs: The node of each chain, by chain id: a URL or a provider, as for `AsyncClient`.

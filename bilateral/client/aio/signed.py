@@ -35,8 +35,8 @@ class AsyncSignedMethods(AsyncRunner):
             client_address: The account that may rate the agent.
             count: The number of additional feedback entries to allow.
             last_index: The number of feedback entries that the client has given for the agent in this registry. The
-                node
-                must report the same number: otherwise, a malicious node could make the signed limit arbitrarily high.
+                node must report the same number: otherwise, a malicious node could make the signed limit arbitrarily
+                high.
             index_limit: The limit below which the client's index must stay, instead of `count` and `last_index`.
             expiry: When the authorisation expires; by default, one day after the chain's current time.
 

@@ -22,7 +22,7 @@ def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
     """Return the fees to pay: enough for the base fee to double, plus the tip that others paid recently.
 
     If the node returns only a gas price, the limit for tips applies to it: the node may be hiding the base fee, and
-        anything above the base fee goes to the block's author.
+    anything above the base fee goes to the block's author.
     """
     max_fee, max_tip = _limits(state, (yield from registries.connect(state)).chain_id)
     try:

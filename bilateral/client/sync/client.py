@@ -198,8 +198,8 @@ class Client(Methods, BlindMethods):
 class Clients(Closing):
     """One client per chain, all with the same settings.
 
-        clients = Clients({8453: "https://base.example", 84532: "https://sepolia.example"}, signer=signer)
-        agent = clients.of("84532:42").load_agent("84532:42")
+        clients = Clients({8453: "https://base.example", 84532: "https://sepolia.example"}, signer=signer) agent =
+        clients.of("84532:42").load_agent("84532:42")
 
     Args:
         rpcs: The node of each chain, by chain id: a URL or a provider, as for `Client`.

@@ -1,7 +1,7 @@
 """Conversion of human-readable values to and from the registry's `(int128 value, uint8 valueDecimals)`, always exact.
 
-ERC-8004 stores a fixed-point number: 99.77 is `(9977, 2)`. The registry stores the number of
-decimals, and averages depend on it. So `99.70` and `99.7` differ, and this module keeps the decimals as written.
+ERC-8004 stores a fixed-point number: 99.77 is `(9977, 2)`. The registry stores the number of decimals, and averages
+depend on it. So `99.70` and `99.7` differ, and this module keeps the decimals as written.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class FeedbackValue:
         """Convert a human-readable value to the registry's form.
 
         Args:
-            human: A `Decimal`, an `int`, a plain decimal number as text (`"-3.2"`), or a `bool` for a binary tag.
-                A `float` is rejected, because it rarely equals the written number exactly.
+            human: A `Decimal`, an `int`, a plain decimal number as text (`"-3.2"`), or a `bool` for a binary tag. A
+                `float` is rejected, because it rarely equals the written number exactly.
             decimals: The number of decimals to store; by default those of the written value.
 
         Returns:

@@ -76,8 +76,8 @@ class CachedEvents:
     def read(self, connection: Connection, values: Mapping[str, Any]) -> pa.Table:
         """Return all rows as of the last indexed block, by block and log. Rows that are still valid are not read again.
 
-        They are read again after a reorganisation, an end of one of them, or an insert among them, such as the
-        backfill of an added registry.
+        They are read again after a reorganisation, an end of one of them, or an insert among them, such as the backfill
+        of an added registry.
         """
         head, reorganizations, registries = connection.execute(text(_HEAD), values).one()
         ended = _count(connection, self._events.ended_by, values["chain_id"], head) if self._events.ended_by else 0

@@ -49,8 +49,8 @@ _ROUNDING: Final = 1e-6
 """The part of a usual amount by which a sum of floats may fall short."""
 
 _SUBJECTS: Final = 10
-"""The subjects that count where their opinions are compared with those of others: the agents of a platform may all be
-a little better, which is no inflation however many they are."""
+"""The subjects that count where their opinions are compared with those of others: the agents of a platform may all be a
+little better, which is no inflation however many they are."""
 
 THIN: Final = 2
 """The maximum number of subjects that a thin account judges."""

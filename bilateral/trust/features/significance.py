@@ -44,8 +44,8 @@ class Shares:
 def usual_shares(observed: Ints, trials: Ints) -> Shares:
     """Learn the usual shares of a market from its groups.
 
-    The highest shares are left out, so that a few attackers do not pass for usual. Few groups say little, so
-    `_ASSUMED` groups of a low share are added.
+    The highest shares are left out, so that a few attackers do not pass for usual. Few groups say little, so `_ASSUMED`
+    groups of a low share are added.
     """
     telling = trials >= _TELLING
     shares = np.sort(observed[telling] / trials[telling])

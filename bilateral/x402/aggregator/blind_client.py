@@ -1,7 +1,7 @@
 """Blind ratings through a relay: each side sends its envelope and opening, and the relay pays for the gas.
 
-url = "https://feedback.example/v1/aggregator/blind-ratings"
-pair = relay_blind_rating(signed, opening, "eip155:8453", relay=url)
+url = "https://feedback.example/v1/aggregator/blind-ratings" pair = relay_blind_rating(signed, opening, "eip155:8453",
+relay=url)
 """
 
 import json

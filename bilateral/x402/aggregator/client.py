@@ -1,7 +1,7 @@
 """Feedback through an aggregator: the client signs, and the aggregator pays for the gas.
 
-url = "https://feedback.example/v1/aggregator/feedback"
-sponsored = give_sponsored_feedback(client, verification, 95, signer, aggregator=url)
+url = "https://feedback.example/v1/aggregator/feedback" sponsored = give_sponsored_feedback(client, verification, 95,
+signer, aggregator=url)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Feedback on a paid answer: a feedback file with the payment, both signatures and conventional tags.
 
-verification = verification_of(response)
-give_paid_feedback(client, verification, 95, RESOURCE_DELIVERED, comment="Excellent service").wait()
+verification = verification_of(response) give_paid_feedback(client, verification, 95, RESOURCE_DELIVERED,
+comment="Excellent service").wait()
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,7 @@
 """Transports for httpx, asynchronous and blocking.
 
-transport = verifying_transport(client, verifier)
-async with httpx.AsyncClient(transport=transport) as http:
-    response = await http.get(url)
-    verification_of(response).is_verified
+transport = verifying_transport(client, verifier) async with httpx.AsyncClient(transport=transport) as http:
+    response = await http.get(url) verification_of(response).is_verified
 
 with httpx.Client(transport=verifying_sync_transport(client, verifier)) as http:
     try:

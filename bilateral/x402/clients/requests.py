@@ -1,8 +1,6 @@
 """The adapter for requests.
 
-session = verifying_session(client, verifier)
-response = session.get(url)
-verification_of(response).is_verified
+session = verifying_session(client, verifier) response = session.get(url) verification_of(response).is_verified
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,7 @@
 """Verifiers, which perform a client's checks: one blocking, one asynchronous.
 
-verifier = AsyncVerifier({"https://rpc.example": deployment})
-registration = await verifier.check_before_payment(declaration, "eip155:8453", pay_to)
-verification = await verifier.verify(paid)
+verifier = AsyncVerifier({"https://rpc.example": deployment}) registration = await
+verifier.check_before_payment(declaration, "eip155:8453", pay_to) verification = await verifier.verify(paid)
 """
 
 import time
@@ -242,8 +241,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
 
     Args:
         deployments: The registries that you trust on each chain, by the URL of a node (or a provider) for that chain.
-            Any
-            other registry is rejected, because a fake registry could report a fake wallet.
+            Any other registry is rejected, because a fake registry could report a fake wallet.
         readers: Plug-ins that read additional chains. See `bilateral.x402.proof.readers`.
         loader: Loads registration files.
         confirmations: The number of blocks that must confirm a payment, including its own, before its proof is

@@ -1,7 +1,6 @@
 """The adapter for FastAPI and other ASGI applications.
 
-    app = FastAPI()
-    app.add_middleware(ReputationMiddleware, routes=routes, server=server)
+    app = FastAPI() app.add_middleware(ReputationMiddleware, routes=routes, server=server)
 
 Use it instead of the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is
 verified, and the response's body is captured inside the SDK's middleware. Add this middleware last; compression

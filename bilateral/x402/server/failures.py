@@ -1,7 +1,7 @@
 """Payments that were verified and served but not settled: counted per buyer, and published only if proven.
 
-    failures = FailedSettlements(on_failure=undo)
-    extension = Reputation8004ResourceServerExtension(key, failures=failures)
+    failures = FailedSettlements(on_failure=undo) extension = Reputation8004ResourceServerExtension(key,
+    failures=failures)
 
 `undo` is called with a `FailedSettlement`, in a thread, after the answer has been sent. The counts cover only this
 seller. `bilateral.x402.server.stored_failures.StoredFailures` stores them in a database.

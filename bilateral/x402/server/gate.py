@@ -2,8 +2,7 @@
 
     reputable = Depends(reputable_client(verifier, server_agent=42, minimum=70))
 
-    @app.get("/weather")
-    async def weather(standing: VerifiedClient | None = reputable): ...
+    @app.get("/weather") async def weather(standing: VerifiedClient | None = reputable): ...
 
 A declined request gets status 403, and its payment is not settled.
 """

@@ -1,11 +1,11 @@
 """The server side: declares the extension, checks before money moves that a proof can be made, and signs it.
 
-    from x402 import x402ResourceServer
-    from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation, key_from_environment
+    from x402 import x402ResourceServer from bilateral.x402 import Reputation8004ResourceServerExtension,
+    declare_8004_reputation, key_from_environment
 
     server = x402ResourceServer(facilitator)
-    server.register_extension(Reputation8004ResourceServerExtension(key_from_environment("BILATERAL_X402_KEY")))
-    routes = {"GET /weather": RouteConfig(..., extensions=declare_8004_reputation(42, deployment))}
+    server.register_extension(Reputation8004ResourceServerExtension(key_from_environment("BILATERAL_X402_KEY"))) routes
+    = {"GET /weather": RouteConfig(..., extensions=declare_8004_reputation(42, deployment))}
 
 The SDK swallows exceptions from hooks. The hooks that run before verification and settlement therefore reject anything
 that could not be signed, and later hooks, which run after the client has paid, never raise.
@@ -196,8 +196,8 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         """Release the authorization of a payment that was definitely not settled.
 
         After an exception, or while a transaction is pending, the payment may still be settled. The same is true of a
-        Permit2
-        payment with the scheme `exact` that the facilitator could not settle, because anyone may have settled it first.
+        Permit2 payment with the scheme `exact` that the facilitator could not settle, because anyone may have settled
+        it first.
         """
         if _unsettled(context) is not None:
             return None

@@ -1,7 +1,6 @@
 """The adapter for Flask.
 
-    app = Flask(__name__)
-    protect_flask(app, routes, server)  # server: x402ResourceServerSync
+    app = Flask(__name__) protect_flask(app, routes, server)  # server: x402ResourceServerSync
 
 Use it instead of the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is
 verified, and the response's body is captured inside the SDK's middleware.
