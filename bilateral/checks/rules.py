@@ -310,7 +310,7 @@ def feedback(facts: Facts, _: Policy) -> Drafts:
         (Code.ONLY_HIGHEST, summary.highest, "highest"),
     ):
         if count == summary.scaled:
-            sentence = f"All {summary.scaled} feedbacks that the client gave have the {value} value."
+            sentence = f"All {summary.scaled} feedback entries that the client gave have the {value} value."
             yield Draft(code, sentence, summary.evidence)
 
 

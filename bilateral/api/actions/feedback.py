@@ -208,7 +208,7 @@ class AuthorizeFeedback(Action):
     action: Literal["authorize_feedback"]
     agent: Annotated[AgentText, Field(description="The agent, which the account owns.")]
     client: Annotated[Address, Field(description="The account that may rate it.")]
-    count: Annotated[int, Field(ge=1, le=1_000, description="The number of further feedbacks.")] = 1
+    count: Annotated[int, Field(ge=1, le=1_000, description="The number of additional feedback entries.")] = 1
     index_limit: Annotated[int | None, Field(ge=0, lt=2**63, description="With `signature`: the signed limit.")] = None
     expiry: Annotated[int | None, Field(ge=0, lt=2**40, description="With `signature`: the signed expiry.")] = None
     signature: Annotated[Signature | None, Field(description="The owner's signature of `FeedbackAuth`.")] = None
