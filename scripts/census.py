@@ -30,8 +30,9 @@ PAGE: Final = ROOT / "docs" / "census.md"
 
 _HEAD: Final = """# Census of the demo world
 
-Who is alive in the market that `bilateral dev` starts, by one probe of each endpoint. `make census` repeats the
-measurement and writes this page; [watchtower.md](watchtower.md) shows how to take a census of a public chain.
+This census shows which agents are alive in the market that `bilateral dev` starts, based on one probe of each endpoint.
+`make census` repeats the measurement and writes this page; [watchtower.md](watchtower.md) shows how to take a census of
+a public chain.
 """
 
 

@@ -57,7 +57,7 @@ def with_install_lines(page: str, *, released: bool) -> str:
 def _note(released: bool) -> str:
     if released:
         return ""
-    return "No version is released yet: `pip install '.[…]'` of these pages installs from the folder of a checkout.\n"
+    return "No version is released yet: `pip install '.[…]'`, as shown on these pages, installs from a checkout.\n"
 
 
 def _commands(modules: str, archive: str, released: bool) -> str:
