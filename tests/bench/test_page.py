@@ -74,8 +74,8 @@ def test_readings_of_the_eips_figure_are_those_of_the_recorded_ones():
     first, neighbour = FIGURES["rateClient, first in a word"], FIGURES["rateClient, a neighbour"]
     three, many = (FIGURES[f"rateClients, {count} new neighbours, each"] for count in (3, 32))
     assert f"Any contract needs at least {floors()['rateClient, first in a word']:,}" in TEXT
-    assert f"Ours take {first:,} and {neighbour:,}." in TEXT
-    assert f"ours take {first - 21_344:,} and {neighbour - 21_344:,}:" in TEXT
+    assert f"Our calls take {first:,} and {neighbour:,}." in TEXT
+    assert f"our calls take {first - 21_344:,} and {neighbour - 21_344:,}:" in TEXT
     assert f"takes {three:,} for each of three neighbours, and {many:,} for each of 32." in TEXT
 
 
