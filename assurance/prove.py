@@ -158,7 +158,7 @@ def run_halmos(contract: str, progress: Progress, *, reach: bool) -> list[str]:
                     progress.tell(f"{outcome}? {contract}.{match[1]}")
         if not result.exists():
             print("".join(output))
-            return [f"{contract}: halmos ended with exit code {process.returncode}, and without a result"]
+            return [f"{contract}: halmos ended with exit code {process.returncode}, and returned no result"]
         verdicts = [test for tests in json.loads(result.read_text())["test_results"].values() for test in tests]
 
     names = {verdict["name"].split("(")[0] for verdict in verdicts}

@@ -154,7 +154,7 @@ def problem_of(error: BilateralError | BuyerRefusalError | ProblemError) -> Prob
     detail = str(error)
     if isinstance(error, DatabaseUnavailableError) and not isinstance(error, index_errors.MissingChainError):
         _DATABASE_LOGGER.error("%s", error)  # for the operator alone: it names hosts and paths
-        detail = "the database does not answer: try again later"
+        detail = "the database did not respond: try again later"
     return ProblemError(status, error.reason, detail, headers={"Retry-After": str(_RETRY_SECONDS)})
 
 

@@ -45,13 +45,13 @@ def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tup
     """Resolve the buyer that a caller specifies."""
     of_id, buyer = parse_buyer(text)
     if None not in (of_id, chain_id) and of_id != chain_id:
-        detail = f"the buyer is of chain {of_id}, and chainId is {chain_id}"
+        detail = f"the buyer is on chain {of_id}, but chainId is {chain_id}"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
     cursors = records.read_cursors(connection, chain_id or of_id)
     chain = chain_id or of_id or next(iter(cursors), None)
     if chain is None or chain not in cursors:
         supported = ", ".join(map(str, records.read_cursors(connection))) or "none"
-        detail = f"the service reads no payments of chain {chain}: it does of {supported}"
+        detail = f"the service does not read payments on chain {chain}: it reads those on {supported}"
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "unsupported_chain", detail)
     return chain, buyer, cursors[chain]
 
@@ -60,7 +60,7 @@ def read_buyer_everywhere(connection: Connection, text: str, policy: str, *, is_
     """Read a buyer on all chains together."""
     chain, buyer = parse_buyer(text)
     if chain is not None or is_expanded:
-        detail = "chainId=all takes an address alone, and no expand: payments and messages are shown chain by chain"
+        detail = "chainId=all requires a plain address and no expand: payments and messages are listed per chain"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
     return records.read_everywhere(connection, buyer, policy_of(policy), int(time.time()))
 
@@ -135,7 +135,7 @@ async def json_body(request: Request) -> dict[str, Any]:
 
 def _require_depth(value: Any, depth: int = 0) -> None:
     if depth > _MOST_DEPTH:
-        raise RecursionError("it is nested too deeply")
+        raise RecursionError("its values are nested too deeply")
     for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _require_depth(part, depth + 1)
 

@@ -81,7 +81,7 @@ class OperatorStore:
         """Return the store that the settings configure."""
         settings = service.settings
         if settings.store is None or settings.store_url is None:
-            detail = "this service keeps no files: leave `keep` out, and the chain keeps the file"
+            detail = "this service does not store files: omit `keep` to store the file on chain"
             raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "no_store", detail)
         return cls(service, account, Path(settings.store), settings.store_url)
 
@@ -95,10 +95,10 @@ class OperatorStore:
         return FolderStore(pending, self.url).put(content)
 
     def _require_place(self, pending: Path) -> None:
-        instead = "leave `keep` out, and the chain keeps the file"
+        instead = "omit `keep` to store the file on chain"
         paths = list(pending.glob("*.json"))
         if len(paths) >= self.most and len(paths) - self._make_room(paths) >= self.most:
-            detail = f"the store of this service is full: {instead}, or try again in some minutes"
+            detail = f"this service's store is full: {instead}, or try again in a few minutes"
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "store_full", detail)
         if not self.service.stored_files.add(self.account, OF_ACCOUNT):
             detail = f"{self.account} has had {OF_ACCOUNT} files stored within an hour: {instead}, or wait"

@@ -51,7 +51,7 @@ class StoredBodies:
     def take(self, address: str, size: int) -> None:
         """Count bytes."""
         if self._of[address] + size > MAX_STORED_OF_ADDRESS or self._of.total() + size > MAX_STORED:
-            detail = "too many large requests are under way: try again later"
+            detail = "too many large requests are in progress: try again later"
             headers = {"Retry-After": "1", "Connection": "close"}
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "busy", detail, headers=headers)
         self._of[address] += size
@@ -104,11 +104,11 @@ class Guard:
             raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_request", detail, headers={"Connection": "close"})
         length = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if length > self._settings.max_url:
-            detail = f"the URL has {length} bytes, and {self._settings.max_url} are allowed"
+            detail = f"the URL has {length} bytes, but at most {self._settings.max_url} are allowed"
             raise ProblemError(HTTPStatus.REQUEST_URI_TOO_LONG, "url_too_long", detail)
         size = sum(len(name) + len(value) for name, value in scope["headers"])
         if size > self._settings.max_headers:
-            detail = f"the headers have {size} bytes, and {self._settings.max_headers} are allowed"
+            detail = f"the headers have {size} bytes, but at most {self._settings.max_headers} are allowed"
             raise ProblemError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", detail)
 
     async def _count(self, scope: Scope, address: str) -> None:
@@ -121,7 +121,7 @@ class Guard:
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,
             "rate_limited",
-            f"rate limit exceeded: this address sent more than {self._rate}: try again in {seconds} seconds",
+            f"this address exceeded the rate limit of {self._rate}: try again in {seconds} seconds",
             headers={"Retry-After": str(seconds)},
         )
 
@@ -205,9 +205,9 @@ def _require_parsable(body: bytes) -> None:
     """Reject a body that is too expensive to parse as JSON. Parsers recurse: deep nesting could crash the process."""
     brackets, quotes = body.count(b"[") + body.count(b"{"), body.count(b'"')
     if brackets > _MOST_BRACKETS or quotes > _MOST_QUOTES:
-        detail = f"the body has {brackets} brackets and {quotes} quotation marks: ask for less at once"
+        detail = f"the body has {brackets} brackets and {quotes} quotation marks: send a smaller request"
     elif b"\0" in body:
-        detail = "the body has a NUL byte: send JSON in UTF-8"
+        detail = "the body contains a NUL byte: send JSON in UTF-8"
     elif not is_shallow(body.decode("latin-1")):  # marks are the same in UTF-8
         detail = f"the body is nested deeper than {MAX_DEPTH} levels"
     else:

@@ -84,7 +84,7 @@ class NodeWork:
     async def run(self, work: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
         """Run work in a thread, and return its result."""
         if self._under_way >= MOST_UNDER_WAY:
-            detail = "too many requests wait for a node: try again later"
+            detail = "too many requests are waiting for a node: try again later"
             headers = {"Retry-After": str(_RETRY_SECONDS)}
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "nodes_busy", detail, headers=headers)
         self._under_way += 1

@@ -99,7 +99,7 @@ class ApiSettings:
         """Reject settings that cannot work."""
         for name in ("workers", "connections", "max_body", "max_url", "max_headers"):
             if getattr(self, name) < 1:
-                raise InvalidArgumentError(f"{name} must be at least 1, and is {getattr(self, name)}")
+                raise InvalidArgumentError(f"{name} must be at least 1, not {getattr(self, name)}")
         if not 0 < self.query_seconds <= 60:  # noqa: PLR2004  # a minute
             raise InvalidArgumentError(f"query_seconds {self.query_seconds:g} is out of range 0..60")
         if self.rate is not None:
@@ -121,7 +121,7 @@ class ApiSettings:
                 "https://explorer.example"
             )
         if unknown := [node for node in self.nodes if not node.isdecimal()]:
-            raise InvalidArgumentError(f"api.nodes: {unknown[0]!r} is not the id of a chain")
+            raise InvalidArgumentError(f"api.nodes: {unknown[0]!r} is not a chain id")
 
     @property
     def proxy_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
@@ -131,7 +131,7 @@ class ApiSettings:
             try:
                 plains.append(_plain(ip_network(text)))
             except ValueError:
-                raise InvalidArgumentError(f"the proxy {text!r} is not an address or a network") from None
+                raise InvalidArgumentError(f"the proxy {text!r} is not an IP address or network") from None
         return tuple(plains)
 
 
@@ -158,7 +158,7 @@ def read_api_settings(path: Path | None, **options: Any) -> ApiSettings:
             values |= {"readers": ()}
     values |= {name: value for name, value in options.items() if value is not None}
     if unknown := sorted(values.keys() - {field.name for field in fields(ApiSettings)}):
-        raise InvalidArgumentError(f"api.{unknown[0]}: the setting is unknown")
+        raise InvalidArgumentError(f"api.{unknown[0]} is not a known setting")
     adapter = TypeAdapter(ApiSettings)
     adapter.rebuild(_types_namespace={"AggregatorSettings": str})  # a file names the aggregator's own file
     try:

@@ -265,8 +265,8 @@ def read_key(path: Path) -> OKPKey:
     except OSError as problem:
         raise InvalidArgumentError(f"the key {path} cannot be read: {problem.strerror}") from None
     if os.name == "posix" and mode & 0o077:
-        raise InvalidArgumentError(f"the key {path} can be read by others: chmod 600 {path}")
-    unusable = InvalidArgumentError(f"{path} has no Ed25519 private key in PEM: bilateral webhooks new-key makes one")
+        raise InvalidArgumentError(f"the key {path} is readable by other users: run chmod 600 {path}")
+    unusable = InvalidArgumentError(f"{path} is not an Ed25519 key in PEM: create one with bilateral webhooks new-key")
     try:
         key = OKPKey.import_key(content)
     except (JoseError, ValueError, TypeError):
@@ -325,7 +325,7 @@ def subscribe(  # noqa: PLR0913  # two have defaults
     ):
         if len(values) > _MOST_VALUES:
             raise InvalidArgumentError(
-                f"{name}: {len(values)} values are given, but at most {_MOST_VALUES} are allowed"
+                f"{name}: {len(values)} values were passed, but at most {_MOST_VALUES} are allowed"
             )
     if since is not None:
         read_feed(connection, since, chosen, 1)

@@ -70,7 +70,7 @@ class BuyerMessages:
         body = requests.parse_body(requests.FeedbackBody, value)
         claim = body.proofOfPayment.claim
         if requests.address_of(body.buyerAddress, "buyerAddress") != claim.payer:
-            raise requests.invalid("buyerAddress is not the fromAddress of proofOfPayment")
+            raise requests.invalid("buyerAddress differs from proofOfPayment.fromAddress")
         values = {
             "score": body.score,
             "tags": json.dumps(body.tags, ensure_ascii=False),
@@ -100,7 +100,7 @@ class BuyerMessages:
             raise BuyerRefusalError(HTTPStatus.FORBIDDEN, "disputes_off", "this service does not accept disputes")
         body = requests.parse_body(requests.DisputeBody, value)
         if body.proofOfPayment.claim.payer != buyer:
-            raise requests.invalid("the buyer of the path is not the fromAddress of proofOfPayment")
+            raise requests.invalid("the buyer in the path differs from proofOfPayment.fromAddress")
         values = {"state": body.state, "reason": body.reason}
         content = content_hash([body.reason])
         return self._take(buyer_dispute, body, body.sellerGlobalId, values, content, is_by_seller=True)
@@ -151,7 +151,7 @@ class BuyerMessages:
         about = _about(seller, paid, table)
         if body.signature is None:  # anybody could have sent it, so it has no effect
             if self._settings.requires_signature:
-                detail = "the message has no signature: sign it as docs/buyers.md says"
+                detail = "the message has no signature: sign it as described in docs/buyers.md"
                 raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "signature_required", detail)
             return Accepted(about["id"], seller, paid.payer, False, False)
         proof = self._proof(body.message(seller), seller, body.signature, accepted, content)
@@ -178,7 +178,7 @@ class BuyerMessages:
             if stored is None:
                 count = select(func.count()).where(*seller.of(table.c))
                 if connection.execute(count).scalar_one() >= MOST_SERVICES:
-                    detail = f"the agent has {MOST_SERVICES} services, and may have no more: send one of their names"
+                    detail = f"the agent has {MOST_SERVICES} services and cannot have more: reuse one of their names"
                     raise BuyerRefusalError(HTTPStatus.CONFLICT, "too_many_services", detail)
                 connection.execute(insert(table).values(**key, **values))
                 return True
@@ -199,7 +199,7 @@ class BuyerMessages:
         with self._engine.begin() as connection:
             filed = connection.execute(select(table.c.id, table.c.state).where(*is_about)).one_or_none()
             if filed is None:
-                raise BuyerRefusalError(HTTPStatus.NOT_FOUND, "dispute_not_found", "nobody filed this dispute")
+                raise BuyerRefusalError(HTTPStatus.NOT_FOUND, "dispute_not_found", "no such dispute has been filed")
             if filed.state not in ("filed", "withdrawn"):
                 raise BuyerRefusalError(HTTPStatus.CONFLICT, "dispute_decided", f"the dispute is {filed.state}")
             connection.execute(update(table).where(table.c.id == filed.id).values(**values))
@@ -240,7 +240,7 @@ class BuyerMessages:
     def _seller(connection: Connection, text: str, chain_id: int | None) -> AgentKey:
         seller = agent_key(read_registries(connection), text)
         if chain_id is not None and seller.chain_id != chain_id:
-            raise requests.invalid(f"the seller is of chain {seller.chain_id}, and the payment of chain {chain_id}")
+            raise requests.invalid(f"the seller is on chain {seller.chain_id}, but the payment is on chain {chain_id}")
         return seller
 
 
@@ -257,7 +257,7 @@ def _stored_message(connection: Connection, table: Table, row: Mapping[str, Any]
     if stored is None:
         return None
     if bytes(stored.content_hash) != row["content_hash"] or list(stored[2:]) != [row[name] for name in same]:
-        detail = f"there is another message about this {'message' if table is buyer_reply else 'payment'}"
+        detail = f"there is already a message about this {'message' if table is buyer_reply else 'payment'}"
         raise BuyerRefusalError(HTTPStatus.CONFLICT, "already_given", detail)
     return str(stored[0])
 

@@ -103,7 +103,7 @@ def _prepare(engine: Engine, epoch: Epoch, policies: Sequence[str], now: int) ->
     with snapshot(engine) as connection:
         states = list(states_of(connection, policies, now))
     if not states:
-        raise InvalidArgumentError("no buyer has paid yet: let the index read payments first")
+        raise InvalidArgumentError("no payments by buyers are indexed yet: let the index read payments first")
     try:
         with engine.begin() as connection:
             root = store_tree(connection, epoch, states)

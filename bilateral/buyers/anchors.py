@@ -52,7 +52,7 @@ class StateTree:
         for state in states:
             key = (state.buyer, state.chain_id, state.policy)
             if key in self._states:
-                raise InvalidArgumentError(f"two states belong to the buyer {state.buyer} on chain {state.chain_id}")
+                raise InvalidArgumentError(f"there are two states for buyer {state.buyer} on chain {state.chain_id}")
             self._states[key] = (state, leaf_of(state))
         if not self._states:
             raise InvalidArgumentError("pass at least one state")
@@ -107,7 +107,7 @@ class StateTree:
         key = (state.buyer, state.chain_id, state.policy)
         standing_state, leaf = self._states.get(key, (None, b""))
         if standing_state != state:
-            raise InvalidArgumentError(f"the tree does not contain this state of the buyer {state.buyer}")
+            raise InvalidArgumentError(f"the tree does not contain this state for buyer {state.buyer}")
         # OpenZeppelin puts the leaves at the end, in descending order.
         return len(self._nodes) - 1 - bisect_left(self._leaves, leaf)
 

@@ -167,7 +167,7 @@ def facts_of_profile(profile: Mapping[str, Any]) -> BuyerFacts:
             int(metrics["distinctSellers"]),
         )
     except (KeyError, TypeError, ValueError) as problem:
-        raise BuyerServiceFailedError(f"the service's profile has no readable {problem}") from None
+        raise BuyerServiceFailedError(f"the service's profile has a missing or invalid field: {problem}") from None
 
 
 def discount_for(incentives: BuyerIncentives | None, standing: Standing, *, is_withheld: bool = False) -> Discount:
@@ -185,7 +185,7 @@ def discount_by(  # noqa: PLR0911  # one a condition
     if not incentives.enabled:
         return _refused(Verdict.DISABLED, "The seller has switched its discounts off")
     if facts.is_withheld:
-        reason = "A trust analysis holds the buyer's agent back: what is said of it as a client was made up"
+        reason = "A trust analysis withholds the buyer's agent: its ratings as a client were made up"
         return _refused(Verdict.WITHHELD, reason)
     if score < incentives.minimumBuyerScore:
         reason = f"Buyer score {score} is below the seller's minimum of {incentives.minimumBuyerScore}"
@@ -199,7 +199,7 @@ def discount_by(  # noqa: PLR0911  # one a condition
         words = "unknown" if fairness is None else f"{float(fairness):.2f}"
         return _refused(Verdict.FAIRNESS_TOO_LOW, f"Review fairness {words} is below the seller's minimum of {least}")
     if incentives.minimumSellers is not None and facts.sellers < incentives.minimumSellers:
-        reason = f"{facts.sellers} sellers were paid; the seller asks for {incentives.minimumSellers}"
+        reason = f"{facts.sellers} sellers were paid; the seller requires {incentives.minimumSellers}"
         return _refused(Verdict.TOO_FEW_SELLERS, reason)
     offered = offered_to(incentives, tier)
     if not offered or tier is BuyerTier.NEW:

@@ -43,7 +43,7 @@ class CredentialRefusedError(BilateralError):
 
     def __init__(self, reason: str, field: str, value: object, expected: object) -> None:
         required = f"{expected} or higher" if reason == "tier_too_low" else expected
-        super().__init__(f"the credential's {field} is {value}, not {required}: request another credential")
+        super().__init__(f"the credential's {field} is {value}, not {required}: request a new credential")
         self.reason = reason  # type: ignore[misc]  # each instance has its own reason
         self.field = field
         self.value = value
@@ -62,7 +62,7 @@ class BuyerServiceRefusedError(BilateralError):
     reason = "service_refused"
 
     def __init__(self, status: int, code: str, detail: str) -> None:
-        super().__init__(f"the service refused with status {status}: {quoted(detail)}")
+        super().__init__(f"the service rejected the request with status {status}: {quoted(detail)}")
         self.status = status
         self.code = code
         self.detail = detail
@@ -95,7 +95,7 @@ class TierProofRefusedError(BilateralError):
     reason = "proof_refused"
 
     def __init__(self, reason: str, problem: str) -> None:
-        super().__init__(f"the tier proof was refused: {problem}")
+        super().__init__(f"the tier proof was rejected: {problem}")
         self.reason = reason  # type: ignore[misc]  # each instance has its own reason
         self.status = int(_STATUSES.get(reason, HTTPStatus.FORBIDDEN))
 
@@ -110,7 +110,7 @@ class TooFewMembersError(FormattedError):
 
     reason = "too_few_members"
     template = (
-        "the group has {members} members, and a proof only hides its author among them: wait until it has {least}, "
+        "the group has only {members} members, too few to hide a proof's author: wait until it has {least}, "
         "prove a lower tier, or allow small groups"
     )
     members: int
@@ -131,7 +131,7 @@ class MemberListError(FormattedError):
     """
 
     reason = "member_list_invalid"
-    template = "the list of members is not valid: {place}: {problem}"
+    template = "the member list is invalid: {place}: {problem}"
     place: str
     problem: InitVar[str]
 

@@ -212,4 +212,4 @@ class BuyerSettings:
         for name in (self.policy, *self.credential_policies):
             policy_of(name)
         if unknown := [node for node in self.nodes if not node.isdecimal()]:
-            raise InvalidArgumentError(f"buyers.nodes: {unknown[0]!r} is not the id of a chain")
+            raise InvalidArgumentError(f"buyers.nodes: {unknown[0]!r} is not a chain id")

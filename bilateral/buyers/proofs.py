@@ -106,11 +106,11 @@ def find_payment(
         raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "other_seller", detail)
     if len(fitting) > 1:
         indices = [row.log_index for row, _ in fitting]
-        detail = "the transaction has several payments that fit: name one in proofOfPayment.logIndex"
+        detail = "the transaction has several matching payments: specify one in proofOfPayment.logIndex"
         raise BuyerRefusalError(HTTPStatus.CONFLICT, "ambiguous_payment", detail, logIndices=indices)
     ((row, owner),) = fitting
     if row.kinship is not None:
-        detail = f"the payer is the {row.kinship} of the agent: payments to oneself do not count"
+        detail = f"the payer is the agent's {row.kinship}: payments to oneself do not count"
         raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "own_payment", detail)
     return ProvenPayment(claim.chain_id, claim.transaction, row.position, row.payer, row.payee, owner)
 
@@ -129,7 +129,7 @@ def _missing(indexed: _Indexed | None, claim: PaymentClaim, nodes: Mapping[str, 
     url = nodes.get(str(claim.chain_id))
     if url is None:
         code = "payment_not_found"
-        detail = f"the index has no payment of {claim.payer} to {claim.payee} in {transaction}"
+        detail = f"the index has no payment from {claim.payer} to {claim.payee} in {transaction}"
     else:
         code, problem = _look_up(url, claim, indexed)
         detail = f"{transaction}: {problem}"
@@ -163,7 +163,7 @@ def _look_up(  # noqa: PLR0911  # one a reason
         has_claim = any(log.topics[:1] == (CLAIMED,) and log.address == BATCH for log in logs)
         block = answers.quantity(receipt.get("blockNumber"))
     except BilateralError:
-        return "payment_pending", "the node does not answer: try again"
+        return "payment_pending", "the node did not respond: try again"
     if claim.log_index is not None:
         transfers = [transfer for transfer in transfers if transfer.log.log_index == claim.log_index]
     tokens = {transfer.log.address for transfer in transfers}
@@ -172,7 +172,7 @@ def _look_up(  # noqa: PLR0911  # one a reason
     if not transfers and not has_claim:
         return "payment_not_found", "it has no transfer from the payer to the payee"
     if indexed is None or (transfers and not listed):
-        problem = f"it moves {', '.join(sorted(tokens)) or 'tokens'}, and this service counts no payments in that"
+        problem = f"it moves {', '.join(sorted(tokens)) or 'tokens'}, which this service does not accept as payment"
         return "token_not_listed", problem
     if transfers and not indexed.terms.counts_plain and not kinds & PROVABLE:
         return ("payment_not_provable", NO_TRACE) if None in kinds else ("payment_not_settled", NOT_SETTLED)
@@ -191,7 +191,7 @@ def _perform(url: str, step: Any) -> Any:
 def _ask(url: str, method: str, arguments: tuple[Any, ...], kind: Any) -> Any:
     """Query a node, unless too many requests are in progress."""
     if not _QUESTIONS.acquire(blocking=False):
-        detail = "too many questions to nodes are under way: try again later"
+        detail = "too many node requests are in progress: try again later"
         raise BuyerRefusalError(HTTPStatus.SERVICE_UNAVAILABLE, "nodes_busy", detail, retry_seconds=int(_NODE_SECONDS))
     endpoint = Endpoint(url, timeout=_NODE_SECONDS)
     try:

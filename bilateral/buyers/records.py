@@ -173,11 +173,11 @@ def parse_buyer(value: str) -> tuple[int | None, str]:
         account = AccountId.parse(value)
         chain_id, address = account.chain.evm_chain_id, account.address
     if len(address) != _ADDRESS_LENGTH:
-        raise MalformedIdentifierError("an address or eip155:8453:0x…", value[:200], "it has another length")
+        raise MalformedIdentifierError("an address or eip155:8453:0x…", value[:200], "the address has the wrong length")
     text = checksummed(address)
     digits = address[2:]
     if digits not in (digits.lower(), digits.upper()) and text != address:
-        raise MalformedIdentifierError("an address", value[:200], f"its checksum is that of another one, not {text}")
+        raise MalformedIdentifierError("an address", value[:200], f"the checksum is wrong: expected {text}")
     return chain_id, text
 
 

@@ -61,7 +61,7 @@ class PaymentProof:
         object.__setattr__(self, "buyer", checksummed(self.buyer))
         object.__setattr__(self, "payee", checksummed(self.payee))
         if len(self.transaction_hash) != _WORD:
-            raise InvalidArgumentError(f"a transaction hash has 32 bytes, not {len(self.transaction_hash)}")
+            raise InvalidArgumentError(f"a transaction hash must have 32 bytes, not {len(self.transaction_hash)}")
         domain_of_agent(self.seller)
 
     def signed(
@@ -85,7 +85,7 @@ def domain_of_agent(seller: str) -> Domain:
     """Return the EIP-712 domain for messages about an agent."""
     registry = GlobalAgentId.parse(seller).registry
     if not registry.chain.is_evm:
-        raise InvalidArgumentError(f"{quoted(seller)} is not an agent of an EVM chain")
+        raise InvalidArgumentError(f"{quoted(seller)} is not an agent on an EVM chain")
     return Domain(registry.chain.evm_chain_id, registry.address)  # type: ignore[arg-type]  # it is checksummed
 
 
@@ -232,7 +232,7 @@ class MessageReply:
         """Return the request body, signed by the buyer."""
         domain = domain_of_agent(self.seller)
         if not _MESSAGE_ID.fullmatch(self.message_id):
-            raise InvalidArgumentError(f"{quoted(self.message_id)} is not a message id of 64 hexadecimal digits")
+            raise InvalidArgumentError(f"{quoted(self.message_id)} is not a message id: expected 64 hexadecimal digits")
         buyer: Any = checksummed(signer.address)
         message = messages.BuyerReply(buyer, bytes.fromhex(self.message_id), text_hash(self.text), domain.chain_id)
         signature = signature_of(message, domain, signer)
@@ -313,7 +313,7 @@ def request_credential(  # noqa: PLR0913  # the fields of the wish
 ) -> SignedCredential:
     """As the buyer, request a credential that lets a different address prove the signer's tier."""
     if len(scope) != _WORD:
-        raise InvalidArgumentError(f"a scope has {_WORD} bytes, not {len(scope)}")
+        raise InvalidArgumentError(f"a scope must have {_WORD} bytes, not {len(scope)}")
     accounts: tuple[Any, Any] = checksummed(signer.address), checksummed(holder)
     buyer, recipient = accounts
     expires_at = int(time.time()) + _SECONDS
@@ -351,7 +351,7 @@ def base_of(service: str) -> str:
     """Return a service's URL without the path for buyers."""
     parts = urlsplit(service)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
-        raise InvalidArgumentError(f"{quoted(service)} is not an http or https URL of a service")
+        raise InvalidArgumentError(f"{quoted(service)} is not the http or https URL of a service")
     return service.rstrip("/").removesuffix(PROVIDER)
 
 
@@ -361,7 +361,7 @@ def answer_of(method: str, url: str, http: httpx.Client | None, **options: Any) 
         with nullcontext(http) if http is not None else httpx.Client(timeout=_TIMEOUT) as client:
             return _read(client, method, url, options)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise BuyerServiceFailedError(f"the service {quoted(url)} does not answer: {type(error).__name__}") from error
+        raise BuyerServiceFailedError(f"the service {quoted(url)} did not respond: {type(error).__name__}") from error
 
 
 def read_limited(response: httpx.Response, most: int, problem: str) -> bytes:
@@ -380,7 +380,7 @@ def _read(http: httpx.Client, method: str, url: str, options: Mapping[str, Any])
     try:
         decoded = decode_object(content)
     except MalformedDocumentError as error:
-        problem = f"the service answers {response.status_code}, and not as one: {error}"
+        problem = f"the service's response ({response.status_code}) is invalid: {error}"
         raise BuyerServiceFailedError(problem) from None
     if response.is_success:
         return decoded

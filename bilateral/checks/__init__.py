@@ -4,7 +4,7 @@
         check = check_server(connection, "8453:247", payment=Payment("0x…"), policy=Policy(minimum_rating=80))
     if check.verdict is Verdict.ACCEPT: …
 
-An answer includes the block it is based on. The same call with `at_block` returns the same answer again.
+An answer includes the block it is based on. To reproduce the answer later, pass that block as `at_block`.
 """
 
 # ruff: noqa: F403, F405  # `__all__` lists what is public of the errors and verdicts
@@ -42,7 +42,7 @@ _NAMES: Final = {
     "bilateral.checks.policy": "Newcomers Policy PolicyName Trust read_policy",
     "bilateral.index.log.database": "snapshot",
 }
-"""The names in modules that are slow to import, which are imported when a name is first used."""
+"""Names from modules that are slow to import. Each module is imported when one of its names is first used."""
 
 _MODULES: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -1,4 +1,4 @@
-"""The facts that watchtowers measured: whether an agent's endpoints respond, and what changed in them."""
+"""Facts measured by watchtowers: whether an agent's endpoints respond, and what has changed in them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, Final
 from bilateral.checks.verdicts import EventEvidence
 
 REACHABLE: Final = frozenset({"up", "gated", "degraded"})
-"""The states in which an endpoint responds. It may require authorization or payment."""
+"""The states in which an endpoint responds, including when it requires authorization or payment."""
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,8 @@ class Drift:
 
     Attributes:
         kind: `price`, `pay_to`, `keys` or another fact.
-        at: Its Unix time.
-        age_seconds: Its age in seconds at the time of the answer.
+        at: The Unix time of the change.
+        age_seconds: The age of the change, in seconds, when the answer was given.
         rotates: True if the value is different on every read.
     """
 
@@ -35,12 +35,12 @@ class EndpointFacts:
 
     Attributes:
         protocol: `web`, `mcp`, `a2a`, `oasf` or `x402`.
-        state: Its state; None if it was never measured.
+        state: The endpoint's state; None if it was never measured.
         code: The reason for the state.
-        since: The Unix time since which it has had this state.
-        first_at: The Unix time of its first known state.
-        was_alive: True if it ever responded.
-        is_probed: False if the file opts it out of probing.
+        since: The Unix time at which the endpoint entered this state.
+        first_at: The Unix time of the endpoint's first recorded state.
+        was_alive: True if the endpoint has ever responded.
+        is_probed: False if the registration file opts the endpoint out of probing.
         drifts: The newest change of each kind.
     """
 
@@ -67,11 +67,12 @@ class MeasurementFacts:
     """The measurements of an agent.
 
     Attributes:
-        measured_at: The Unix time at which the index's watchtower last confirmed its states; None without one.
-        age_seconds: Its age in seconds at the time of the answer; None without a watchtower.
+        measured_at: The Unix time at which the index's watchtower last confirmed the endpoints' states; None without a
+            watchtower.
+        age_seconds: The age of that confirmation, in seconds, when the answer was given; None without a watchtower.
         endpoints: The endpoints in the registration file that can be probed.
         signals: The signals that watchtowers published on chain.
-        newest: The number of the newest change that was used.
+        newest: The number of the newest change that the answer uses.
     """
 
     measured_at: int | None = None
@@ -81,7 +82,7 @@ class MeasurementFacts:
     newest: int = 0
 
     def figures(self) -> Mapping[str, Any]:
-        """Return the part that appears in an answer."""
+        """Return the figures to include in an answer."""
         names = ("protocol", "state", "code", "since")
         endpoints = [{name: getattr(endpoint, name) for name in names} for endpoint in self.endpoints]
         return {"measured_at": self.measured_at, "endpoints": endpoints}

@@ -1,4 +1,4 @@
-"""Rules about what watchtowers measured. An unknown state never counts against an agent."""
+"""Rules for watchtower measurements. An unknown state never counts against an agent."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from bilateral.checks.verdicts import DAY, Code, Severity
 
 _HOUR: Final = 3_600
 _NEVER_ALIVE_SECONDS: Final = 7 * DAY
-"""The time without any response to probes after which nobody should pay the agent."""
+"""The time without a response to any probe after which the agent should not be paid."""
 
 _LARGE_RAISE: Final = Decimal("1.5")
 """The ratio of new to old price above which a buyer should review the price before paying again."""
@@ -103,13 +103,13 @@ def _of_payee(facts: Facts, drift: Drift, sentence: str) -> Drafts:
 
 
 def _is_large_raise(old: Any, new: Any) -> bool:
-    """Return True if a price in both values rose by more than half."""
+    """Return True if any price that appears in both values rose by more than half."""
     before, after = dict(_amounts(old)), dict(_amounts(new))
     return any(before[place] * _LARGE_RAISE < after[place] for place in before.keys() & after.keys())
 
 
 def _amounts(value: Any, place: str = "") -> Iterator[tuple[str, Decimal]]:
-    """Yield the amounts in a value with their keys: prices are by network and asset."""
+    """Yield a value's amounts with their keys: prices are keyed by network and asset."""
     if isinstance(value, dict):
         for name, part in value.items():
             yield from _amounts(part, f"{place}/{name}")

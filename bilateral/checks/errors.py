@@ -1,4 +1,4 @@
-"""Errors for checks without an answer. A program that acts only on an answer then neither pays nor serves."""
+"""Errors for checks that have no answer. A program that acts only on answers then neither pays nor serves."""
 
 from dataclasses import InitVar
 
@@ -20,7 +20,7 @@ class UnknownChainError(CheckError):
 
     def __init__(self, chain_id: int | None, indexed: list[int]) -> None:
         listed = ", ".join(map(str, indexed)) or "none"
-        which = "the chain is not named" if chain_id is None else f"chain {chain_id} is not indexed"
+        which = "the chain is missing" if chain_id is None else f"chain {chain_id} is not indexed"
         super().__init__(f"{which}: choose one of the indexed chains ({listed}), as in 8453:247")
         self.chain_id = chain_id
 
@@ -57,11 +57,11 @@ class BlockNotHeldError(FormattedError, CheckError):
 
     Attributes:
         first: The first block in the index.
-        last: The last one.
+        last: The last block in the index.
     """
 
     reason = "block_not_held"
-    template = "block {block} is not indexed: at_block must be within {first} to {last}"
+    template = "block {block} is not indexed: at_block must be between {first} and {last}"
     block: int
     first: int
     last: int
@@ -76,7 +76,7 @@ class OtherHistoryError(FormattedError, CheckError):
 
     reason = "other_history"
     template = (
-        "the history up to block {block} differs from the earlier answer, because the chain was reorganised: "
+        "the history up to block {block} no longer matches the earlier answer, because the chain was reorganised: "
         "check again without at_block"
     )
     block: int
@@ -90,13 +90,13 @@ class FileNotHeldError(FormattedError, CheckError):
     """
 
     reason = "file_not_held"
-    template = "the agent's file of block {block} has been replaced since, and its content was not retained"
+    template = "the agent's file as of block {block} has since been replaced, and its content was not retained"
     uri: str
     block: int
 
 
 class FindingsNotHeldError(FormattedError, CheckError):
-    """The stored trust analysis is newer than the check, and replaced an earlier one.
+    """The trust analysis needed for the check's block was replaced by a newer one.
 
     Attributes:
         block: The block of the check.
@@ -112,7 +112,7 @@ class FindingsNotHeldError(FormattedError, CheckError):
 
 
 class PaymentsNotHeldError(FormattedError, CheckError):
-    """All payments were re-read after the block of the check, so it is unknown which ones were stored then.
+    """All payments were re-read after the check's block, so it is unknown which were stored at that block.
 
     Attributes:
         block: The block of the check.
@@ -127,10 +127,10 @@ class PaymentsNotHeldError(FormattedError, CheckError):
 
 
 class HistoryTooLongError(FormattedError, CheckError):
-    """The check would have to read more events individually than allowed.
+    """The check would have to read more individual events than allowed.
 
     Attributes:
-        limit: The number of events that a check reads.
+        limit: The maximum number of events that a check may read.
     """
 
     reason = "history_too_long"
@@ -142,8 +142,8 @@ class HistoryTooLongError(FormattedError, CheckError):
 
 
 class RequestsSpentError(FormattedError, CheckError):
-    """An answer would need more requests to the node than allowed."""
+    """The check needs more requests to the node than allowed."""
 
     reason = "requests_spent"
-    template = "the node gives so little at once that {limit} requests are not enough: use an index"
+    template = "the node returns too little data per request: {limit} requests were not enough; use an index instead"
     limit: InitVar[int]

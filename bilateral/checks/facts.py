@@ -1,7 +1,7 @@
 """The facts that a check is based on, regardless of the source.
 
-An index, a node of an EVM chain and a node of a foreign chain each return the same `Facts`. A fact that a source cannot
-determine is `Unknown`, with the reason. `judge` decides only from facts and a policy.
+An index, an EVM node and a node for a foreign chain all return the same `Facts`. A fact that a source cannot determine
+is `Unknown`, with the reason. `judge` bases its decision only on facts and a policy.
 """
 
 from collections.abc import Mapping
@@ -55,10 +55,11 @@ class Payment:
 
 @dataclass(frozen=True)
 class Change:
-    """A change of an agent's owner or wallet.
+    """A change to an agent's owner or wallet.
 
     Attributes:
-        seconds: The seconds since then; None if it is only known to be within the policy's `recent_days`.
+        seconds: The number of seconds since the change; None if it is only known to have happened within the policy's
+            `recent_days`.
     """
 
     seconds: int | None = None
@@ -70,11 +71,11 @@ class AgentFacts:
     """An agent.
 
     Attributes:
-        is_wallet_proven: False if the owner set the wallet without a proof by its key.
-        age_days: The number of full days since its registration.
-        existed: If its age is unknown, whether it already existed the policy's minimum age ago; None if not checked.
-        owner_event: The last event that changed its owner; None if it still has its first one.
-        wallet_event: The last event that changed its wallet; None if it still has its first one.
+        is_wallet_proven: False if the owner set the wallet without proof that its key holder agreed.
+        age_days: The number of full days since the agent's registration.
+        existed: If the age is unknown, whether the agent already existed `minimum_age_days` ago; None if not checked.
+        owner_event: The last event that changed the agent's owner; None if the agent still has its first owner.
+        wallet_event: The last event that changed the agent's wallet; None if the agent still has its first wallet.
     """
 
     owner: str | None
@@ -94,9 +95,9 @@ class Observation:
     """A file as observed by a source.
 
     Attributes:
-        number: The number of the observation in the index; 0 if the file was not fetched, or there is no index.
-        integrity: The proof that its author published it; None if only the server vouches for it.
-        problem: The reason for the last failure, for programs; None without one.
+        number: The observation's number in the index; 0 if the file was not fetched, or if there is no index.
+        integrity: The proof that the file's author published it; None if only the server vouches for the file.
+        problem: A machine-readable reason for the last failure; None if there was none.
     """
 
     number: int
@@ -109,7 +110,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class Domain:
-    """An agent's domain: that of a service, or its registered domain (August 2025).
+    """An agent's domain: one that hosts a service, or the agent's registered domain (August 2025).
 
     Attributes:
         host: The host, with the port unless it is 443.
@@ -126,7 +127,7 @@ class Domain:
 
     @property
     def is_read(self) -> bool:
-        """True if the domain's file was read, so that it could confirm or deny."""
+        """True if the domain's file was read and could therefore confirm or deny the agent."""
         return self.file is None or self.file.state is FileState.LOADED
 
 
@@ -135,9 +136,9 @@ class Domains:
     """An agent's domains.
 
     Attributes:
-        domains: The services' domains, then the registered one.
-        registered: The registered domain as text; empty without one.
-        is_host: False if the text is not a host name.
+        domains: The services' domains, followed by the registered domain.
+        registered: The registered domain as text; empty if there is none.
+        is_host: False if `registered` is not a host name.
     """
 
     domains: tuple[Domain, ...] = ()
@@ -151,8 +152,9 @@ class OtherRegistration:
     """One of the agent's registrations elsewhere, according to its file.
 
     Attributes:
-        proof: `both_ways` if that agent's file also refers to this one, `claimed` if only this file does.
-        problem: Why it is only claimed; empty otherwise.
+        proof: `both_ways` if the two agents' files refer to each other, `claimed` if only this agent's file refers to
+            the other.
+        problem: Why the registration is only claimed; empty otherwise.
     """
 
     agent: str
@@ -165,8 +167,8 @@ class RegistrationFacts:
     """An agent's registration file.
 
     Attributes:
-        active: True if the agent declares that it is in use; None if it does not say.
-        x402_support: True if it declares x402 support; None if it does not say.
+        active: True if the file declares that the agent is in use; None if the file does not say.
+        x402_support: True if the file declares x402 support; None if the file does not say.
     """
 
     file: Observation
@@ -181,10 +183,10 @@ class RegistrationFacts:
 
 @dataclass(frozen=True)
 class Approval:
-    """An account approved by the owner that never owned the agent.
+    """An account that the owner approved and that has never owned the agent.
 
     Attributes:
-        is_reviewer: True if it gave feedback to any agent.
+        is_reviewer: True if the account has given feedback to any agent.
     """
 
     account: str
@@ -194,7 +196,7 @@ class Approval:
 
 @dataclass(frozen=True)
 class Line:
-    """An agent's ratings under one tag, by all raters.
+    """An agent's ratings under one tag, from all raters.
 
     Attributes:
         side: The agent's role: `server`, `client` or `validator`.
@@ -218,7 +220,7 @@ class Counted:
     """The ratings that count under a policy.
 
     Attributes:
-        share_sum: The sum of the raters' mean shares of the scale, in millionths.
+        share_sum: The sum of the raters' mean ratings, each as a share of the tag's scale, in millionths.
         own: The number of ratings by the agent's own accounts, which do not count.
         left_out: The number of ratings by raters that the policy does not trust.
     """
@@ -231,7 +233,7 @@ class Counted:
 
     @classmethod
     def of(cls, tallies: Mapping[Any, tuple[int, int]]) -> Self:
-        """Return the given raters' ratings, from each rater's number and sum of shares."""
+        """Return some raters' ratings, computed from the number and sum of shares of each rater."""
         share_sum = sum(shares // count for count, shares in tallies.values())
         return cls(sum(count for count, _ in tallies.values()), len(tallies), share_sum)
 
@@ -281,7 +283,7 @@ class ValidationFacts:
     """The validations of a server's work that count under the policy.
 
     Attributes:
-        mean: The mean response, 0 to 100; None without any.
+        mean: The mean response, 0 to 100; None if there are no responses.
     """
 
     count: int = 0
@@ -301,12 +303,12 @@ class RatingBy:
 
 @dataclass(frozen=True)
 class FeedbackSummary:
-    """The newest feedback that a client gave.
+    """A summary of the newest feedback that a client has given.
 
     Attributes:
         is_cut: True if there may be more entries.
-        scaled: The number of entries that are not revoked and have a scale.
-        scaled_agents: The number of agents that these are about.
+        scaled: The number of unrevoked entries whose tag has a scale.
+        scaled_agents: The number of agents that these entries rate.
     """
 
     count: int = 0
@@ -325,7 +327,7 @@ class AccountAge:
     """The age of an account without an agent.
 
     Attributes:
-        days: The number of days since its first feedback or payment; None if it was never seen.
+        days: The number of days since the account's first feedback or payment; None if it has made neither.
     """
 
     days: int | None = None
@@ -334,13 +336,14 @@ class AccountAge:
 
 @dataclass(frozen=True)
 class ClientFacts:
-    """The facts that only exist for clients.
+    """Facts that exist only for clients.
 
     Attributes:
-        rating_by_asker: The requesting server's rating of the client; None without one.
-        shared_account: An account that the client and the requesting server share or shared; None without one.
+        rating_by_asker: The requesting server's rating of the client; None if there is none.
+        shared_account: An account that the client and the requesting server share or have shared; None if there is
+            none.
         account_age: The age of the account; None if an agent's age or a proven tier counts instead.
-        failures: Its failed settlements with the requesting server; None if they are not counted.
+        failures: The client's failed settlements with the requesting server; None if they are not counted.
     """
 
     rating_by_asker: RatingBy | None = None
@@ -364,15 +367,15 @@ class Facts:
     Attributes:
         as_of: The block, and what is needed to reproduce the answer.
         account: The account being checked: for a server, its wallet.
-        refusal: A reason that decides the check by itself, with its sentence: the registry disowns the agent.
+        refusal: A reason that alone decides the check, with its sentence: the registry has disowned the agent.
         payment: The payment requested by a server; None if none was specified.
         amount: The requested amount, in units of the payment token; None if unknown.
         approvals: The accounts that the owner approved, newest first.
-        standing: The standing from a trust analysis; None without one that counts.
+        standing: The standing from a trust analysis; None if no standing counts.
         measurements: The watchtower measurements; None if no watchtower is used.
-        analysis_lack: Why no current analysis supports the decision; None if one does, or none is needed.
+        analysis_lack: Why no current analysis supports the decision; None if an analysis does, or if none is needed.
         details: Figures from one source that do not affect the decision.
-        unknown: The facts that the source cannot determine, to inform the reader.
+        unknown: The facts that the source cannot determine, for display.
     """
 
     source: Source

@@ -1,6 +1,6 @@
-"""The answer about a server on an EVM chain from only a node, without an index.
+"""Check a server on an EVM chain using only a node, without an index.
 
-The past of an agent (its age, earlier owners and wallets) is read as far back as the request limit allows.
+The agent's past (its age, and earlier owners and wallets) is read as far back as the request limit allows.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MOST_REQUESTS: Final = 60
 """The maximum number of requests per check. Free plans allow about a hundred per minute."""
 
 _MOST_TRUSTED_AGENTS: Final = 5
-"""The maximum number of agents to look up per policy. Each takes four requests."""
+"""The maximum number of agents to look up per policy. Each lookup takes four requests."""
 
 _TIMES = "the time of each rating, and the files behind ratings: registries keep neither"
 _ANALYSIS = "findings and standings of trust analysis, and the raters' own ratings: an index makes them"
@@ -56,13 +56,13 @@ _NEEDS_INDEX: Final = (
     *("require_payment_proof", "blind", "maximum_rating_age_days", "maximum_repeats", "minimum_validations"),
     *("require_domain", "trust.own_experience", "trust.minimum_lower_bound", "watchtowers"),
 )
-"""Policy fields that a node alone cannot evaluate, unless they have their defaults."""
+"""Policy fields that must keep their defaults, because a node alone cannot evaluate other values."""
 
 _SAMPLE: Final = 10_000
 """The number of blocks over which the block time is measured: 40 minutes on chains with a block every 0.25 s."""
 
 _LOG_REQUESTS: Final = 20
-"""The maximum number of requests per kind of log. They cover 200,000 blocks on nodes that limit ranges to 10,000."""
+"""The maximum number of requests per kind of log: 200,000 blocks on nodes that limit ranges to 10,000."""
 
 _UNREADABLE: Final = (
     errors.NodeError,
@@ -91,23 +91,24 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
         client: The SDK's client for the agent's chain.
         agent_id: The server, in any published form.
         pay_to: The account that a payment would go to; None to skip the related rules.
-        amount: The amount that it requests, in units of the payment token; display only, as no analysis weighs it.
-        policy: The policy; the default one if omitted.
+        amount: The amount that the server requests, in units of the payment token. It is only displayed, because no
+            analysis weighs it.
+        policy: The policy; if omitted, the default policy.
         loader: Loads the registration file; defaults to the client's loader.
         report: Called with the name of each step, to show progress.
 
     Raises:
         InvalidArgumentError: The policy has a field that only an index can evaluate.
-        ContractRevertError: There is no such agent.
+        ContractRevertError: The agent does not exist.
         BilateralError: The node cannot be reached, or returns an error.
     """
     policy, default = policy or Policy(), Policy()
     for name in _NEEDS_INDEX:
         if attrgetter(name)(policy) != attrgetter(name)(default):
-            raise errors.InvalidArgumentError(f"the policy's {name} needs an index: remove it for a live check")
+            raise errors.InvalidArgumentError(f"the policy's {name} requires an index: remove it for a live check")
     if len(policy.trust.agents) > _MOST_TRUSTED_AGENTS:
         raise errors.InvalidArgumentError(
-            f"a live check looks up at most {_MOST_TRUSTED_AGENTS} agents of trust.agents: name accounts instead"
+            f"a live check looks up at most {_MOST_TRUSTED_AGENTS} agents in trust.agents: list accounts instead"
         )
     reader = _Reader(client, policy, report)
     return live_check(reader.read(agent_id, pay_to, amount, client.state.loader if loader is None else loader), policy)
@@ -229,7 +230,7 @@ class _Reader:
         names = " and ".join(missing)
         if missing and isinstance(then.exists, Unknown):
             block = max(places.values(), default=head.number)
-            reason = "the node gives neither older logs nor older states"
+            reason = "the node returns neither older logs nor older states"
             self._unknown.append(f"changes of the {names} before block {block}: {reason}")
         elif missing:
             recent = days(self._policy.recent_days)
@@ -290,7 +291,7 @@ class Head:
     block_seconds: float
 
     def before(self, days: int, first: int) -> int:
-        """Return the latest block as of some days ago, estimated from the block rate, but not before `first`."""
+        """Return the latest block from a number of days ago, estimated from the block rate; never before `first`."""
         return max(first, self.number - int(days * DAY / self.block_seconds))
 
     def days_since(self, block: int) -> int:
@@ -303,7 +304,7 @@ class Holders:
     """The owner and the wallet of an agent at a block.
 
     Attributes:
-        exists: False if the agent was not registered at that time.
+        exists: False if the agent was not registered at that block.
     """
 
     block: int
@@ -314,7 +315,7 @@ class Holders:
 
 @dataclass
 class Past:
-    """The events for an agent's token and wallet, newest first, back to a block.
+    """The events for an agent's token and wallet, from the newest back to a block.
 
     Attributes:
         registered: The block of the registration; None if the logs were not read that far back.

@@ -1,4 +1,4 @@
-"""The answer about a server on Solana from only nodes, without an index."""
+"""Check a server on Solana using only nodes, without an index."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PAST = "the age of the agent, and earlier owners and wallets: nodes of Solana k
 _ANALYSIS = "findings of trust analysis: an index makes them"
 
 _DECLINED: Final = {"authority_mismatch": Code.AUTHORITY_MISMATCH, "malformed_wallet": Code.NO_WALLET}
-"""Rejections that count as an answer about the agent, with their reason. Others are errors."""
+"""Rejections that count as an answer about the agent, each with its reason. All others are errors."""
 
 
 def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to compare
@@ -51,15 +51,15 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
         agent_id: The server: `solana:<ref>:<mint>` for a SATI agent, `solana:<ref>:<program>#<agent>` for any agent.
         provider: The URL of a node.
         pay_to: The account that a payment would go to; None to skip the related rules.
-        policy: The policy; the default one if omitted.
+        policy: The policy; if omitted, the default policy.
         loader: Loads registration files.
-        clients: The SDK's clients for EVM chains, by chain (CAIP-2), to prove registrations there.
+        clients: SDK clients for EVM chains, by chain (CAIP-2), used to prove registrations on those chains.
         request_timeout: The timeout in seconds for one request to the node.
 
     Raises:
         MalformedIdentifierError: The agent is malformed.
         InvalidArgumentError: The address book has no registry on the chain.
-        SolanaError: There is no such agent, or it cannot be checked.
+        SolanaError: The agent does not exist or cannot be checked.
         BilateralError: The node cannot be reached, or returns an error.
     """
     agent = parse_solana_agent(agent_id)
@@ -100,14 +100,14 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
 
 
 def parse_solana_agent(agent_id: str) -> GlobalAgentId:
-    """Return an agent on Solana from either form of id; without a registry, it is a SATI agent."""
+    """Parse an agent on Solana from either form of id. An id without a registry denotes a SATI agent."""
     if "#" in agent_id:
         agent = GlobalAgentId.parse(agent_id)
     else:
         account = AccountId.parse(agent_id)
         if account.chain.is_evm:
-            raise MalformedIdentifierError("an agent on Solana", agent_id, f"{account.chain} is not a chain of Solana")
+            raise MalformedIdentifierError("an agent on Solana", agent_id, f"{account.chain} is not a Solana chain")
         agent = GlobalAgentId(AccountId(account.chain, SATI), account.address)
     if agent.registry.chain.is_evm:
-        raise MalformedIdentifierError("an agent on Solana", agent_id, f"{agent.registry.chain} is not one of Solana")
+        raise MalformedIdentifierError("an agent on Solana", agent_id, f"{agent.registry.chain} is not a Solana chain")
     return agent

@@ -1,4 +1,4 @@
-"""The judge: a verdict and its reasons, based on facts and a policy, and answers with the figures behind them."""
+"""Reach a verdict with reasons from facts and a policy, and build answers with the figures behind them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class Judgement:
     Attributes:
         verdict: The verdict that follows from the gravest reason.
         reasons: The reasons, gravest first.
-        files: The number by which reasons refer to each file in an index, by URI, starting at 1.
+        files: The numbers, starting at 1, by which reasons refer to files in an index; keyed by URI.
     """
 
     verdict: Verdict
@@ -102,15 +102,16 @@ class Check:
     Attributes:
         verdict: The one-word answer.
         side: `server` or `client`.
-        agent: The agent, `8453:247`; None for a client without one.
-        account: The account that was checked: a server's wallet; for a client, the requested account or the wallet.
+        agent: The agent, such as `8453:247`; None for a client without an agent.
+        account: The account that was checked: a server's wallet or, for a client, the specified account or the agent's
+            wallet.
         block: The block that the answer is based on.
-        history: The block hash of the last event by then. It distinguishes the forks in a reorganisation.
-        block_time: The time of that event, in Unix seconds. Ages are computed as of it.
-        files: The number of the newest file observation that was used, to reproduce the answer exactly.
-        payments: The block of the newest payment that was used, to reproduce the answer exactly.
-        analysis: The number of the newest trust analysis that was used, to reproduce the answer exactly.
-        measurements: The number of the newest endpoint measurement that was used, to reproduce the answer exactly.
+        history: The block hash of the last event up to that block. It distinguishes the forks in a reorganisation.
+        block_time: The time of that event, in Unix seconds. Ages are relative to this time.
+        files: The number of the newest file observation used; needed to reproduce the answer exactly.
+        payments: The block of the newest payment used; needed to reproduce the answer exactly.
+        analysis: The number of the newest trust analysis used; needed to reproduce the answer exactly.
+        measurements: The number of the newest endpoint measurement used; needed to reproduce the answer exactly.
         reasons: The reasons, gravest first.
         figures: The figures behind the reasons. They contain no untrusted text.
         untrusted: Untrusted texts: the agent's name and description, and files and domains by number. Display them, but
@@ -142,7 +143,7 @@ class LiveCheck:
         verdict: The one-word answer.
         side: `server`.
         chain: The chain (CAIP-2).
-        account: The agent's wallet; None without one.
+        account: The agent's wallet; None if it has none.
         block: The block or slot of the node's response; None if the agent was rejected.
         reasons: The reasons, gravest first.
         figures: The figures behind the reasons.
@@ -165,7 +166,7 @@ class LiveCheck:
 
 
 def live_check(facts: Facts, policy: Policy) -> LiveCheck:
-    """Answer from a node's facts."""
+    """Build an answer from a node's facts."""
     judgement, file = judge(facts, policy), facts.registration
     figures = dict(facts.details)
     if facts.source is Source.NODE and facts.agent is not None:
@@ -188,7 +189,7 @@ def live_check(facts: Facts, policy: Policy) -> LiveCheck:
 
 
 def check(facts: Facts, policy: Policy) -> Check:
-    """Answer from an index's facts."""
+    """Build an answer from an index's facts."""
     judgement, as_of = judge(facts, policy), facts.as_of
     lines = rating_rules.split_lines(facts.ratings.lines if isinstance(facts.ratings, RatingFacts) else (), policy.tag)
     of_side = _of_client(facts, facts.client, *lines) if facts.client else _of_server(facts, policy.tag, *lines)

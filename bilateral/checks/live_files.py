@@ -1,4 +1,4 @@
-"""An agent's registration file, loaded for one answer, and the registrations elsewhere that it lists."""
+"""An agent's registration file, loaded for one answer, and the agent's other registrations that the file lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def load_registration(
     agent: GlobalAgentId, uri: str, loader: Loader, clients: Mapping[str, Client]
 ) -> RegistrationFacts | None:
-    """Load an agent's registration file; None without a URI."""
+    """Load an agent's registration file, or return None if the agent has no URI."""
     if not uri:
         return None
     try:
@@ -50,17 +50,17 @@ def load_registration(
 
 
 def _proof(other: GlobalAgentId, agent: GlobalAgentId, clients: Mapping[str, Client]) -> OtherRegistration:
-    """Look up another registration's file on its chain, and check whether it also lists the agent."""
+    """Look up a claimed registration on its chain, and check whether its file also lists the agent."""
     client, problem = clients.get(str(other.registry.chain)), ""
     try:
         if client is None:
-            problem = f"no node of {other.registry.chain} was asked"
+            problem = f"no node for {other.registry.chain} was available"
         elif client.get_deployment().agent_registry != other.registry:
-            problem = "the client has another registry there"
+            problem = "the client there uses a different registry"
         elif (file := client.load_agent(other.agent_id).file) is None:
             problem = "its file cannot be loaded"
         elif file.registration_of(agent) is None:
-            problem = "its file does not name this agent"
+            problem = "its file does not list this agent"
     except BilateralError as error:
         problem = f"it cannot be read ({type(error).__name__})"
     return OtherRegistration(str(other), "claimed" if problem else "both_ways", problem)

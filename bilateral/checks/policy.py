@@ -1,6 +1,6 @@
 """A check's policy: whom to trust, and what to require of servers and clients. `docs/checks.md` lists its fields.
 
-Policies accept agents and accounts in the same forms as all interfaces.
+Policies accept agents and accounts in the same forms as every other interface.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PolicyName(StrEnum):
     """The defaults."""
 
     STRICT = "strict"
-    """Allows no trials: requires a reliably high rating from several raters who spent more than the stake elsewhere."""
+    """Allows no trials; requires a reliably high rating from several raters who spent more than the stake elsewhere."""
 
     OWN_LIST = "own-list"
     """Accepts only agents that the requester's own reviewers vouch for."""
@@ -45,7 +45,7 @@ _STRICT: Final = (
     *(Code.WALLET_CHANGED, Code.OWNER_CHANGED, Code.REVIEWER_APPROVED, Code.RELATED, Code.CONTESTED),
     *(Code.UNCERTAIN_RATING, Code.STAKE_ABOVE_EVIDENCE, Code.UNREACHABLE, Code.NEVER_ALIVE),
 )
-"""The reasons that lead to caution by default, but to decline under the strict policy."""
+"""Reasons whose severity is caution by default, but decline under the strict policy."""
 
 _DECLINES_STRANGERS: Final = {"newcomers": "decline", "anonymous": "decline", "first_purchase": 0}
 
@@ -67,7 +67,7 @@ PRESETS: Final[Mapping[PolicyName, Mapping[str, Any]]] = {
 
 
 def with_preset(fields: Any) -> Any:
-    """Return a policy's fields merged over those of the policy that they specify."""
+    """Return a policy's fields, merged over those of the preset that they specify."""
     if isinstance(fields, str):
         fields = {"name": fields}
     name = fields.get("name") if isinstance(fields, Mapping) else None
@@ -84,10 +84,10 @@ MINIMUM_RATING: Final = Decimal(70)
 """The rating below which EIP-8004a's example declines a client."""
 
 FIRST_PURCHASE: Final = Decimal(TRIAL)
-"""The stake up to which a newcomer is tried: about a hundred typical x402 payments of a cent, a small loss."""
+"""The maximum stake for trying a newcomer: a small loss, about a hundred typical x402 payments of one cent."""
 
 TAG: Final = "starred"
-"""The usual tag of feedback. An analysis uses all tags with a scale, but nearly all feedback has this one."""
+"""The usual feedback tag. An analysis uses all tags with a scale, but nearly all feedback has this tag."""
 
 _MAX_LISTED: Final = 1_000
 """The maximum length of a list in a policy: each entry is compared with each rater."""
@@ -102,8 +102,8 @@ class AgentReference:
     """An agent as specified by a caller.
 
     Attributes:
-        chain_id: The chain; None for the only one in the index.
-        identity: The identity registry; None for the chain's canonical one, or else the oldest.
+        chain_id: The chain; None for the only chain in the index.
+        identity: The identity registry; None for the chain's canonical registry or, if there is none, the oldest.
         agent_id: The agent's number in the registry.
     """
 
@@ -118,7 +118,7 @@ def is_account(text: object) -> bool:
 
 
 def parse_agent(agent: str | int | AgentId | GlobalAgentId) -> AgentReference:
-    """Read an agent in any published form."""
+    """Parse an agent in any published form."""
     if isinstance(agent, str) and agent[:2].lower() == "0x":
         raise MalformedIdentifierError("an agent id", agent, f"{AGENT_FORMS}; an account has 40 hexadecimal digits")
     if isinstance(agent, str) and "0x" in agent.lower():
@@ -134,7 +134,7 @@ def parse_agent(agent: str | int | AgentId | GlobalAgentId) -> AgentReference:
 
 
 def _agent(value: object) -> int | str:
-    """Return an agent as its number or, if it has a chain, as an id in a published form."""
+    """Return an agent's number or, if a chain is specified, an id in a published form."""
     if not isinstance(value, int | str) or isinstance(value, bool):
         raise ValueError("agent must be an integer or an id such as '8453:247'")  # noqa: TRY004  # pydantic names the field
     agent = parse_agent(value)
@@ -161,14 +161,14 @@ class Newcomers(StrEnum):
 
 
 def _few(fields: Any) -> Any:
-    """Reject too many entries before each of them causes an error."""
+    """Reject a list with too many entries before each entry causes its own error."""
     if isinstance(fields, Mapping) and len(fields) > len(Code):
-        raise ValueError(f"it has {len(fields)} entries, and {len(Code)} are allowed")
+        raise ValueError(f"there are {len(fields)} entries, but at most {len(Code)} are allowed")
     return fields
 
 
 class _Few(BaseModel):
-    """Fields from untrusted callers."""
+    """Base of models whose fields come from untrusted callers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -176,15 +176,15 @@ class _Few(BaseModel):
 
 
 class Trust(_Few):
-    """The raters whose ratings count. If nothing is set, all count, and the answer says that they are unvetted.
+    """The raters whose ratings count. If nothing is set, all raters count, and the answer says that they are unvetted.
 
     Attributes:
         accounts: Accounts whose feedback counts.
-        agents: Agents whose ratings count, with the feedback of their owners and wallets: numbers in the registry of
-            the agent being checked, or ids in a published form, which count only on their own chain.
-        own_experience: True to count raters that the requesting agent or account itself rated at least
+        agents: Agents whose ratings count, along with feedback from their owners and wallets: numbers in the registry
+            of the agent being checked, or ids in a published form, which count only on their own chain.
+        own_experience: True to count raters to which the requesting agent or account itself gave at least
             `minimum_rating`.
-        minimum_lower_bound: Count raters that are agents with at least this lower bound as servers, 0 to 100.
+        minimum_lower_bound: Count raters that are agents and have at least this lower bound as servers, 0 to 100.
     """
 
     accounts: Annotated[tuple[Address, ...], FailFast(), Field(max_length=_MAX_LISTED)] = ()
@@ -206,18 +206,19 @@ class Policy(_Few):
         minimum_rating: The lowest acceptable rating, 0 to 100.
         tag: The tag of the feedback that counts as a server's rating. It must have a scale.
         minimum_raters: The number of different raters below which a rating is uncertain.
-        first_purchase: The stake up to which an analysed agent with little evidence is tried, in units of the token.
-        minimum_evidence: The share of the stake that an analysed agent's praising raters must have spent elsewhere.
+        first_purchase: The maximum stake for trying an analysed agent with little evidence, in units of the token.
+        minimum_evidence: The share of the stake that an analysed agent's positive raters must have spent elsewhere.
         newcomers: How to treat agents without ratings that count.
         anonymous: How to treat clients without an agent.
         trust: The raters whose ratings count.
         require_payment_proof: True to count only feedback whose file claims a payment by its client to the agent.
-        blind: `only` to count only ratings that were sealed before either side saw the other's; None to count all.
+        blind: `only` to count only ratings that were sealed before either side saw the other's rating; None to count
+            all.
         maximum_rating_age_days: The age in days beyond which a rating does not count; None for no limit.
         maximum_repeats: How many of a rater's ratings within `repeat_days` count, earliest first; None for all. Each
-            rater counts once by its mean, so repeats never outweigh other raters.
+            rater counts once, with the mean of its ratings, so repeats never outweigh other raters.
         repeat_days: The length in days of the periods in which `maximum_repeats` ratings by a rater count.
-        validators: The validators whose responses count; all if empty, which proves nothing.
+        validators: The validators whose responses count. If empty, all validators count, and validations prove nothing.
         minimum_validations: The minimum number of validations that a server needs.
         minimum_validation: The lowest acceptable mean of the validators' responses, 0 to 100.
         require_domain: True to decline servers without a domain, or whose domain does not list the agent.
@@ -259,7 +260,7 @@ class Policy(_Few):
 
     @model_validator(mode="after")
     def _has_list(self) -> Policy:
-        """Reject a policy that needs the requester's own list but has none: it would silently accept nobody."""
+        """Reject a policy that needs the requester's own list but has none. It would silently accept nobody."""
         if self.name is PolicyName.OWN_LIST and not (self.trust.accounts or self.trust.agents):
             raise ValueError("own-list counts only your own reviewers: list them in trust.accounts or trust.agents")
         return self
@@ -269,7 +270,7 @@ class Policy(_Few):
     def _has_scale(cls, tag: str) -> str:
         """Reject a tag whose values cannot be compared with a minimum."""
         if len(tag.encode()) > _MAX_TAG_BYTES:
-            raise ValueError(f"a tag has at most {_MAX_TAG_BYTES} bytes here")
+            raise ValueError(f"a tag must have at most {_MAX_TAG_BYTES} bytes")
         if scale_of_tag(tag) is None:
             raise ValueError(
                 f"the tag {quoted(tag)} has no scale from 0 to 100: choose a tag that has one, such as starred"
@@ -278,14 +279,14 @@ class Policy(_Few):
 
     @property
     def reads_entries(self) -> bool:
-        """True if the sums over all ratings are not enough, so that ratings are read individually."""
+        """True if sums over all ratings do not suffice, so that ratings must be read individually."""
         return (
             self.require_payment_proof or self.maximum_rating_age_days is not None or self.maximum_repeats is not None
         )
 
     @property
     def only_sealed(self) -> bool:
-        """True to count only ratings that were sealed before either side saw the other's."""
+        """True to count only ratings that were sealed before either side saw the other's rating."""
         return self.blind is not None
 
     @property

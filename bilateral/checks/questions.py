@@ -1,4 +1,4 @@
-"""The questions of checks, shared by REST, MCP tools and the command line."""
+"""The questions that checks answer, shared by the REST API, MCP tools and the command line."""
 
 from __future__ import annotations
 
@@ -18,16 +18,21 @@ _Block = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Snapshot(BaseModel):
-    """A check's block, and the sources of an earlier answer to reproduce."""
+    """A check's block, and the sources of an earlier answer that is to be reproduced."""
 
     model_config = ConfigDict(extra="forbid")
 
     at_block: Annotated[_Block | None, Field(description="The block; the last indexed one by default.")] = None
     history: Annotated[
         str | None,
-        Field(pattern="^0x[0-9a-fA-F]{64}$", description="The `history` of an earlier answer: refuse another fork."),
+        Field(
+            pattern="^0x[0-9a-fA-F]{64}$",
+            description="The `history` value of an earlier answer; a different fork is rejected.",
+        ),
     ] = None
-    analysis: Annotated[_Block | None, Field(description="The `analysis` of an earlier answer, to repeat it.")] = None
+    analysis: Annotated[
+        _Block | None, Field(description="The `analysis` value of an earlier answer, to reproduce it.")
+    ] = None
     findings: Annotated[bool, Field(description="False to leave out the findings of trust analysis.")] = True
 
     def snapshot_options(self) -> dict[str, Any]:
@@ -48,11 +53,13 @@ class OfServer(BaseModel):
     amount: Annotated[Decimal | None, Field(ge=0, description="The requested amount, in units of the token.")] = None
     payment_chain: Annotated[_Block | None, Field(description="The payment's chain.")] = None
     for_client: Annotated[
-        Text | None, Field(alias="client", description="The client that asks: an account or an agent.")
+        Text | None, Field(alias="client", description="The client that makes the request: an account or an agent.")
     ] = None
-    files: Annotated[_Block | None, Field(description="The `files` of an earlier answer, to repeat it.")] = None
+    files: Annotated[_Block | None, Field(description="The `files` value of an earlier answer, to reproduce it.")] = (
+        None
+    )
     measurements: Annotated[
-        _Block | None, Field(description="The `measurements` of an earlier answer, to repeat it.")
+        _Block | None, Field(description="The `measurements` value of an earlier answer, to reproduce it.")
     ] = None
 
     def check(self, connection: Connection, /, **options: Any) -> checks.Check:
@@ -76,10 +83,12 @@ class OfClient(BaseModel):
 
     client: Annotated[Text, Field(description="The client: an account, or an agent such as 8453:247.")]
     for_server: Annotated[
-        Text | None, Field(alias="server", description="The server that asks: an agent or its account.")
+        Text | None, Field(alias="server", description="The server that makes the request: an agent or its account.")
     ] = None
-    chain: Annotated[_Block | None, Field(description="The chain of an account.")] = None
-    payments: Annotated[_Block | None, Field(description="The `payments` of an earlier answer, to repeat it.")] = None
+    chain: Annotated[_Block | None, Field(description="The account's chain.")] = None
+    payments: Annotated[
+        _Block | None, Field(description="The `payments` value of an earlier answer, to reproduce it.")
+    ] = None
 
     def check(self, connection: Connection, /, **options: Any) -> checks.Check:
         """Answer the question."""

@@ -19,7 +19,7 @@ class Stake:
     """The requested amount, compared with the money that raters spent elsewhere.
 
     Attributes:
-        standing: The standing from a trust analysis; None without one that counts.
+        standing: The standing from a trust analysis; None if no standing counts.
         amount: The requested amount, in units of the payment token; None if unknown.
     """
 
@@ -44,8 +44,8 @@ class Stake:
     def softened(self, code: Code) -> Severity | None:
         """Return the severity for a reason that the standing already covers; None for the policy's severity.
 
-        The analysis has weighed the raters, and the limit on the amount compensates for a small number. Reasons are not
-        softened if the policy sets their severity, or if their severity is not caution.
+        The analysis has already weighed the raters, and the limit on the amount compensates for a small number of
+        raters. Reasons are not softened if the policy sets their severity, or if their severity is not caution.
         """
         deciding = self.deciding
         is_vetted = deciding is not None and (self.amount is not None or deciding.status == Status.OK)
@@ -56,8 +56,8 @@ class Stake:
 def findings(facts: Facts, policy: Policy) -> Drafts:
     """Trust analysis findings, or the lack of a current analysis.
 
-    Suspicion below the flagging threshold is a rank, not a reason, so it is only shown as a figure. Evidence strong
-    enough to act on holds the agent back.
+    Suspicion below the flagging threshold is a rank, not a reason, so it is only shown as a figure. Evidence that is
+    strong enough to act on results in the standing `held_back`.
     """
     if facts.analysis_lack is not None:
         yield Draft(Code.NOT_ANALYSED, facts.analysis_lack)
@@ -135,7 +135,7 @@ def split_lines(lines: Sequence[Line], tag: str) -> tuple[list[Line], list[Line]
 
 
 def _rating_of_standing(stake: Stake, evidence: tuple[EventEvidence, ...]) -> Drafts:
-    """The rating of a standing that decides. Only a reliably bad rating declines."""
+    """The rating in a standing that decides the check. Only a reliably bad rating leads to a decline."""
     standing, limit, policy = stake.deciding, stake.limit, stake.policy
     if standing is None or limit is None or standing.rating is None:
         return
@@ -174,7 +174,7 @@ def standing(facts: Facts, policy: Policy) -> Drafts:
 
 
 def cents(amount: float) -> Decimal:
-    """Return an amount of money to two decimals."""
+    """Return an amount of money with two decimals."""
     return Decimal(str(round(amount, 6))).quantize(Decimal("0.01"))
 
 

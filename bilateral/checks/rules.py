@@ -31,7 +31,7 @@ _CAUSES: Final = {
     "certificate_self_signed": "the certificate of its host is signed by itself",
     "certificate_authority": "the certificate of its host is of an unknown authority",
 }
-"""The reasons why a file could not be fetched, by error code. Other reasons would quote the server."""
+"""Reasons why a file could not be fetched, by error code. Other reasons would quote the server's own text."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Draft:
 
     Attributes:
         sentence: The reason as a sentence, without untrusted text.
-        evidence: The events and files that it is based on; None entries are dropped.
-        severity: Its severity; None for the policy's.
+        evidence: The events and files that the reason is based on. Entries that are None are dropped.
+        severity: The reason's severity; None to use the policy's.
     """
 
     code: Code
@@ -55,7 +55,7 @@ Rule: TypeAlias = Callable[[Facts, Policy], Drafts]
 
 
 def refusal(facts: Facts, _: Policy) -> Drafts:
-    """The registry disowns the agent."""
+    """Judge whether the registry has disowned the agent."""
     if facts.refusal is not None:
         yield Draft(*facts.refusal)
 
@@ -230,7 +230,7 @@ def domains(facts: Facts, policy: Policy) -> Drafts:
 
 
 def _of_domain(domain: Domain, number: int, evidence: tuple[Observation | None]) -> Draft:
-    """Return the reason for a domain. Its host may contain a sentence, so reasons refer to it by number."""
+    """Return the reason for a domain. A host name may spell a sentence, so reasons refer to domains by number."""
     where = f"{'The agent is registered under' if domain.is_registered else 'A service is at'} domain {number}"
     if domain.is_proven:
         return Draft(Code.DOMAIN_PROVEN, f"Domain {number} names the agent.", evidence)
@@ -285,7 +285,7 @@ def rating_by_asker(facts: Facts, policy: Policy) -> Drafts:
 
 
 def relation(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the client and the requesting server share or shared an account."""
+    """Judge whether the client and the requesting server share or have shared an account."""
     if facts.client is not None and facts.client.shared_account is not None:
         sentence = f"The client and the server have or had the account {facts.client.shared_account} in common."
         yield Draft(Code.RELATED, sentence, facts.client.shared_events)
@@ -328,7 +328,7 @@ def buyer(facts: Facts, policy: Policy) -> Drafts:
 
 
 def failed_settlements(facts: Facts, _: Policy) -> Drafts:
-    """The client's payments to the requesting server that failed after it had served."""
+    """The client's payments that failed after the requesting server had served the client."""
     failures = None if facts.client is None else facts.client.failures
     if failures is None or failures.last_at is None:
         return

@@ -1,4 +1,4 @@
-"""Prove claims to be an agent on Solana: that agent's file must list the agent here.
+"""Prove claims to be an agent on Solana. The file of the Solana agent must also list the claiming agent.
 
 The index does not read Solana. `bilateral index prove-claims` queries nodes occasionally, and stores each changed
 outcome with an observation of the claiming file, so that answers about earlier blocks can be reproduced.
@@ -43,8 +43,8 @@ class ProvenClaims:
     """One run's outcomes.
 
     Attributes:
-        proven: The claims whose agent on Solana lists the agent here.
-        claimed: The claims whose agent on Solana does not list the agent here, or is not an agent.
+        proven: The claims whose agent on Solana lists the claiming agent.
+        claimed: The claims whose agent on Solana does not list the claiming agent, or does not exist.
         unanswered: The claims for which no node responded. They retain their previous outcome.
     """
 
@@ -70,7 +70,7 @@ def prove_claims(
     now: int | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ProvenClaims:
-    """Prove all claims to be an agent on the nodes' chains that have not been checked for a day."""
+    """Check all claims to be an agent on one of the nodes' chains, except those checked within the last day."""
     at = int(time.time()) if now is None else now
     outcomes: Counter[bool | None] = Counter()
     for url in nodes:
@@ -122,7 +122,7 @@ def _due(engine: Engine, network: ChainId, before: int) -> Iterator[_Claim]:
 
 
 def _outcome(run: Callable[[Any], Any], loader: Loader, claim: _Claim) -> tuple[bool | None, str]:
-    """Return whether the agent on Solana lists the agent here, and the problem; None if the node did not respond."""
+    """Return whether the Solana agent lists the claiming agent, and any problem; None if the node did not respond."""
     network, program = claim.there.registry.chain, claim.there.registry.address
     reader = agent_registries(network).get(program)
     if reader is None:
@@ -138,12 +138,12 @@ def _outcome(run: Callable[[Any], Any], loader: Loader, claim: _Claim) -> tuple[
     except DocumentError as problem:
         return False, f"its file cannot be read ({type(problem).__name__})"
     if file.registration_of(claim.here) is None:
-        return False, "its file does not name this agent"
+        return False, "its file does not list this agent"
     return True, ""
 
 
 def _store(engine: Engine, claim: _Claim, outcome: Mapping[str, Any], now: int) -> None:
-    """Store an outcome: if it changed, with a new observation of the file, otherwise only the time of the check."""
+    """Store a changed outcome with a new observation of the file; otherwise store only the time of the check."""
     proof, registry = schema.foreign_proof, claim.here.registry
     place = {
         "chain_id": registry.chain.evm_chain_id,

@@ -21,13 +21,13 @@ class Severity(StrEnum):
     """A reason's weight. The gravest reason decides."""
 
     NOTE = "note"
-    """It does not affect the verdict."""
+    """The reason does not affect the verdict."""
 
     CAUTION = "caution"
-    """The verdict is not `accept`."""
+    """The reason rules out the verdict `accept`."""
 
     DECLINE = "decline"
-    """The verdict is `decline`."""
+    """The reason makes the verdict `decline`."""
 
 
 class Code(StrEnum):
@@ -110,11 +110,11 @@ class EventEvidence:
     """An event on the chain.
 
     Attributes:
-        event: Its name in Solidity.
+        event: The event's name in Solidity.
         registry: The contract that emitted it.
-        block: Its block number.
-        log_index: Its place in the block.
-        transaction: Its transaction hash.
+        block: The event's block number.
+        log_index: The event's position in the block.
+        transaction: The event's transaction hash.
     """
 
     event: str
@@ -129,11 +129,11 @@ class FileEvidence:
     """A file as observed by the index.
 
     Attributes:
-        file: Its number in the answer's `untrusted.files`, which has its URI.
+        file: The file's number in the answer's `untrusted.files`, which contains its URI.
         state: `waiting`, `loaded`, `malformed` or `failed`.
-        content_hash: Its content's keccak-256 hash; None without content.
-        integrity: The proof that its author published it; None if only the server vouches for it.
-        problem: The reason for the last failure, for programs; None without one.
+        content_hash: The keccak-256 hash of the file's content; None if there is no content.
+        integrity: The proof that the file's author published it; None if only the server vouches for the file.
+        problem: A machine-readable reason for the last failure; None if there was none.
     """
 
     file: int
@@ -152,10 +152,10 @@ class Reason:
 
     Attributes:
         code: The code, for programs.
-        severity: Its weight.
-        sentence: The reason for people and models. It has no untrusted text: domains are given by their number in
-            `untrusted.domains`.
-        evidence: At most a few events and files that it is based on.
+        severity: The reason's weight.
+        sentence: The reason in words, for people and models. It contains no untrusted text; domains are identified by
+            their number in `untrusted.domains`.
+        evidence: A few of the events and files that the reason is based on.
     """
 
     code: Code
@@ -169,14 +169,14 @@ class AsOf:
     """An answer's block on its chain, and what is needed to reproduce the answer.
 
     Attributes:
-        chain: The chain: its number if from an index, CAIP-2 if from a node.
+        chain: The chain: its number in an answer from an index, its CAIP-2 id in an answer from a node.
         block: The block or slot; None if the agent was rejected.
-        history: The block hash of the last event by then; None before the first.
+        history: The block hash of the last event up to this block; None before the first event.
         time: The time of that event, in Unix seconds.
-        files: The newest file observation that was used; 0 without any.
+        files: The number of the newest file observation that was used; 0 if none was used.
         payments: The block of the newest payment that was used.
-        analysis: The newest trust analysis that was used.
-        measurements: The newest measurement of an endpoint that was used; 0 without any.
+        analysis: The number of the newest trust analysis that was used.
+        measurements: The number of the newest endpoint measurement that was used; 0 if none was used.
     """
 
     chain: int | str
@@ -194,10 +194,10 @@ class Finding:
     """A trust analysis finding about an account.
 
     Attributes:
-        detector: The detector that made it.
+        detector: The detector that reported the finding.
         sentence: The claim in one plain sentence.
-        severity: Its weight; None for the policy's.
-        evidence: At most a few events that it is based on.
+        severity: The finding's weight; None to use the policy's.
+        evidence: A few of the underlying events.
     """
 
     finding: str
@@ -214,8 +214,8 @@ class FoundFindings:
 
     Attributes:
         findings: The findings, strongest first.
-        analysis: The number of the newest analysis that was read, to reproduce an answer; 0 without one.
-        suspicion: The highest suspicion among the accounts; None if no analysis ranks any.
+        analysis: The number of the newest analysis that was read, needed to reproduce an answer; 0 if there is none.
+        suspicion: The highest suspicion among the accounts; None if no analysis ranks any of them.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -228,11 +228,12 @@ class BuyerRecord:
     """A buyer's record.
 
     Attributes:
-        payments: The number of its payments.
-        first_at: The time of its first payment, in Unix seconds; None if unknown.
-        first: The first payment.
-        newest: The block of the newest payment or return that counts, to reproduce an answer; 0 without one.
-        evidence: At most a few events that it is based on.
+        payments: The number of payments by the buyer.
+        first_at: The time of the buyer's first payment, in Unix seconds; None if unknown.
+        first: The buyer's first payment.
+        newest: The block of the newest payment or return that counts, needed to reproduce an answer; 0 if there is
+            none.
+        evidence: A few of the underlying events.
     """
 
     score: Decimal
@@ -245,7 +246,7 @@ class BuyerRecord:
 
 @dataclass(frozen=True)
 class ProvenTier:
-    """A tier that a client proved privately to the requesting server, after `TierVerifier.check`.
+    """A tier that a client proved privately to the requesting server, as verified by `TierVerifier.check`.
 
     Attributes:
         tier: The minimum tier of the account's buyer.
@@ -266,5 +267,5 @@ def sorted_reasons(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
 
 
 def verdict_of(reasons: Iterable[Reason]) -> Verdict:
-    """Return the verdict that follows from the gravest reason; `accept` without reasons."""
+    """Return the verdict that follows from the gravest reason, or `accept` if there are no reasons."""
     return _VERDICTS[min((reason.severity for reason in reasons), key=_RANKS.__getitem__, default=Severity.NOTE)]

@@ -69,13 +69,13 @@ def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
     if (new := description.file()) is not None:
         if uri or file or domain:
             raise InvalidArgumentError(
-                "--name creates a registration file, so it excludes the URI, --file and --domain"
+                "--name creates a registration file, so it cannot be used with a URI, --file or --domain"
             )
         register_new(invocation, new, _metadata(metadata or ()))
         return
     if domain:
         if uri or file or metadata:
-            raise InvalidArgumentError("--domain excludes the URI, --file and --metadata: remove them")
+            raise InvalidArgumentError("--domain cannot be used with a URI, --file or --metadata")
         invocation.write("Agent registered", lambda client: client.new_agent(domain))
         return
     entries = _metadata(metadata or ())
@@ -134,7 +134,8 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
     agent: Agent,
     wallet: Annotated[str, argument("WALLET", "The wallet's address.")],
     wallet_account: str | None = optional(
-        "ALIAS", f"The wallet's keystore, if it is not the signer; else the key in {WALLET_KEY_VARIABLE}."
+        "ALIAS",
+        f"The wallet's keystore, if the wallet is not the signer; by default, the key in {WALLET_KEY_VARIABLE}.",
     ),
     wallet_passphrase_file: Path | None = optional("FILE", "A file containing that keystore's passphrase."),
     signature: str | None = optional("HEX", "The wallet's signature, if it was made in advance."),
@@ -219,7 +220,7 @@ def update(
 ) -> None:
     """Change an agent's domain, or transfer it to another address (August 2025)."""
     if not domain and address is None:
-        raise InvalidArgumentError("give --domain, --address or both")
+        raise InvalidArgumentError("pass --domain, --address or both")
     invocation.write("Agent updated", lambda client: client.update_agent(agent, domain=domain, address=address))
 
 
@@ -243,7 +244,7 @@ def prove(invocation: Invocation, agent: Agent) -> None:
 
 @command(app)
 def can_act(invocation: Invocation, account: Annotated[str, argument("ADDRESS", "The account.")], agent: Agent) -> None:
-    """Show whether an account may act for an agent. Accounts that may cannot rate it."""
+    """Show whether an account may act for an agent. Such accounts cannot rate the agent."""
     with invocation.reading() as client:
         answer = client.is_authorized_or_owner(account, agent)
     invocation.output.result({"agent": agent, "account": account, "may_act": answer})
@@ -264,7 +265,7 @@ def _metadata(entries: Sequence[str]) -> dict[str, str]:
         if not equals:
             raise InvalidArgumentError("metadata must have the form KEY=VALUE")
         if key in fields:
-            raise InvalidArgumentError(f"the metadata {quoted(key)} is given twice")
+            raise InvalidArgumentError(f"the metadata {quoted(key)} is specified twice")
         fields[key] = value
     return fields
 

@@ -64,7 +64,7 @@ def results_of_index(engine: Engine, chain_id: int | None) -> Results:
     """Return the stored results for a chain's analysed registry, or for the only one in the index."""
     keys = _keys([engine], chain_id)
     if len(keys) > 1:
-        raise UsageProblemError(f"the index has agents of {len(keys)} registries: give --chain-id")
+        raise UsageProblemError(f"the index contains agents from {len(keys)} registries: pass --chain-id")
     with engine.connect().execution_options(bilateral_reader=True) as connection:
         return stored_results(connection, keys[0][1])
 

@@ -43,7 +43,9 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
     index_limit: int | None = optional(
         "N", "Allow feedback while the client's index is below this, instead of --count and --last-index."
     ),
-    expiry: int | None = optional("UNIX", "The last second at which it is valid; a day from now by default."),
+    expiry: int | None = optional(
+        "UNIX", "The last second at which the authorisation is valid; a day from now by default."
+    ),
 ) -> None:
     """As an agent's owner, authorise a client to rate it. Prints the authorisation and sends no transaction."""
     with invocation.signing() as signing:

@@ -117,7 +117,9 @@ def open_(
 def exchange(
     invocation: Invocation,
     pair: OpenedOptions,
-    public_mempool: bool = flag("--public-mempool", "Send it even though others may see both ratings first."),
+    public_mempool: bool = flag(
+        "--public-mempool", "Send the transaction even though others may see both ratings before it is mined."
+    ),
     vault: Vault = None,
 ) -> None:
     """Seal and open both ratings in one transaction."""
@@ -162,7 +164,7 @@ def relay(
 def _own(signed: SignedEnvelope, vault: Path | None) -> Opening:
     opening = _stored(vault_at(vault), signed)
     if opening is None:
-        raise InvalidArgumentError("envelope: the vault has no opening of it: name its file with --vault")
+        raise InvalidArgumentError("envelope: the vault has no opening for it: pass a different vault with --vault")
     return opening
 
 

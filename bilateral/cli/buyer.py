@@ -1,4 +1,4 @@
-"""`bilateral buyer …`: records of buyers on chain, backed by payments."""
+"""`bilateral buyer …`: on-chain buyer records, backed by payments."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def show(
     if service is not None:
         fields = buyer_service.answer_about(invocation, service, buyer, policy)
     elif policy is not None:
-        raise InvalidArgumentError("--policy requires --service: the registry itself has only one rule")
+        raise InvalidArgumentError("--policy requires --service: the registry itself always uses the same rule")
     if service is None or seller is not None:
         with invocation.reading() as client:
             if service is None:
@@ -110,7 +110,7 @@ def paid(
 @command(app, writes=True)
 def vote(
     invocation: Invocation,
-    votes: Annotated[list[str], argument("BUYER:SELLER=SCORE...", "Votes of sellers on buyers.")],
+    votes: Annotated[list[str], argument("BUYER:SELLER=SCORE...", "Sellers' votes on buyers.")],
 ) -> None:
     """As the attestor, record sellers' votes on buyers, 0 to 100. A vote replaces an earlier one."""
     feedback = [_vote(vote) for vote in votes]
@@ -132,7 +132,7 @@ def review(invocation: Invocation, reviews: Terms) -> None:
 @command(app, writes=True)
 def anchor(
     invocation: Invocation,
-    epoch: Annotated[int, argument("EPOCH", "The next epoch (see root).")],
+    epoch: Annotated[int, argument("EPOCH", "The next epoch, as shown by `root`.")],
     root: Annotated[str, argument("ROOT", "The Merkle root, 32 bytes.")],
 ) -> None:
     """As the anchorer, post the next epoch's Merkle root."""
@@ -174,11 +174,11 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     holder: Annotated[str, argument("HOLDER", "The address that may use it, preferably a fresh one.")],
     tier: Annotated[str, option("TIER", "new, verified, trusted or premium.")],
     pseudonym: Annotated[
-        str, option("WORD", "32 bytes that identify the buyer at this gate today, the same for all its holders.")
+        str, option("WORD", "32 bytes that identify the buyer at this gate today, whoever holds the credential.")
     ],
     place: PlaceOptions,
     policy: str = option("NAME", "The policy that determined the tier.", default="brp-1.0"),
-    lifetime: int = option("SECONDS", "How many seconds it is valid; at most one day.", default=3600),
+    lifetime: int = option("SECONDS", "How many seconds the credential is valid; at most one day.", default=3600),
 ) -> None:
     """As the attestor, sign and print a tier credential. It expires at the end of the UTC day."""
     from bilateral.buyers.credentials import issue_credential, sign_credential  # noqa: PLC0415
@@ -188,7 +188,7 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     from bilateral.core.signatures import Domain  # noqa: PLC0415
 
     if tier not in list(BuyerTier):
-        raise InvalidArgumentError(f"a tier is one of {', '.join(BuyerTier)}, not {tier}")
+        raise InvalidArgumentError(f"tier must be one of {', '.join(BuyerTier)}, not {tier}")
     place.require()
     with invocation.signing() as client:
         deployment = client.get_deployment()
@@ -207,7 +207,7 @@ def credential(
     gate: Gate = None,
     policy: str = option("NAME", "The gate's policy, compared with --gate.", default="brp-1.0"),
 ) -> None:
-    """Check that a tier credential is signed by the attestor, valid now and, with --gate, for that gate today."""
+    """Check a tier credential's signature and validity. With --gate, also check that it is valid for that gate."""
     from bilateral.buyers.credentials import gate_scope, require_use  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
     from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash  # noqa: PLC0415  # slow to import
@@ -248,7 +248,7 @@ def roles(invocation: Invocation) -> None:
 def nominate(
     invocation: Invocation,
     role: Role,
-    nominee: str | None = argument("[NOMINEE]", "The successor; without one, a nomination is withdrawn.", default=None),
+    nominee: str | None = argument("[NOMINEE]", "The successor; omit it to withdraw a nomination.", default=None),
 ) -> None:
     """Nominate a successor for one of the signer's roles."""
     requested = _role(role)
@@ -277,7 +277,7 @@ def _role(name: str) -> BuyerRole:
 
     roles = {role.name.lower(): role for role in BuyerRole}
     if name not in roles:
-        raise InvalidArgumentError(f"a role is {' or '.join(roles)}, not {name}")
+        raise InvalidArgumentError(f"role must be {' or '.join(roles)}, not {name}")
     return roles[name]
 
 
@@ -327,7 +327,7 @@ def remove(
     whole: bool = flag("--whole", "Also remove the message itself, so its score no longer counts."),
     database: Database = None,
 ) -> None:
-    """Remove the text of a message about a buyer or a seller, and of the reply to it."""
+    """Remove the text of a message about a buyer or seller, and the text of the reply."""
     from bilateral.buyers.acceptance import remove_message  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine:

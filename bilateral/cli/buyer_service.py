@@ -31,7 +31,7 @@ Service = Annotated[
 Agent = Annotated[str, option("AGENT", "The agent, as eip155:8453:0x…#247.", "--seller")]
 Note = Annotated[str, option("TEXT", "A remark, which may be published.", "--note")]
 Gate = Annotated[
-    str | None, option("ADDRESS", "The contract where it is used, which inherits BuyerTierGated.", "--gate")
+    str | None, option("ADDRESS", "The contract where the credential is used; it inherits BuyerTierGated.", "--gate")
 ]
 
 
@@ -66,12 +66,12 @@ class PlaceOptions:
     """The place where a credential is used."""
 
     gate: Gate = None
-    scope: str | None = optional("WORD", "The place where it is used, 32 bytes, instead of --gate.")
+    scope: str | None = optional("WORD", "The 32-byte scope where the credential is used, instead of --gate.")
 
     def require(self) -> None:
         """Check that exactly one place is specified."""
         if (self.gate is None) is (self.scope is None):
-            raise InvalidArgumentError("choose where the credential is used, with --gate or --scope")
+            raise InvalidArgumentError("specify where the credential is used with either --gate or --scope")
 
     def on(self, chain_id: int) -> bytes:
         """Return the place as 32 bytes."""
@@ -157,7 +157,7 @@ def answer_about(invocation: Invocation, service: str, buyer: str, policy: str |
 
 
 def source_on_chain(client: Client) -> dict[str, Any]:
-    """Return the registry of buyers as a source for the output."""
+    """Return the buyer registry as a source for the output."""
     from bilateral.core.contracts import Registry  # noqa: PLC0415  # slow to import
 
     deployment = client.get_deployment()
@@ -222,7 +222,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
     incentives: Path | None = optional("FILE", "The policy for buyers: a JSON file with buyerIncentives."),
     details: Path | None = optional("FILE", "A JSON file with additional fields (docs/buyers.md)."),
 ) -> None:
-    """Publish one of your agent's services with its price and buyer policy. It replaces any of the same name."""
+    """Publish one of your agent's services with its price and buyer policy. Replaces one of the same name."""
     policy = None if incentives is None else json_of(invocation.read_file(incentives))
     if isinstance(policy, dict):
         policy = policy.get("buyerIncentives", policy)
@@ -269,19 +269,19 @@ def messages(
     service: Service,
     chain_id: Annotated[int, typer.Option(min=1, help="The chain on which the payments were made.")],
 ) -> None:
-    """Show the feedback and disputes about you, with the ids to reply to. Only the buyer itself can see them."""
+    """Show the feedback and disputes about you, with the ids to reply to. Only the buyer can see them."""
     published = buyers_module("remote").ask_messages(service, chain_id, invocation.signer)
     invocation.output.result([dict(message) for message in published], title="Messages")
 
 
 def reply(  # one a field of the message
     invocation: Invocation,
-    message: Annotated[str, argument("MESSAGE", "The id of the message (see messages).")],
+    message: Annotated[str, argument("MESSAGE", "The message's id, as shown by `messages`.")],
     text: Annotated[str, option("TEXT", "The reply.")],
     seller: Agent,
     service: Service,
 ) -> None:
-    """As the buyer, reply once to each feedback entry or dispute about you. Sends no transaction."""
+    """As the buyer, reply to a feedback entry or dispute about you (once each). Sends no transaction."""
     remote = buyers_module("remote")
     accepted = remote.send(service, remote.MessageReply(message, seller, text), invocation.signer)
     invocation.output.result(dict(accepted), title="Reply given")
@@ -293,9 +293,9 @@ def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
     service: Service,
     chain_id: Annotated[int, typer.Option(min=1, help="The chain on which the payments were made.")],
     place: PlaceOptions,
-    policy: str = option("NAME", "The scoring policy that the place requires.", default="brp-1.0"),
+    policy: str = option("NAME", "The scoring policy that the gate or scope requires.", default="brp-1.0"),
 ) -> None:
-    """Request a credential for your tier for use by another address, in the format that `credential` reads."""
+    """Request a credential for your tier that another address can use, in the format that `credential` reads."""
     place.require()
     request, scope = buyers_module("remote").request_credential, place.on(chain_id)
     issued = request(service, holder, invocation.signer, chain_id=chain_id, scope=scope, policy=policy)
@@ -311,5 +311,5 @@ def _price(text: str | None) -> Decimal | None:
     except InvalidOperation:
         price = Decimal("NaN")
     if not price.is_finite() or price < 0:
-        raise InvalidArgumentError(f"--price {text[:40]!r} is not a number of dollars, such as 0.05")
+        raise InvalidArgumentError(f"--price {text[:40]!r} is not an amount in dollars, such as 0.05")
     return price

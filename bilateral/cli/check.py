@@ -1,4 +1,4 @@
-"""`bilateral check …`: should I pay this server, should I serve this client?"""
+"""`bilateral check …`: should I pay this server? Should I serve this client?"""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CheckGroup(ExampleGroup):
 app = make_group("check", cls=CheckGroup)
 
 _TERMS: Final = ("scheme", "network", "asset")
-"""The terms shown next to a price's text, because a token can claim any name."""
+"""The terms shown next to a price, because a token can claim any name."""
 
 _SECONDS: Final = 30.0
 """The time limit for a check in seconds: fifteen times a service's limit, because nobody else is waiting."""
@@ -77,7 +77,7 @@ class PolicyOptions:
 
 
 class ServerOptions(OfServer):
-    """The question about a server, which may be on Solana."""
+    """Options for the question about a server, which may be on Solana."""
 
     agent_id: Annotated[
         Text,
@@ -89,10 +89,10 @@ class ServerOptions(OfServer):
 
 
 class ClientOptions(OfClient):
-    """The question about a client, whose chain may differ from the node's."""
+    """Options for the question about a client, whose chain may differ from the node's."""
 
     chain: Annotated[
-        int | None, typer.Option("--chain-id", min=1, help="The chain of an account, if the index has several.")
+        int | None, typer.Option("--chain-id", min=1, help="The account's chain, if the index has several.")
     ] = None
 
 
@@ -130,7 +130,7 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check 
             options = [f"--{name.replace('_', '-')}" for name in sorted(of_index)]
             options += ["--repeat"] * (repeat is not None)
             options += [option_with_variable("--database", "BILATERAL_DATABASE")] * (database is not None)
-            raise UsageProblemError(f"a live check has no index: remove {' and '.join(options)}")
+            raise UsageProblemError(f"a live check uses no index: remove {' and '.join(options)}")
         _ask_nodes(invocation, question.agent_id, nodes, pay_to=question.pay_to, policy=policy.chosen())
         return
     if question.pay_to is None and question.payment_chain is not None:
@@ -209,7 +209,7 @@ def _repeated(question: OfServer | OfClient, as_of: Snapshot, repeat: Path) -> t
     side = "server" if isinstance(question, OfServer) else "client"
     sources = _SOURCES[side]
     if (question.model_fields_set | as_of.model_fields_set) & {"at_block", "history", "analysis", *sources}:
-        raise UsageProblemError("--repeat sets the block, the history and the sources, so it excludes other options")
+        raise UsageProblemError("--repeat sets the block, history and sources, so do not set them with other options")
     try:
         answer = json.loads(repeat.read_bytes())
         if answer["side"] != side:
@@ -218,9 +218,7 @@ def _repeated(question: OfServer | OfClient, as_of: Snapshot, repeat: Path) -> t
         earlier = Snapshot(**fields, findings=as_of.findings)
         return question.model_copy(update={source: int(answer[source]) for source in sources}), earlier
     except (OSError, ValueError, KeyError, TypeError):
-        raise UsageProblemError(
-            f"{quoted(str(repeat))} is not the saved answer of a check: save one with --json"
-        ) from None
+        raise UsageProblemError(f"{quoted(str(repeat))} is not a saved check result: save one with --json") from None
 
 
 def _reasons(answer: Any) -> dict[str, str]:
@@ -240,7 +238,7 @@ _LIVE: Final = columns(
     requests_to_the_node="figures.requests",
     not_known_without_an_index=lambda answer: list(answer.unknown),
 )
-"""The fields of live answers shown in tables, by label. For other answers, see above."""
+"""The fields of live answers shown in tables, by label."""
 
 
 def _view(answer: Any, readers: Mapping[str, Reader]) -> dict[str, Any]:
@@ -261,7 +259,7 @@ def _ask_nodes(invocation: Invocation, agent: str, nodes: LiveOptions, **terms: 
     from bilateral.checks import check_live_server  # noqa: PLC0415  # slow to import
 
     if not nodes.live:
-        raise UsageProblemError("no index has agents on Solana: add --live")
+        raise UsageProblemError("agents on Solana are not indexed: add --live")
     if agent.startswith("solana:"):
         answer = _ask_solana(invocation, agent, nodes.solana_node, **terms)
     else:

@@ -36,7 +36,7 @@ class ExitCode(IntEnum):
 
 
 class Stopped(KeyboardInterrupt):  # a request, not an error
-    """A signal told the process to exit, for example from a supervisor or a closed terminal.
+    """A signal requested the process to exit, for example from a supervisor or a closed terminal.
 
     Attributes:
         was_raised: True once it was raised. Typer would turn it into the exit code for a user interrupt.
@@ -74,7 +74,7 @@ def option_with_variable(option: str, variable: str) -> str:
 
 
 class MistakeError(BilateralError):
-    """A bug in this program, as reported to machines. People see the traceback."""
+    """A bug in this program, as reported to other programs. Users see the traceback."""
 
     reason = "internal_error"
 

@@ -1,4 +1,4 @@
-"""`bilateral feedback …`: give, read, average, answer and revoke feedback."""
+"""`bilateral feedback …`: give, read, average, respond to and revoke feedback."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class FeedbackOptions:
 
     @property
     def link(self) -> dict[str, Any]:
-        """The URI and the hash of a file hosted elsewhere, as arguments for the client."""
+        """The URI and hash of a file hosted elsewhere, as arguments for the client."""
         return {"feedback_uri": self.uri, "feedback_hash": self.file_hash}
 
     def content(self, invocation: Invocation) -> tuple[str | bool | FeedbackValue, str, str, str, FeedbackFile | None]:
@@ -107,7 +107,7 @@ class FeedbackOptions:
         present = {name: field for name in names if (field := getattr(self, name)) is not None}
         if present.get("capability", "tools") not in CAPABILITIES:
             choices = ", ".join(CAPABILITIES)
-            raise InvalidArgumentError(f"--capability is {choices}, not {quoted(present['capability'])}")
+            raise InvalidArgumentError(f"--capability must be one of {choices}, not {quoted(present['capability'])}")
         if ("capability" in present) != ("name" in present):
             raise InvalidArgumentError(
                 "--capability (the kind of MCP capability) and --name (its name) must be used together"
@@ -115,7 +115,7 @@ class FeedbackOptions:
         if self.file is None:
             return prepare_feedback_file(**present) if present else None
         if present:
-            raise InvalidArgumentError("--file excludes the options that create a feedback file, such as --text")
+            raise InvalidArgumentError("--file cannot be used with options that create a feedback file, such as --text")
         return FeedbackFile.of(decode_object(invocation.read_file(self.file)))
 
 
@@ -152,7 +152,7 @@ def parse_feedback(text: str) -> FeedbackId:
         client, index = rest
         address = read_keystore(keystore_path(client))[1] if client in aliases() else None
         if address is None:
-            problem = f"the client {quoted(client)} is neither an address nor in bilateral account list"
+            problem = f"the client {quoted(client)} is neither an address nor an alias in bilateral account list"
             raise MalformedIdentifierError("a feedback id", text, problem)
         text = f"{agent}:{address}:{index}"
     return FeedbackId.parse(text)
@@ -186,7 +186,9 @@ def sign(
     invocation: Invocation,
     agent: Agent,
     feedback: FeedbackOptions,
-    deadline: int | None = optional("UNIX", "The last second at which it can be sent; a day from now by default."),
+    deadline: int | None = optional(
+        "UNIX", "The last second at which the feedback can be sent; a day from now by default."
+    ),
 ) -> None:
     """Sign feedback that another account sends and pays for, and print it as JSON."""
     content = feedback.content(invocation)
@@ -322,7 +324,7 @@ def respond(
     if (text is None) == (not uri):
         raise InvalidArgumentError("pass the response with either --text or --uri")
     if text == "":
-        raise InvalidArgumentError("the answer is empty")
+        raise InvalidArgumentError("the response is empty")
     if text is not None and file_hash is not None:
         raise InvalidArgumentError("--hash requires --uri and cannot be combined with --text")
     feedback_id = parse_feedback(feedback)

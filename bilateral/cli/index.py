@@ -31,7 +31,7 @@ _REMOVED: Final = {
     "backfill": "bilateral index backfill is gone: one worker per chain fills its past, bilateral index run",
     "plan": "bilateral index plan is gone: docs/scale.md has the figures to compute a size with",
 }
-"""The message for each command removed from this group, with its replacement."""
+"""The message for each command that was removed from this group, which points to the replacement."""
 
 
 class IndexGroup(ExampleGroup):
@@ -91,8 +91,8 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     chains: index_options.ChainOptions,
     database: index_options.Database = None,
-    samples: int | None = optional(None, "Compare this many randomly chosen ranges; all by default.", min=1),
-    seed: int = option(None, "The seed for the random choice.", default=0),
+    samples: int | None = optional(None, "Compare only this many randomly chosen block ranges; all by default.", min=1),
+    seed: int = option(None, "The seed for random choices.", default=0),
     owners: int = option(
         None,
         "Compare this many randomly chosen agents' owners with ownerOf; the node must still have that state.",
@@ -173,7 +173,7 @@ def prove(
     database: index_options.Database = None,
     settings_file: index_options.SettingsFile = None,
 ) -> None:
-    """Check on Solana nodes, once per claim and day, whether agents there confirm agents here that claim to be them."""
+    """Check on Solana, once per claim and day, whether agents confirm the EVM agents that claim to be them."""
     from bilateral.checks.solana_claims import prove_claims  # noqa: PLC0415  # slow to import
     from bilateral.documents import Loader  # noqa: PLC0415
 
@@ -223,7 +223,7 @@ def shards(
 def move(
     invocation: Invocation, settings_file: _Settings, chain_id: Annotated[int, typer.Option(help="The chain.")]
 ) -> None:
-    """Move a chain to the shard listed in the settings. Readers continue; the chain's worker waits until done."""
+    """Move a chain to the shard listed in the settings. Readers keep working; the chain's worker waits."""
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
     from bilateral.index.shards.moving import move_chain  # noqa: PLC0415  # slow to import
 
@@ -290,7 +290,7 @@ def sharded_settings(settings_file: Path) -> IndexSettings:
 
     settings = read_settings(settings_file)
     if not settings.shards:
-        raise UsageProblemError(f"{settings_file} defines no shards: add tables database.shards.NAME")
+        raise UsageProblemError(f"{settings_file} defines no shards: add database.shards.NAME tables")
     return settings
 
 

@@ -38,7 +38,7 @@ RpcUrls = Annotated[
     list[str] | None,
     option(
         "URL",
-        "A node's JSON-RPC URL; may be repeated: a run fails over to the next, a verification queries each.",
+        "A node's JSON-RPC URL; may be repeated: a run fails over to the next node, a verification queries each.",
         "--rpc-url",
         envvar="BILATERAL_RPC_URL",
     ),
@@ -119,16 +119,16 @@ def settings_of(settings_file: Path | None) -> IndexSettings:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Where a worker starts and stops, its files, and its time limits."""
+    """Options for where a worker starts and stops, its files, and its time limits."""
 
     from_block: int | None = optional(
-        None, "The first block; by default, that of the record or of the registries' deployment.", min=0
+        None, "The first block; by default, the one in the record or that of the deployment.", min=0
     )
     until_head: bool = flag("--until-head", "Stop at the head of the chain once every file has been tried.")
     no_files: bool = flag("--no-files", "Do not fetch registration and feedback files.")
     file_workers: int | None = optional(None, "The number of files to fetch at once; 4 by default.", min=1, max=64)
     max_wait: float | None = optional(
-        "SECONDS", "With --until-head: the longest wait for a failing node or database; 120 by default.", min=0
+        "SECONDS", "With --until-head: the longest wait for a failing node or database; 120 seconds by default.", min=0
     )
     trust_reorganisation: bool = flag(
         "--trust-reorganisation", "Remove finalized blocks even if only one node lacks them. Inspect the chain first."
@@ -179,7 +179,7 @@ def open_index(url: str | None, *, creates: bool = False) -> Iterator[Engine]:
 
 
 def show_status(invocation: Invocation, engine: Engine) -> None:
-    """Show the status of all chains."""
+    """Show the status of every chain."""
     from bilateral.index.operating.status import chain_statuses  # noqa: PLC0415  # slow to import
 
     show_statuses(invocation, chain_statuses(engine))

@@ -1,6 +1,6 @@
 """The steps of `bilateral index verify`: compare rows with logs, owners with registries, derived tables with rows.
 
-Its modules need the extra `index`.
+Its modules require the `index` extra.
 """
 
 from __future__ import annotations

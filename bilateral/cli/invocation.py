@@ -92,7 +92,7 @@ class Invocation:
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """Open a client that signs, and finally report which registries it used unless the user chose them."""
+        """Open a client that signs, and report at the end which registries it used, unless the user chose them."""
         with self._connected(self.signer) as client, client_notes(self.output):
             yield client
             if self.settings.deployment is None:
@@ -106,7 +106,7 @@ class Invocation:
             self.show_write(title, handle, handle.wait)
 
     def choice_of(self, deployment: Deployment) -> str:
-        """Return which registries a command uses, and who chose them."""
+        """Return which registries a command uses, and what determined them."""
         if self.settings.deployment is not None:
             return f"named by --deployment {self.settings.deployment}"
         return _CHOICES[str(deployment.origin)]
@@ -239,7 +239,7 @@ def _require_whole(settings: Settings) -> None:
         )
     if settings.store_url and not _is_web_folder(settings.store_url):
         raise errors.InvalidArgumentError(
-            "--store-url is not the http or https URL of a folder, without query, fragment, user and password"
+            "--store-url must be an http or https URL of a folder, without a query, fragment, user or password"
         )
     if settings.pinning_api and not settings.ipfs_api:
         raise errors.InvalidArgumentError("--pinning-api requires --ipfs-api, the IPFS node whose documents are pinned")
@@ -247,7 +247,7 @@ def _require_whole(settings: Settings) -> None:
         raise errors.InvalidArgumentError("--public-url requires --put-url")
     if settings.public_url and not _is_web_folder(settings.public_url):
         raise errors.InvalidArgumentError(
-            "--public-url is not an http or https URL without query, fragment, user and password"
+            "--public-url must be an http or https URL without a query, fragment, user or password"
         )
 
 
@@ -285,7 +285,7 @@ def _wei(amount: str | None, unit: int, option: str) -> int | None:
             return int(wei)
     decimals = len(str(unit)) - 1
     raise errors.InvalidArgumentError(
-        f"{option} is a number from 0 with at most {decimals} decimals, not {quoted(amount)}"
+        f"{option} must be a non-negative number with at most {decimals} decimals, not {quoted(amount)}"
     )
 
 

@@ -60,7 +60,7 @@ class KeystoreSigner:
                 account: LocalAccount = Account.from_key(Account.decrypt(self._keystore, passphrase))
             except ValueError:  # its structure is checked, so its code of authentication is wrong
                 raise KeyUnavailableError(
-                    "wrong_passphrase", f"wrong passphrase for the keystore of {quoted(self._alias)}"
+                    "wrong_passphrase", f"wrong passphrase for keystore {quoted(self._alias)}"
                 ) from None
             if self._address not in (None, account.address):
                 raise KeyUnavailableError(
@@ -77,7 +77,7 @@ def find_signer(
 ) -> KeystoreSigner | LocalAccount:
     """Return the signing key: from a keystore if one is specified, else from the environment variable."""
     if account is not None and keystore is not None:
-        raise InvalidArgumentError("sign with --account or with --keystore, not with both")
+        raise InvalidArgumentError("sign with either --account or --keystore, not both")
     if keystore is not None:
         return KeystoreSigner(keystore.stem, keystore, passphrase_file, ask)
     if account is not None:
@@ -97,7 +97,7 @@ def open_keystore(alias: str, passphrase_file: Path | None, ask: Ask) -> Keystor
         existing = ", ".join(aliases()) or "none"
         raise KeyUnavailableError(
             "unknown_account",
-            f"no account {quoted(alias)} in {path.parent}; there are: {existing}. Create one: bilateral account new",
+            f"no account {quoted(alias)} in {path.parent}; existing: {existing}. Create one with bilateral account new",
             account=alias,
         )
     return KeystoreSigner(alias, path, passphrase_file, ask)
@@ -108,7 +108,7 @@ def key_of_variable(variable: str, option: str) -> LocalAccount:
     value = os.environ.get(variable, "").strip()
     if not value:
         raise KeyUnavailableError("no_key", f"no signing key: choose a keystore with {option}, or set {variable}")
-    return key_of(value, f"{variable} holds no")
+    return key_of(value, f"{variable} contains no")
 
 
 def key_of(text: str, refusal: str) -> LocalAccount:
@@ -143,7 +143,7 @@ def find_passphrase(alias: str, file: Path | None, ask: Ask, *, is_new: bool = F
         )
     try:
         passphrase = ask(f"Passphrase of {alias}: ")
-        if is_new and ask("The same again: ") != passphrase:
+        if is_new and ask("Repeat the passphrase: ") != passphrase:
             raise KeyUnavailableError("no_passphrase", "the two passphrases differ")
     except EOFError:
         raise KeyUnavailableError("no_passphrase", "no passphrase was typed") from None
@@ -227,7 +227,7 @@ def aliases() -> list[str]:
 def keystore_path(alias: str) -> Path:
     """Return an account's file, which need not exist."""
     if not re.fullmatch(r"[\w.-]+", alias) or alias.startswith("."):
-        raise KeyUnavailableError("unknown_account", f"{quoted(alias)} is not the alias of an account")
+        raise KeyUnavailableError("unknown_account", f"{quoted(alias)} is not a valid account alias")
     return keystore_folder() / f"{alias}.json"
 
 

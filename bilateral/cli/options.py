@@ -39,7 +39,7 @@ _EXAMPLES: Final = Path(__file__).with_name("examples.txt").read_text(encoding="
 
 
 def option(metavar: str | None, about: str, *flags: str, default: Any = ..., **settings: Any) -> Any:
-    """Return a command option with the name of its value and its help.
+    """Return a command option with the given value name and help.
 
     Use it as the default of a parameter or field, or in its type annotation without `default`.
     """
@@ -47,7 +47,7 @@ def option(metavar: str | None, about: str, *flags: str, default: Any = ..., **s
 
 
 optional: Final = partial(option, default=None)
-"""The same, for an option that may be omitted."""
+"""Like `option`, for an option that may be omitted."""
 
 
 def flag(name: str, about: str, *, default: bool = False, **settings: Any) -> Any:
@@ -61,7 +61,7 @@ def argument(metavar: str | None, about: str, *, default: Any = ..., **settings:
 
 
 class _Examples:
-    """Help that ends with examples and omits the type of flags and texts."""
+    """Help that ends with examples and omits the types of flags and strings."""
 
     epilog: str | None
 
@@ -80,11 +80,11 @@ class _Examples:
 
 
 class ExampleCommand(_Examples, TyperCommand):
-    """A command whose epilog is its examples."""
+    """A command whose epilog lists its examples."""
 
 
 class ExampleGroup(_Examples, TyperGroup):
-    """A group whose epilog is its examples."""
+    """A group whose epilog lists its examples."""
 
 
 def examples_of(group: str, name: str) -> str:
@@ -120,8 +120,8 @@ def _unbroken(command: _Examples, formatter: Any) -> Iterator[None]:
 GROUPS: Final = {
     "account": "Create, import and list the keystores that commands sign with.",
     "agent": "Register, show, change and transfer agents.",
-    "feedback": "Give, read, average, answer and revoke feedback.",
-    "rate": "As a server, rate clients and validators, and read such ratings. Ratings are final.",
+    "feedback": "Give, read, average, respond to and revoke feedback.",
+    "rate": "As a server, rate clients and validators, and read those ratings. Ratings are final.",
     "blind": "Seal and open ratings that neither side can see before both have rated.",
     "validation": "Request validations of an agent's work, respond to requests, and read the responses.",
     "auth": "Authorise feedback as an agent's owner, give it as a client, and read it.",
@@ -129,14 +129,14 @@ GROUPS: Final = {
     "watchtower": "Measure which agents are alive, without acting or paying, and publish the results.",
     "transaction": "Speed up or cancel a pending transaction.",
     "deployment": "Show the registries in use and who can change their code; list the address book.",
-    "check": "Ask before money moves: should I pay this server, should I serve this client?",
+    "check": "Check before money moves: should I pay this server? Should I serve this client?",
     "watch": "Print changes to agents and accounts as the index records them.",
     "webhooks": "Send signed changes to subscribers' URLs; add, list and remove subscriptions.",
     "trust": "Find coordinated and false ratings, and score agents without counting them.",
     "buyer": "Read and write buyers' records, which are backed by payments.",
     "x402": "Check a server that takes payments; rotate the keys that sign an agent's paid answers.",
     "solana": "Show a SATI agent on Solana, and change it with its owner's key.",
-    "index": "Index the events of all registries into SQL, and compare the rows with the chain.",
+    "index": "Index events from all registries into SQL, and compare the rows with the chain.",
 }
 """The help for each group, in display order. A group's module has the same name."""
 
@@ -147,7 +147,7 @@ COMMANDS: Final = {
     "mcp": ("service", "Serve tools to models over standard input and output (Model Context Protocol)."),
     "dev": (
         "dev",
-        "Start a local chain with registries, token, facilitator, two agents and the service. Ctrl-C stops everything.",
+        "Start a local chain with registries, a token, a facilitator, two agents and the service. Ctrl-C stops it all.",
     ),
 }
 """The module and the help of each root command that is imported when it runs."""
@@ -160,7 +160,7 @@ FeedbackText = Annotated[
     str,
     argument(
         "FEEDBACK",
-        "A feedback id: agent:client:index, with indexes from 0. The client is an address or account alias.",
+        "A feedback id: agent:client:index, with indexes starting at 0. The client is an address or account alias.",
     ),
 ]
 Tag1 = Annotated[str, option("TAG", "The main tag, such as starred or uptime.", "--tag1")]
@@ -187,7 +187,7 @@ def parse_time(unix: int | None) -> datetime | None:
     try:
         return None if unix is None else datetime.fromtimestamp(unix, UTC)
     except (ValueError, OverflowError, OSError):
-        raise InvalidArgumentError(f"{unix} is not a time in Unix seconds") from None
+        raise InvalidArgumentError(f"{unix} is not a valid Unix time in seconds") from None
 
 
 def _require_agent(text: str) -> None:
@@ -196,7 +196,7 @@ def _require_agent(text: str) -> None:
     try:
         (GlobalAgentId if "#" in text else AgentId).parse(text)
     except MalformedIdentifierError:
-        raise MalformedIdentifierError("the id of an AGENT", text, _AGENT_FORMS) from None
+        raise MalformedIdentifierError("a valid AGENT id", text, _AGENT_FORMS) from None
 
 
 def make_group(name: str, about: str = "", **settings: Any) -> typer.Typer:

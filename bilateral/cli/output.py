@@ -1,4 +1,4 @@
-"""Output of commands: tables for people, JSON for machines, and progress.
+"""Output of commands: tables for users, JSON for other programs, and progress.
 
 On-chain data is untrusted. Tables show it through `printable`, as text in which Rich interprets no markup. JSON is
 written in ASCII, with all other characters escaped.
@@ -29,22 +29,22 @@ _MAX_TEXT: Final = 300
 """Maximum length of a text in tables, in characters; JSON contains all of it."""
 
 _BYTES = re.compile(r"0x[0-9a-fA-F]{0,998}")
-"""Bytes that tables show in full: up to 1,000 characters, twice the length of an authorisation by a key."""
+"""The number of bytes that tables show in full: 1,000 characters, twice the length of a key's authorisation."""
 
 _ZERO = re.compile(r"0x(0{40}|0{64})")
 """The address and hash that mean "none"."""
 
 _DATA_URI: Final = 60
-"""Characters of a data URI shown in tables: its type and the start of its content."""
+"""The number of characters shown of a data URI in tables: its type and the start of its content."""
 
 _IDENTIFIER = re.compile(r"0x[0-9a-fA-F]{40,64}")
 """An address or a hash, which is never wrapped."""
 
 _NARROW_CELL: Final = 16
-"""Characters shown of a tag or other text in a row that would otherwise not fit."""
+"""The number of characters shown of a tag or other text in a row that would otherwise not fit."""
 
 _LABEL: Final = 40
-"""Characters shown of a field's name, which is untrusted in documents."""
+"""The number of characters shown of a field's name, which is untrusted in documents."""
 
 _ROWS: Final = 200
 """Maximum rows in a table for one field, such as a document."""

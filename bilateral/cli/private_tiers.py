@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 Policy = Annotated[str, option("NAME", "The scoring policy.", "--policy")]
 Day = Annotated[int | None, option("DAY", "The UTC day, in days since 1970-01-01; today by default.", "--epoch")]
-Gate = Annotated[str, option("ADDRESS", "The contract where it is used, which inherits PrivateTierGated.", "--gate")]
+Gate = Annotated[
+    str, option("ADDRESS", "The contract where the proof is used; it inherits PrivateTierGated.", "--gate")
+]
 RequestHash = Annotated[str, option("HASH", "The hash of the request, if the gate requires one.", "--request")]
 Holder = Annotated[str, argument("HOLDER", "The account that uses the proof, preferably a fresh one.")]
 
@@ -93,7 +95,7 @@ def post_roots(
     from bilateral.core.contracts.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
 
     if not all(root.isascii() and root.isdecimal() for root in roots):
-        raise InvalidArgumentError("a root is a decimal number")
+        raise InvalidArgumentError("a root must be a decimal number")
     numbers = [int(root) for root in roots]
     invocation.write("Roots posted", lambda client: client.post_tier_roots(epoch, policy_hash(policy), numbers))
 
@@ -184,7 +186,7 @@ def _tier(name: str) -> BuyerTier:
 
     names = [tier.value for tier in BuyerTier if tier is not BuyerTier.NEW]
     if name not in names:
-        raise InvalidArgumentError(f"a tier that has a group is one of {', '.join(names)}, not {name}")
+        raise InvalidArgumentError(f"a tier with a group must be one of {', '.join(names)}, not {name}")
     return BuyerTier(name)
 
 

@@ -28,7 +28,7 @@ Confirmations = Annotated[
     int,
     option(
         "N",
-        "Wait until the rated agent has had its owner for N blocks, since a rating is final.",
+        "Wait until the rated agent has had the same owner for N blocks, because ratings are final.",
         "--confirmations",
         min=1,
     ),
@@ -52,7 +52,7 @@ class RatingOptions:
 class RatingsOptions:
     """The ratings of many agents, and the facts on which they depend."""
 
-    ratings: Annotated[list[str], argument("AGENT=RATING...", "Agents with their ratings.")]
+    ratings: Annotated[list[str], argument("AGENT=RATING...", "Agents and their ratings, such as 7=90.")]
     server_id: Server = None
     confirmations: Confirmations = 1
 

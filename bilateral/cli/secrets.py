@@ -26,7 +26,7 @@ _FORBIDDEN_OPTION = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _KEY_INSIDE = re.compile(r"(0[xX])?[0-9a-fA-F]{41,}")
-"""More digits than in an address: a key, possibly after other digits, or the part of a key shown in a message."""
+"""More digits than an address has: a key, possibly preceded by other digits, or part of a key in a message."""
 
 
 def refuse_keys(arguments: Sequence[str]) -> None:
@@ -36,7 +36,7 @@ def refuse_keys(arguments: Sequence[str]) -> None:
             raise KeyUnavailableError(
                 "key_as_argument",
                 "keys and passphrases are not accepted as arguments, because other processes and the shell history can "
-                f"read them. If the key is real, replace it. Use --account or {KEY_VARIABLE}.",
+                f"expose them. If the key is real, replace it. Use --account or {KEY_VARIABLE}.",
             )
 
 

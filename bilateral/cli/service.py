@@ -24,7 +24,7 @@ _PACKAGES_OF_X402: Final = ("brotli", "eth_hash", "nacl", "rfc8785", "x402")
 
 
 def require_api() -> None:
-    """Check that the packages of the extra `api` are installed."""
+    """Check that the `api` extra's packages are installed."""
     require_modules("api", *_PACKAGES, *_PACKAGES_OF_INDEX)
 
 

@@ -36,7 +36,7 @@ class NodeOptions:
     )
     chain: int | None = _node(
         "ID",
-        "Reject a node that serves a different chain. Without this and a record, the node determines the chain.",
+        "The chain that the node must serve. By default, that of the deployment record, or else the node's own.",
         envvar="BILATERAL_CHAIN",
         min=1,
     )
@@ -54,7 +54,7 @@ class KeyOptions:
 
     account: str | None = _key(
         "ALIAS",
-        f"Sign with this keystore of Ape's accounts. Without it, with the key in {secrets.KEY_VARIABLE}.",
+        f"Sign with the keystore of this Ape account. By default, with the key in {secrets.KEY_VARIABLE}.",
         envvar=secrets.ACCOUNT_VARIABLE,
         autocompletion=_complete_account,
     )
@@ -67,7 +67,7 @@ class PassphraseOptions:
 
     passphrase_file: Path | None = _key(
         "FILE",
-        f"Read the passphrase from this file. Without it, from {secrets.PASSPHRASE_VARIABLE} or the terminal.",
+        f"Read the passphrase from this file. By default, from {secrets.PASSPHRASE_VARIABLE} or the terminal.",
         envvar=secrets.PASSPHRASE_FILE_VARIABLE,
     )
 
@@ -110,7 +110,7 @@ class StoreOptions:
     )
     pinning_api: str | None = _documents(
         "URL",
-        f"Pin them at a service (IPFS Pinning Service API), with the token in {secrets.PINNING_VARIABLE}.",
+        f"Pin documents at a service (IPFS Pinning Service API), with the token in {secrets.PINNING_VARIABLE}.",
         envvar="BILATERAL_PINNING_API",
     )
     pinata: bool = _documents(

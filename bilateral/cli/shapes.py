@@ -1,7 +1,7 @@
 """SDK results as JSON (see docs/cli.md), and the fields that tables show.
 
 An object has the fields and public properties of the SDK's class, under the same names. Identifiers and addresses are
-text, bytes are 0x and hexadecimal digits, decimal numbers are text (to be exact), times are ISO 8601 in UTC.
+strings, bytes are hexadecimal with 0x, decimal numbers are strings (to keep them exact), and times are ISO 8601 in UTC.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -163,4 +163,4 @@ _VIEWS: Final[dict[type[Any], Mapping[str, Reader]]] = {
         "agent", average=_average, answers="count", tag="tag", validators=lambda summary: summary.validators or "all"
     ),
 }
-"""Views of results with more fields than people need. Other results have few fields and are shown completely."""
+"""Views of results with more fields than users need. Other results have few fields and are shown completely."""

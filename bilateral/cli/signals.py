@@ -30,7 +30,7 @@ def publish(
         argument(
             "FILE",
             "A JSON list of objects with agent, tag, value and optionally endpoint, feedback_uri and feedback_hash;"
-            " - is the standard input.",
+            " - for standard input.",
         ),
     ],
     period: str | None = optional("PERIOD", "The name of the period; this ISO week by default."),
@@ -76,9 +76,9 @@ def _signals(content: bytes) -> Sequence[Signal]:
         unknown = entry.keys() - {*_REQUIRED, *_OPTIONAL}
         if unknown or not entry.keys() >= {*_REQUIRED}:
             raise InvalidArgumentError(
-                f"a measurement has {', '.join(_REQUIRED)} and perhaps {', '.join(_OPTIONAL)}, and nothing else"
+                f"a measurement must have {', '.join(_REQUIRED)}, may have {', '.join(_OPTIONAL)}, and nothing else"
             )
         if not all(isinstance(value, str | bool) for value in entry.values()):
-            raise InvalidArgumentError("a measurement's fields are text, numbers or true and false")
+            raise InvalidArgumentError("a measurement's fields must be strings, numbers or booleans")
         signals.append(Signal(entry.pop("agent"), **entry))
     return signals

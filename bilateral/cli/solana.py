@@ -120,6 +120,6 @@ def _secret(content: bytes, path: Path) -> bytes:
     except (ValueError, TypeError, RecursionError):
         secret = b""
     if len(secret) != _KEY_BYTES:
-        problem = f"{path} is not a key file of Solana: expected a JSON list of {_KEY_BYTES} bytes"
+        problem = f"{path} is not a Solana key file: expected a JSON list of {_KEY_BYTES} bytes"
         raise KeyUnavailableError("malformed_key", problem)
     return secret

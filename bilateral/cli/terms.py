@@ -80,5 +80,5 @@ def _value(value: Any, kind: type, place: str) -> Any:
     if dataclasses.is_dataclass(kind):
         return term_of(value, kind, place)
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise InvalidArgumentError(f"{place} must be {'a whole number' if kind is int else 'a text'}")
+        raise InvalidArgumentError(f"{place} must be {'a whole number' if kind is int else 'a string'}")
     return value

@@ -1,4 +1,4 @@
-"""`bilateral trust …`: who gives false ratings, and what scores are without them."""
+"""`bilateral trust …`: find who gives false ratings, and compute scores without them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _refuse_databases(tables: Any) -> Any:
 def _removed(option: str, instead: str) -> Any:
     def refuse(value: str | None) -> None:
         if value is not None:
-            raise UsageProblemError(f"{option} is no longer an option: {instead}")
+            raise UsageProblemError(f"{option} has been removed: {instead}")
 
     return optional(None, "Removed.", option, hidden=True, callback=refuse)
 
@@ -59,8 +59,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     judged: ReviewOptions,
     tables: list[str] | None = optional(
         "[CHAIN=]DIR|URL",
-        "The folder with the Parquet tables, or its URL. "
-        "Repeat it with the id of each chain to analyse several together.",
+        "The folder with the Parquet tables, or its URL. To analyse several chains, repeat it with each chain's id.",
         "--tables",
         callback=_refuse_databases,
     ),
@@ -143,7 +142,7 @@ def _chains(tables: list[str]) -> dict[int, str] | None:
     if len(tables) == 1 and not chains:
         return None
     if len(chains) < len(tables):
-        raise UsageProblemError("with several --tables, each needs a chain id: --tables 1=DIR --tables 8453=DIR")
+        raise UsageProblemError("with several --tables, each needs a chain id, as in --tables 1=DIR --tables 8453=DIR")
     return chains
 
 
@@ -170,16 +169,18 @@ def _together(read: Callable[[], dict[int, Tables]]) -> _Source:
 def decide(
     invocation: Invocation,
     tables: _Tables,
-    asks: Annotated[Path, option("FILE", "A Parquet file of asks: ask_id, asker, agent_id, ts, amount.")],
+    asks: Annotated[
+        Path, option("FILE", "A Parquet file of asks with columns ask_id, asker, agent_id, ts and amount.")
+    ],
     out: Annotated[Path, option("FILE", "The Parquet file to write the decisions to.")],
     analyses: int = option(
         None,
-        "The maximum number of analyses. With more, each decision uses later rows, up to the time of its ask.",
+        "The maximum number of analyses. With more, each decision can use more recent rows, up to its ask.",
         default=4,
         min=1,
     ),
 ) -> None:
-    """For each ask, decide whether to pay, from the agent's standing and the amount, using rows up to its time."""
+    """For each ask, decide whether to pay, based on the agent's standing and the amount at that time."""
     import pyarrow.parquet as pq  # noqa: PLC0415  # heavy, and an extra
 
     from bilateral.trust.decisions import decide as decided  # noqa: PLC0415
@@ -200,7 +201,7 @@ def propose_seeds(
     tables: _Tables,
     count: int = option(None, "The number of accounts to propose.", default=20, min=1),
 ) -> None:
-    """Propose accounts to trust, with supporting figures. Pass those you know to --trust."""
+    """Propose accounts to trust, with supporting figures. Use --trust to list the accounts you already trust."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415  # pyarrow is heavy, and an extra
     from bilateral.trust.seeds import seeds  # noqa: PLC0415
     from bilateral.trust.tables.schema import Tables  # noqa: PLC0415

@@ -47,7 +47,7 @@ class ChangeOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class WatchOptions(ChangeOptions):
-    """The changes to watch, and where to start."""
+    """Options for the changes to watch, and where to start."""
 
     since: str | None = optional(
         "CURSOR", "Start after the change with this id; 0 for all changes. By default, new changes only."

@@ -50,7 +50,7 @@ _REPORT_SECONDS: Final = 10
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeOptions:
-    """Who probes which agents."""
+    """Options that identify the prober and select the agents."""
 
     contact: str = option(
         "URL", "Your web page or mail address, shown to those who are probed.", envvar="BILATERAL_CONTACT"
@@ -73,16 +73,16 @@ class WatchOptions:
         None, "Measure agents on this chain; may be repeated. All chains by default.", "--chain-id"
     )
     interval: int = option("MINUTES", "The time between two probes of an endpoint.", default=15, min=1, max=60)
-    vantage: str = option("NAME", "The name of the place you probe from.", default="main")
+    vantage: str = option("NAME", "A name for the location that you probe from.", default="main")
     references: list[str] | None = optional(
         "URL",
-        "A host that is nearly always up; specify five on three networks. By default, the nodes in --settings.",
+        "A reference host with high uptime; specify five on three networks. By default, the nodes in --settings.",
         "--reference",
         envvar="BILATERAL_REFERENCES",
     )
     opt_out: Path | None = optional(
         "FILE",
-        "A file of URLs, hosts and domains that asked not to be measured, one per line.",
+        "A file of URLs, hosts and domains that must not be measured, one per line.",
         exists=True,
         dir_okay=False,
     )
@@ -152,7 +152,9 @@ def probe(  # noqa: PLR0913, PLR0917  # one a setting
     place: Annotated[str, argument("URL|AGENT", "An endpoint, or an agent in the index: 84532:42.")],
     probing: ProbeOptions,
     protocol: str = option("PROTOCOL", "The protocol expected at the URL: web, mcp, a2a, oasf or x402.", default="web"),
-    is_paid: bool = flag("--sells", "The endpoint sells by x402, so POST {} may be sent to request its price."),
+    is_paid: bool = flag(
+        "--sells", "The endpoint sells through x402, so the probe may send POST {} to request its price."
+    ),
     database: Database = None,
 ) -> None:
     """Probe an endpoint or an agent's endpoints once, and explain what was measured. Nothing is stored."""
@@ -177,13 +179,13 @@ def _targets(place: str, protocol: str, database: str | None, *, is_paid: bool) 
     if "://" in place:
         names = [entry.value for entry in Protocol]
         if protocol not in names:
-            raise UsageProblemError(f"--protocol is {', '.join(names)}, not {protocol}")
+            raise UsageProblemError(f"--protocol must be one of {', '.join(names)}, not {protocol}")
         if (endpoint := normalized(place)) is None:
             raise UsageProblemError("the endpoint is not an http or https URL")
         return [Target(Protocol(protocol), *endpoint, is_paid=is_paid)]
     agent = AgentId.parse(place)
     if agent.chain_id is None:
-        raise UsageProblemError("the agent needs its chain, such as 84532:42")
+        raise UsageProblemError("the agent id must include its chain, as in 84532:42")
     with open_index(database) as engine, snapshot(engine) as connection:
         return [target for target in read_targets(connection, [agent.chain_id]) if agent in target.agents]
 

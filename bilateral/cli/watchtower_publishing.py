@@ -36,7 +36,7 @@ StoreUrl = Annotated[
     ),
 ]
 PeriodName = Annotated[str, option("WEEK", "An ISO week that is over, such as 2026-W47.", "--period")]
-Vantage = Annotated[str, option("NAME", "The name of the vantage.", "--vantage")]
+Vantage = Annotated[str, option("NAME", "The name of the vantage point.", "--vantage")]
 
 _MICROS: Final = 1_000_000
 _SECONDS: Final = 30.0  # of a check, as of `bilateral check`
@@ -106,14 +106,14 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
     period: PeriodName,
     key_file: Path | None = optional(
         "FILE",
-        "Write what one vantage measured, signed with this key for other "
+        "Write one vantage point's measurements, signed with this key for other "
         "watchtowers (see `bilateral webhooks new-key`).",
     ),
     vantage: Vantage = "main",
     store_url: StoreUrl = None,
     database: Database = None,
 ) -> None:
-    """Write all measurements from a week, one per line, as stored by `publish`, so anyone can recompute its signals."""
+    """Write all measurements from a week, one per line, as stored by `publish`, so anyone can recompute the signals."""
     from bilateral.watchtower import indexed, periods, publishing  # noqa: PLC0415  # slow to import
 
     week, store = periods.Period.parse(period), opened(store_url)
@@ -138,12 +138,12 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
 
 def merge(
     invocation: Invocation,
-    file: Annotated[Path, argument("FILE", "The file from another vantage.")],
-    public_key: Annotated[Path, option("FILE", "That vantage's public key, in PEM.", "--public-key")],
+    file: Annotated[Path, argument("FILE", "The file from another vantage point.")],
+    public_key: Annotated[Path, option("FILE", "That vantage point's public key, in PEM.", "--public-key")],
     vantage: Vantage,
     store_url: StoreUrl = None,
 ) -> None:
-    """Add measurements from another vantage to those to publish. A file without its signature is rejected."""
+    """Add another vantage point's measurements to those to publish. Files without a valid signature are rejected."""
     from joserfc.errors import JoseError  # noqa: PLC0415  # slow to import
     from joserfc.jwk import OKPKey  # noqa: PLC0415
 
@@ -178,12 +178,12 @@ class BudgetOptions:
             place, _, decimals = token.partition("=")
             network, slash, address = place.partition("/")
             if not slash or not decimals.isdecimal():
-                raise InvalidArgumentError(f"--token is such as eip155:8453/0x…=6, not {token}")
+                raise InvalidArgumentError(f"--token must have the form eip155:8453/0x…=6, not {token}")
             decimals_of[network, address.lower()] = int(decimals)
         try:
             return Budget(decimals_of, *(int(Decimal(dollars) * _MICROS) for dollars in (self.call, self.day)))
         except (ArithmeticError, ValueError):
-            raise InvalidArgumentError(f"--call {self.call} and --day {self.day} must be dollars") from None
+            raise InvalidArgumentError(f"--call {self.call} and --day {self.day} must be amounts in dollars") from None
 
 
 def buy(

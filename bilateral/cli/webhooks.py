@@ -47,7 +47,7 @@ Private = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class WebhookOptions(ChangeOptions):
-    """The changes that a webhook receives, where they start, and whom they concern."""
+    """Options for the changes that a webhook receives, where they start, and whom they concern."""
 
     agents: list[str] | None = optional("AGENT", "Only changes to this agent; may be repeated.", "--agent")
     accounts: list[str] | None = optional(

@@ -45,7 +45,7 @@ def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
         "A Solana node, for servers paid on Solana; the EVM node is then optional.",
         envvar=SOLANA_NODE_VARIABLE,
     ),
-    cluster: str = option("CHAIN", "The chain of that node: mainnet, devnet or testnet.", default="mainnet"),
+    cluster: str = option("CHAIN", "The chain that the node serves: mainnet, devnet or testnet.", default="mainnet"),
 ) -> None:
     """Request a server's price and check its agent, wallet and keys without paying. Exit code 13 means problems."""
     from bilateral.x402.clients.preflight import check_url  # noqa: PLC0415  # slow, and an extra
@@ -100,7 +100,7 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
     signing_keystore: Path | None = optional(
-        "FILE", f"The keystore of the key to add. Without it, the key is in {SIGNING_VARIABLE}."
+        "FILE", f"The keystore with the key to add. By default, the key is read from {SIGNING_VARIABLE}."
     ),
     public_key_file: Path | None = optional(
         "FILE", "A file containing the public key in hexadecimal, if another program holds the key."

@@ -79,10 +79,10 @@ class SignedFeedback:
             values["feedback_hash"] = bytes.fromhex(values["feedback_hash"].removeprefix("0x"))
             signature = bytes.fromhex(value["signature"].removeprefix("0x"))
         except (ValueError, KeyError, TypeError, AttributeError, MalformedDocumentError) as error:
-            raise InvalidArgumentError(f"this is not a signed feedback: {error!r}") from None
+            raise InvalidArgumentError(f"this is not signed feedback: {error!r}") from None
         numbers = ("agent_id", "feedback_index", "value", "value_decimals", "deadline")
         if not all(isinstance(values[name], int if name in numbers else (str, bytes)) for name in values):
-            raise InvalidArgumentError("this is not a signed feedback: a field has the wrong type")
+            raise InvalidArgumentError("this is not signed feedback: a field has the wrong type")
         return cls(Feedback(**values), signature)
 
 
@@ -178,7 +178,7 @@ def hash_bytes(value: bytes | str | None, name: str) -> bytes:
 def checked_uint(value: int, bits: int, name: str) -> int:
     """Check that a number fits in its Solidity type. A `bool` is not accepted."""
     if not is_whole(value) or not 0 <= value < 1 << bits:
-        raise InvalidArgumentError(f"{name} is a whole number from 0 to 2^{bits} - 1")
+        raise InvalidArgumentError(f"{name} must be a whole number from 0 to 2^{bits} - 1")
     return value
 
 
@@ -196,7 +196,7 @@ class SignatureNeededError(Exception):
     """
 
     def __init__(self, account: str, typed_data: dict[str, Any] | None, message: bytes | None = None) -> None:
-        super().__init__(f"{account} has to sign")
+        super().__init__(f"{account} must sign")
         self.account = account
         self.typed_data = typed_data
         self.message = message

@@ -36,8 +36,8 @@ class AnvilMissingError(FormattedError):
 
     reason = "anvil_missing"
     template = (
-        "anvil, which runs the local chain, is missing: install it here by `npm install @foundry-rs/anvil@1.7.1`, "
-        "or name it by --anvil"
+        "anvil, which runs the local chain, is missing: install it with `npm install @foundry-rs/anvil@1.7.1`, "
+        "or pass its path with --anvil"
     )
 
 
@@ -49,7 +49,7 @@ class AnvilEndedError(FormattedError, RuntimeError):
     """
 
     reason = "anvil_ended"
-    template = "anvil ended before it was ready, with exit code {code}"
+    template = "anvil exited before it was ready, with exit code {code}"
     code: int
 
 

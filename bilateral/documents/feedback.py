@@ -261,11 +261,11 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
             of payment is incomplete, or a field is passed twice or by its Python name.
     """
     if capability is not None and capability not in get_args(Capability):
-        raise MalformedDocumentError(f"capability is one of {', '.join(get_args(Capability))}")
+        raise MalformedDocumentError(f"capability must be one of {', '.join(get_args(Capability))}")
     if (capability is None) != (name is None):
-        raise MalformedDocumentError("capability and name go together: give both or neither")
+        raise MalformedDocumentError("capability and name must be passed together")
     if not isinstance(context, (str, Mapping, NoneType)):
-        raise MalformedDocumentError("context is the id of an A2A context, or an object")
+        raise MalformedDocumentError("context must be the id of an A2A context, or an object")
     in_context = context.get("contextId") if isinstance(context, Mapping) else context
     described = _present(
         text=text,
@@ -279,7 +279,7 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
     )
     further = _present(**fields)
     if twice := sorted(described.keys() & further.keys()):
-        raise MalformedDocumentError(f"passed twice, as a whole and by its parts: {', '.join(twice)}")
+        raise MalformedDocumentError(f"passed both as a whole and in parts: {', '.join(twice)}")
     file = FeedbackFile.written({name: as_object(field) for name, field in (further | described).items()})
     if file.proof_of_payment is not None:
         payment = file.proof_of_payment.require_complete()

@@ -49,7 +49,7 @@ def verify_hash(content: bytes, expected: bytes) -> bool:
             it.
     """
     if len(expected) != len(NO_HASH):
-        raise InvalidArgumentError(f"an expected hash has {len(NO_HASH)} bytes, not {len(expected)}")
+        raise InvalidArgumentError(f"an expected hash must have {len(NO_HASH)} bytes, not {len(expected)}")
     if expected == NO_HASH:
         return False
     actual = document_hash(content)

@@ -46,10 +46,10 @@ class Cid:
             raise errors.UnsupportedUriError(f"{visible} is not a CID: {error}") from None
         codec, digest = parts["codec"], parts["hash"]
         if codec not in (RAW, DAG_PB):
-            raise errors.UnsupportedUriError(f"{visible} has the codec 0x{codec:x}; raw and dag-pb are supported")
+            raise errors.UnsupportedUriError(f"{visible} has the codec 0x{codec:x}; only raw and dag-pb are supported")
         if digest["code"] != _SHA2_256 or digest["size"] != _DIGEST_BYTES:
             raise errors.UnsupportedUriError(
-                f"{visible} has the hash function 0x{digest['code']:x}; sha2-256 is supported"
+                f"{visible} has the hash function 0x{digest['code']:x}; only sha2-256 is supported"
             )
         return cls(parts["version"], codec, digest["digest"])
 
@@ -112,7 +112,7 @@ def read_file(fetch: Callable[[Cid], bytes], root: Cid, path: Sequence[str], lim
             pending = [_member(links, names)]
             continue
         if names:
-            raise errors.MalformedDocumentError(f"{cid} is a file, not a folder with {quoted(names[0])}")
+            raise errors.MalformedDocumentError(f"{cid} is a file, not a folder that contains {quoted(names[0])}")
         content += data
         if len(content) > limit:
             raise errors.DocumentTooLargeError(limit)
@@ -125,7 +125,7 @@ def read_file(fetch: Callable[[Cid], bytes], root: Cid, path: Sequence[str], lim
 def _member(links: Sequence[Any], names: list[str]) -> Cid:
     """Look up the first of several names in a folder, remove it from the names, and return its CID."""
     if not names:
-        raise errors.MalformedDocumentError("the CID names a folder, not a file")
+        raise errors.MalformedDocumentError("the CID identifies a folder, not a file")
     name = names.pop(0)
     for link in links:
         if link.Name == name.encode(errors="replace"):

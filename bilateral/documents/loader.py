@@ -143,7 +143,7 @@ class Loader:
             DocumentError: The same errors as `load`.
         """
         if not isinstance(uri, str):
-            raise errors.UnsupportedUriError(f"a URI is a text, not a {type(uri).__name__}")
+            raise errors.UnsupportedUriError(f"a URI must be a string, not a {type(uri).__name__}")
         uri = uri.strip()
         match scheme_of(uri):
             case "data":
@@ -189,7 +189,7 @@ class Loader:
         """Load a file inside the folder. Links that lead outside are rejected."""
         if self.files is None:
             raise errors.UnsupportedUriError(
-                f"{quoted(uri)}: this loader reads no local files: pass their folder as files"
+                f"{quoted(uri)}: this loader does not read local files: pass their folder as files"
             )
         try:
             parts = urlsplit(uri)

@@ -106,9 +106,9 @@ class Signer(DocumentModel):
         """Reject a key whose form does not match its algorithm. A key off the curve never verifies a signature."""
         form = self.key[:1], len(self.key)
         if self.algorithm == "ed25519" and form[1] != _ED25519_BYTES:
-            raise ValueError(f"an ed25519 key has {_ED25519_BYTES} bytes, not {form[1]}")
+            raise ValueError(f"an ed25519 key must have {_ED25519_BYTES} bytes, not {form[1]}")
         if self.algorithm == "secp256k1" and form not in _SECP256K1_FORMS:
-            raise ValueError("a secp256k1 key has 33 bytes that begin with 02 or 03, or 65 that begin with 04")
+            raise ValueError("a secp256k1 key must have 33 bytes, beginning with 02 or 03, or 65, beginning with 04")
         return self
 
     @property

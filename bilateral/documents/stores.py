@@ -184,7 +184,7 @@ class KuboStore:
             try:
                 cid = Cid.parse(decode_object(answer.splitlines()[-1])["Hash"])
             except (ValueError, IndexError, KeyError, TypeError):
-                problem = f"{quoted_url(self.api_url)} does not answer as Kubo's API does"
+                problem = f"{quoted_url(self.api_url)} did not return a valid Kubo API response"
                 raise UnreachableDocumentError(problem) from None
 
             def block_of(cid: Cid) -> bytes:
@@ -260,7 +260,7 @@ class PinningStore:
         pinned = pin.get("cid") if isinstance(pin, dict) else None
         is_text = all(isinstance(field, str) for field in (status, request, pinned))
         if not is_text or not _REQUEST.fullmatch(str(request)):
-            problem = f"{quoted_url(self.api_url)} does not answer as the IPFS Pinning Service API does"
+            problem = f"{quoted_url(self.api_url)} did not return a valid IPFS Pinning Service API response"
             raise UnreachableDocumentError(problem)
         if pinned != cid:
             raise CidMismatchError(cid, str(pinned))
@@ -306,7 +306,7 @@ class PinataStore:
             cid = Cid.parse(decode_object(answer)["data"]["cid"])
         except (ValueError, KeyError, TypeError, UnsupportedUriError):
             raise UnreachableDocumentError(
-                f"{quoted_url(self.upload_url)} did not respond like the Pinata API"
+                f"{quoted_url(self.upload_url)} did not return a valid Pinata API response"
             ) from None
         stored = StoredDocument(f"ipfs://{cid}", content)
         if cid != Cid.of_raw(content):  # of several blocks, or of another layout

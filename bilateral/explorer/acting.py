@@ -233,7 +233,7 @@ def _subject(form: Form, registries: Registries, query: Mapping[str, str]) -> tu
     chain_id = chain_of(query.get("chain", ""))
     if chain_id is None or "chain" not in fields:
         raise InvalidArgumentError(
-            "the path contains neither an agent nor a chain: open the action from the page of an agent"
+            "the path contains neither an agent nor a chain: open the action from an agent's page"
         )
     registries.require_indexed([chain_id])
     return chain_id, None

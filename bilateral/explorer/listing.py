@@ -176,7 +176,7 @@ def _selection(
     if "registry" in fields:
         registry = checksummed(fields["registry"])
         if registry not in key.registries:
-            raise InvalidArgumentError(f"registry {registry} has no ratings of agent {key.id}")
+            raise InvalidArgumentError(f"registry {registry} contains no ratings for agent {key.id}")
         key = replace(key, registries=(registry,))
     of_tag = {rating.registry for rating in agent.ratings if (rating.side, rating.tag) == (SIDES[0], tag)} & set(
         key.registries
@@ -185,7 +185,7 @@ def _selection(
         side = "authorized"  # a figure of this registry, or under this tag, is of authorised feedback
     for name, sides in _FILTERS.items():
         if name in fields and side not in sides:
-            raise InvalidArgumentError(f"{name} does not filter side {side}: leave it out, or ask for {sides[0]}")
+            raise InvalidArgumentError(f"{name} does not apply to side {side}: omit it, or use side {sides[0]}")
     payment = fields.get("payment")
     if payment not in (None, *Payment):
         raise InvalidArgumentError(f"payment {quoted(payment or '')} is not one of {', '.join(Payment)}")

@@ -40,7 +40,7 @@ class EndpointRefusesError(FormattedError):
     """
 
     reason = "endpoint_refuses"
-    template = "{endpoint} refused the logs of blocks {first_block} to {last_block}: {text}. {advice}."
+    template = "{endpoint} refused to return the logs of blocks {first_block} to {last_block}: {text}. {advice}."
     endpoint: str
     first_block: int
     last_block: int
@@ -95,7 +95,7 @@ class FinalizedBlockError(BilateralError):
     def __init__(self, endpoint: str, block: int, finalized: int) -> None:
         super().__init__(
             f"{endpoint} lacks blocks {block + 1} to {finalized}, which are indexed and finalized. They stay until a "
-            "second endpoint lacks them too: add another --rpc-url. If you know that the chain was reorganised so "
+            "second endpoint lacks them too: add another --rpc-url. If you know that the chain was reorganised this "
             "deeply, run with --trust-reorganisation"
         )
         self.endpoint = endpoint
@@ -113,8 +113,8 @@ class MissingLogsError(FormattedError):
 
     reason = "missing_logs"
     template = (
-        "{endpoint} gives no log of block {block}, whose header announces logs of a registry, and no complete "
-        "receipts: add another --rpc-url. The index stays before this block"
+        "{endpoint} returned no log for block {block}, whose header announces registry logs, and no complete "
+        "receipts: add another --rpc-url. The index stops before this block"
     )
     endpoint: str
     block: int
@@ -128,7 +128,7 @@ class ChainChangedError(FormattedError):
     """
 
     reason = "chain_changed"
-    template = "{endpoint} serves another chain than before: {change}"
+    template = "{endpoint} serves a different chain than before: {change}"
     endpoint: str
     change: InitVar[str]
 
@@ -159,11 +159,11 @@ class OtherRegistriesError(BilateralError):
 
     def __init__(self, chain_id: int, added: list[str], left_out: list[str]) -> None:
         changes = [f"it lacks {', '.join(added)}"] if added else []
-        changes += [f"it has {', '.join(left_out)} too"] if left_out else []
+        changes += [f"it also has {', '.join(left_out)}"] if left_out else []
         way = "" if left_out else "run with --add-registries to read them too, "
         super().__init__(
             f"the database has chain {chain_id} with other registries: {' and '.join(changes)}. Their earlier or later "
-            f"events would be missing: {way}name the same --deployment as before, or another --database"
+            f"events would be missing: {way}use the same --deployment as before, or a different --database"
         )
 
 
@@ -172,8 +172,8 @@ class EarlierRegistryError(FormattedError):
 
     reason = "earlier_registry"
     template = (
-        "a registry to add appeared in block {first}, or its block is unknown, and the database has chain "
-        "{chain_id} from block {stored} on: name --from-block {stored} to leave earlier events out, or another "
+        "a registry to add was deployed in block {first} or an unknown block, but the database has chain "
+        "{chain_id} only from block {stored}: pass --from-block {stored} to omit earlier events, or a different "
         "--database"
     )
     chain_id: InitVar[int]
@@ -190,9 +190,9 @@ class OtherFirstBlockError(BilateralError):
         first, last = min(stored, requested), max(stored, requested) - 1
         change = "would be missing" if requested < stored else "would stay"
         super().__init__(
-            f"the database has chain {chain_id} from block {stored} on, and the first block is to be {requested}: "
-            f"blocks {first} to {last} {change}. Leave --from-block (from_block in a file) out to go on with this "
-            "database, or choose another --database"
+            f"the database has chain {chain_id} from block {stored}, but the first block was set to {requested}: "
+            f"blocks {first} to {last} {change}. Omit --from-block (from_block in a file) to continue with this "
+            "database, or choose a different --database"
         )
 
 
@@ -206,7 +206,7 @@ class FirstBlockAheadError(FormattedError):
 
     reason = "first_block_ahead"
     template = (
-        "the last block of chain {chain_id} is {head}, and the first block to index is {first_block}: name an "
+        "the last block of chain {chain_id} is {head}, but the first block to index is {first_block}: pass an "
         "earlier --from-block, or run without --until-head to wait for it"
     )
     chain_id: int
@@ -223,7 +223,7 @@ class NewerSchemaError(FormattedError):
     """
 
     reason = "newer_schema"
-    template = "the tables have version {stored}, and this package supports up to {supported}: upgrade the package"
+    template = "the tables have version {stored}, but this package supports up to {supported}: upgrade the package"
     stored: str
     supported: str
 
@@ -237,7 +237,7 @@ class OlderSchemaError(FormattedError):
     """
 
     reason = "older_schema"
-    template = "the tables have version {stored}, and this package needs {supported}: {remedy}"
+    template = "the tables have version {stored}, but this package needs {supported}: {remedy}"
     stored: str
     supported: str
     remedy: InitVar[str] = "run bilateral index schema"
@@ -271,7 +271,7 @@ class NotIndexedError(BilateralError):
 
     def __init__(self, kind: str, name: object) -> None:
         ends = kind in ("finding", "cluster")
-        why = ": a new analysis replaces it once its accounts or evidence change, so look among those of today"
+        why = ": analyses replace entries whose accounts or evidence changed, so look in the current list"
         super().__init__(f"the index has no {kind} {name}{why if ends else ''}")
         self.kind = kind
         self.name = name
@@ -321,7 +321,7 @@ class LargeAnswerError(FormattedError, InvalidArgumentError):
     """A query's result is too large."""
 
     reason = "answer_too_large"
-    template = "the answer has more than {most} bytes: request fewer entries or fewer texts"
+    template = "the response exceeds {most} bytes: request fewer entries or text fields"
     most: InitVar[int]
 
 

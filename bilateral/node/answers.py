@@ -41,7 +41,7 @@ def records(answer: Any) -> list[dict[str, Any]]:
 
 def malformed(expected: str) -> NoReturn:
     """Raise the error for an answer of an unexpected form."""
-    raise MalformedNodeAnswerError(f"the node's answer is not {expected}")
+    raise MalformedNodeAnswerError(f"the node's response is not {expected}")
 
 
 def revert_of(error: NodeError) -> ContractRevertError | None:

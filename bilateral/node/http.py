@@ -153,7 +153,7 @@ class _Body:
     def __init__(self, method: str, headers: list[tuple[bytes, bytes]]) -> None:
         encoding = _header(headers, b"content-encoding").lower()
         if encoding not in (b"", b"identity", b"gzip"):
-            raise MalformedNodeAnswerError(f"the node answers {method} in an encoding that was not requested")
+            raise MalformedNodeAnswerError(f"the node responded to {method} in an encoding that was not requested")
         self._method = method
         self._left = MAX_RESPONSE_BYTES
         self._gunzip = zlib.decompressobj(16 + zlib.MAX_WBITS) if encoding == b"gzip" else None
@@ -165,16 +165,16 @@ class _Body:
             try:
                 part = self._gunzip.decompress(part, self._left + 1)
             except zlib.error:
-                raise MalformedNodeAnswerError(f"the node answers {self._method} with broken gzip") from None
+                raise MalformedNodeAnswerError(f"the node responded to {self._method} with invalid gzip data") from None
         self._left -= len(part)
         if self._left < 0:
-            raise MalformedNodeAnswerError(f"the node answers {self._method} with more than {MAX_RESPONSE_BYTES} bytes")
+            raise MalformedNodeAnswerError(f"the node's response to {self._method} exceeds {MAX_RESPONSE_BYTES} bytes")
         self._parts.append(part)
 
     def complete(self) -> bytes:
         """Return the whole body."""
         if self._gunzip is not None and not self._gunzip.eof:
-            raise MalformedNodeAnswerError(f"the node answers {self._method} with broken gzip")
+            raise MalformedNodeAnswerError(f"the node responded to {self._method} with invalid gzip data")
         return b"".join(self._parts)
 
 
@@ -203,7 +203,7 @@ def _node_errors(method: str) -> Iterator[None]:
     try:
         yield
     except (httpcore.TimeoutException, TimeoutError):
-        raise NodeTimeoutError(f"the node did not answer {method} in time") from None
+        raise NodeTimeoutError(f"the node did not respond to {method} in time") from None
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol, OSError) as failure:
         raise NodeUnreachableError(f"the node cannot be reached: {type(failure).__name__}") from None
 

@@ -238,11 +238,11 @@ def _error_in(body: bytes) -> tuple[str, int | None] | None:
 def result_of(method: str, answer: Any, id_: int | None = None) -> Any:
     """Return the `result` of a JSON-RPC answer."""
     if not isinstance(answer, Mapping) or ("result" not in answer and "error" not in answer):
-        raise MalformedNodeAnswerError(f"the node's answer to {method} is not JSON-RPC")
+        raise MalformedNodeAnswerError(f"the node's response to {method} is not JSON-RPC")
     error, answered = answer.get("error"), answer.get("id")
     is_ours = type(answered) is int and answered == id_
     if id_ is not None and not is_ours and not (error is not None and answered is None):
-        raise MalformedNodeAnswerError(f"the node's answer to {method} has the id of another request")
+        raise MalformedNodeAnswerError(f"the node's response to {method} has the id of a different request")
     if error is None:
         return answer.get("result")
     if isinstance(error, Mapping):
@@ -262,7 +262,7 @@ def _require_status(method: str, reply: Reply, *, is_read: bool) -> None:
         result_of(method, json.loads(reply.body))
     if is_read and reply.status in _TOO_LARGE:
         raise NodeError(method, None, f"HTTP status {reply.status}")
-    raise NodeUnreachableError(f"the node answers {method} with {reply.problem}", is_final=reply.is_redirect)
+    raise NodeUnreachableError(f"the node responded to {method} with {reply.problem}", is_final=reply.is_redirect)
 
 
 def _message(id_: int, method: str, parameters: Sequence[Any]) -> dict[str, Any]:
@@ -280,4 +280,4 @@ def _decode(method: str, body: bytes) -> Any:
             return json.loads(text)
     except (ValueError, RecursionError):
         pass
-    raise MalformedNodeAnswerError(f"the node's answer to {method} is not JSON-RPC")
+    raise MalformedNodeAnswerError(f"the node's response to {method} is not JSON-RPC")

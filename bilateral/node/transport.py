@@ -136,16 +136,16 @@ def _conversation(rpc: object, timeout: float) -> JsonRpc | _OfProvider:
 def require_duration(name: str, seconds: float) -> None:
     """Check a number of seconds."""
     if not 0 < seconds < _MAX_SECONDS:
-        raise errors.InvalidArgumentError(f"{name} is a number of seconds, more than 0 and less than {_MAX_SECONDS}")
+        raise errors.InvalidArgumentError(f"{name} must be a number of seconds above 0 and below {_MAX_SECONDS}")
 
 
 def _rethrow(method: str, failure: Exception) -> NoReturn:
     """Convert a provider's exception to this package's error, without its text, which may contain a URL with a key."""
     if isinstance(failure, TimeoutError) or "Timeout" in type(failure).__name__:
-        raise errors.NodeTimeoutError(f"the node did not answer {method} in time") from None
+        raise errors.NodeTimeoutError(f"the node did not respond to {method} in time") from None
     status = getattr(getattr(failure, "response", None), "status_code", None) or getattr(failure, "status", None)
     if status is not None:
-        raise errors.NodeUnreachableError(f"the node answers {method} with HTTP status {status}") from None
+        raise errors.NodeUnreachableError(f"the node responded to {method} with HTTP status {status}") from None
     if isinstance(failure, ValueError):
-        raise errors.MalformedNodeAnswerError(f"the node's answer to {method} is not JSON-RPC") from None
+        raise errors.MalformedNodeAnswerError(f"the node's response to {method} is not JSON-RPC") from None
     raise errors.NodeUnreachableError(f"the node cannot be reached: {type(failure).__name__}") from None

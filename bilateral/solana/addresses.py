@@ -58,13 +58,13 @@ def is_on_curve(content: bytes) -> bool:
 def program_address(program: str, *seeds: bytes) -> tuple[str, int]:
     """Derive an address of a program: the first one off the curve, from bump 255 down."""
     if len(seeds) >= _MAX_SEEDS or any(len(seed) > _MAX_SEED for seed in seeds):
-        raise ValueError(f"an address has at most {_MAX_SEEDS - 1} seeds of at most {_MAX_SEED} bytes")
+        raise ValueError(f"an address can have at most {_MAX_SEEDS - 1} seeds of at most {_MAX_SEED} bytes")
     joined, suffix = b"".join(seeds), address_bytes(program) + _MARKER
     for bump in reversed(range(_BUMPS)):
         candidate = sha256(joined + bytes([bump]) + suffix).digest()
         if not is_on_curve(candidate):
             return address_text(candidate), bump
-    raise ValueError("no bump gives an address")  # the chance is 2^-256
+    raise ValueError("no bump produces an address")  # the chance is 2^-256
 
 
 def token_account(owner: str, mint: str, program: str) -> str:

@@ -75,12 +75,12 @@ class FeedbackData:
             raise InvalidArgumentError(f"outcome {self.outcome} is not one of 0 (negative), 1 (neutral), 2 (positive)")
         for name, value in (("task_ref", self.task_ref), ("data_hash", self.data_hash)):
             if len(value) != _HASH_BYTES:
-                raise InvalidArgumentError(f"{name} has {len(value)} bytes, and {_HASH_BYTES} are expected")
+                raise InvalidArgumentError(f"{name} has {len(value)} bytes, but {_HASH_BYTES} are expected")
         if not 0 <= self.content_type <= _MAX_CONTENT_TYPE:
-            raise InvalidArgumentError(f"content type {self.content_type} is not within 0 to {_MAX_CONTENT_TYPE}")
+            raise InvalidArgumentError(f"content type {self.content_type} is out of range 0..{_MAX_CONTENT_TYPE}")
         if len(self.content) > MAX_CONTENT:
             raise InvalidArgumentError(
-                f"the content has {len(self.content)} bytes, and at most {MAX_CONTENT} are possible"
+                f"the content has {len(self.content)} bytes, but at most {MAX_CONTENT} are allowed"
             )
         if address_bytes(self.agent) == address_bytes(self.counterparty):
             raise InvalidArgumentError(f"the agent {self.agent} cannot give feedback about itself")
@@ -95,11 +95,11 @@ class FeedbackData:
         fields = Fields(content, "an attestation's data")
         version = fields.number(1)
         if version != _VERSION:
-            raise fields.malformed(f"its version {version} is unknown")
+            raise fields.malformed(f"version {version} is unknown")
         task_ref, agent, counterparty = fields.take(32), address_text(fields.take(32)), address_text(fields.take(32))
         outcome, data_hash, content_type = fields.number(1), fields.take(32), fields.number(1)
         if outcome not in tuple(Outcome):
-            raise fields.malformed(f"its outcome {outcome} is unknown")
+            raise fields.malformed(f"outcome {outcome} is unknown")
         try:
             return cls(
                 task_ref, agent, counterparty, Outcome(outcome), data_hash, content_type, fields.take(fields.left)
@@ -120,7 +120,7 @@ class FeedbackData:
         """
         if len(self.content) > MAX_PUBLIC_CONTENT:
             problem = f"at most {MAX_PUBLIC_CONTENT} fit into public feedback: store the rest and write its IPFS CID"
-            raise InvalidArgumentError(f"the content has {len(self.content)} bytes, and {problem}")
+            raise InvalidArgumentError(f"the content has {len(self.content)} bytes, but {problem}")
 
     def interaction_hash(self, schema: str) -> bytes:
         """Return the 32 bytes that the agent's holder signs with ed25519 before knowing the outcome.
@@ -199,11 +199,11 @@ class Attestation:
         signatures = fields.take(_SIGNATURE_BYTES), fields.take(_SIGNATURE_BYTES)
         fields.end()
         if mint != data.agent:
-            raise fields.malformed(f"it is about {mint}, and its data are about {data.agent}")
+            raise fields.malformed(f"the attestation is about {mint}, but its data is about {data.agent}")
         if not 1 <= count <= _SIGNATURES:
             raise fields.malformed(f"it has {count} signatures")
         if count == 1 and any(signatures[1]):
-            raise fields.malformed("its second signature does not count, and is not empty")
+            raise fields.malformed("the unused second signature is not empty")
         return cls(schema, data, signatures[:count])
 
     def to_bytes(self) -> bytes:
@@ -217,7 +217,7 @@ class Attestation:
 def task_ref_of(signature: bytes) -> bytes:
     """Return the hash that identifies a payment as a task."""
     if len(signature) != _SIGNATURE_BYTES:
-        raise InvalidArgumentError(f"a signature has {_SIGNATURE_BYTES} bytes, this one has {len(signature)}")
+        raise InvalidArgumentError(f"a signature must have {_SIGNATURE_BYTES} bytes, but this one has {len(signature)}")
     return keccak(signature)
 
 

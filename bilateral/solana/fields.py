@@ -25,7 +25,7 @@ class Fields:
     def take(self, length: int) -> bytes:
         """Return the next bytes."""
         if length > self.left:
-            raise self.malformed(f"{length} bytes are expected at {self.position}, and {self.left} are left")
+            raise self.malformed(f"{length} bytes are expected at {self.position}, but only {self.left} are left")
         self.position += length
         return self._content[self.position - length : self.position]
 
@@ -50,12 +50,12 @@ class Fields:
         try:
             return self.take(self.number(4)).decode()
         except UnicodeDecodeError:
-            raise self.malformed("a text is not UTF-8") from None
+            raise self.malformed("a string is not UTF-8") from None
 
     def end(self) -> None:
         """Require that everything was read."""
         if self.left:
-            raise self.malformed(f"{self.left} bytes follow its end")
+            raise self.malformed(f"{self.left} extra bytes follow the end")
 
     def malformed(self, problem: str) -> MalformedAccountError:
         """Return the error for a problem of these bytes."""
@@ -83,5 +83,5 @@ def anchor_account(account: Account | None, program: str, kind: str, name: str, 
         raise MalformedAccountError(kind, f"it belongs to the program {account.owner}, not to {program}")
     fields = Fields(account.content, kind)
     if len(account.content) != length or fields.take(8) != sha256(f"account:{name}".encode()).digest()[:8]:
-        raise fields.malformed(f"its {len(account.content)} bytes do not have the layout of the known version")
+        raise fields.malformed(f"its {len(account.content)} bytes do not match the layout of the supported version")
     return fields

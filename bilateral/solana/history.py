@@ -65,7 +65,7 @@ def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operatio
     requests = [Rpc("getFirstAvailableBlock"), *searches]
     first, *pages = yield from _all(requests)
     if whole(first) > slot:
-        raise _not_provable(f"the node retains transactions from slot {whole(first)} on, not from slot {slot}")
+        raise _not_provable(f"the node only retains transactions from slot {whole(first)}, not from slot {slot}")
     later: dict[str, None] = {}
     for page in pages:
         later |= dict.fromkeys(_later(answers.records(page), slot))
@@ -103,7 +103,7 @@ def is_harmless(answer: Mapping[str, Any], watched: Watched) -> bool:
     try:
         transaction = SignedTransaction.of(decoded(answer.get("transaction"), MAX_TRANSACTION))
     except MalformedAccountError as error:
-        raise MalformedNodeAnswerError(f"the node's answer is not a transaction: {error}") from None
+        raise MalformedNodeAnswerError(f"the node's response is not a transaction: {error}") from None
     loaded = meta.get("loadedAddresses") or {}
     accounts = [*transaction.accounts]
     for name in ("writable", "readonly"):
@@ -152,4 +152,4 @@ def _all(requests: list[Rpc]) -> Operation[list[Any]]:
 
 
 def _not_provable(problem: str) -> AgentRefusedError:
-    return AgentRefusedError(f"the agent's past is not provable: {problem}", NOT_PROVABLE)
+    return AgentRefusedError(f"the agent's history cannot be proven: {problem}", NOT_PROVABLE)

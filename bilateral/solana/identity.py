@@ -173,9 +173,9 @@ class SatiIdentity(Closing):
             raise SolanaWriteError(f"the new owner is malformed: {error}", "malformed_owner") from None
         agent = yield from self._owned(mint)
         if agent.is_soulbound:
-            raise SolanaWriteError(f"the agent {mint} is soulbound, and cannot be transferred", "soulbound")
+            raise SolanaWriteError(f"the agent {mint} is soulbound and cannot be transferred", "soulbound")
         if to == self.address:
-            raise SolanaWriteError(f"{to} has the agent {mint} already", "same_owner")
+            raise SolanaWriteError(f"{to} already holds the agent {mint}", "same_owner")
         calls = []
         if WALLET_KEY in agent.metadata.entries:
             calls.append(instructions.remove_field(mint, self.address, WALLET_KEY))

@@ -44,7 +44,7 @@ class SolanaNode:
     def __post_init__(self) -> None:
         """Refuse other chains and commitments."""
         if self.chain.namespace != "solana":
-            raise InvalidArgumentError(f"{self.chain} is not a chain of Solana")
+            raise InvalidArgumentError(f"{self.chain} is not a Solana chain")
         if self.commitment not in COMMITMENTS:
             raise InvalidArgumentError(f"commitment {self.commitment!r} is not one of {', '.join(COMMITMENTS)}")
 
@@ -67,7 +67,7 @@ class SolanaNode:
         if not isinstance(values, list) or len(values) != len(addresses):
             answers.malformed("a list of the accounts")
         if answered < slot:
-            problem = f"the node answers from slot {answered}, after it answered from slot {slot}"
+            problem = f"the node responded from slot {answered} after it had responded from slot {slot}"
             raise InconsistentNodeError(problem)
         return answered, [_account(value) for value in values]
 
@@ -77,7 +77,7 @@ class SolanaNode:
             return (yield request)
         except NodeError as error:
             if error.code == OLDER_SLOT:
-                raise InconsistentNodeError(f"the node has not reached the slot of its own answer: {error}") from None
+                raise InconsistentNodeError(f"the node has not reached the slot of its own response: {error}") from None
             raise
 
 

@@ -74,7 +74,7 @@ class SignedPayment:
         except MalformedAccountError as error:
             raise SolanaPaymentError(str(error)) from None
         if transaction.has_lookups:
-            raise SolanaPaymentError("the transaction takes accounts from lookup tables, which may change")
+            raise SolanaPaymentError("the transaction loads accounts from lookup tables, which may change")
         transfers = [
             (index, instruction)
             for index, instruction in enumerate(transaction.instructions)
@@ -85,10 +85,10 @@ class SignedPayment:
         index, instruction = transfers[0]
         data, places = instruction.data, instruction.accounts
         if data[0] != _TRANSFER_CHECKED or len(data) != _TRANSFER_BYTES or len(places) < _TRANSFER_ACCOUNTS:
-            raise SolanaPaymentError("the transaction's transfer is no TransferChecked")
+            raise SolanaPaymentError("the transaction's transfer is not a TransferChecked instruction")
         _, mint, destination, authority = (transaction.accounts[place] for place in places[:_TRANSFER_ACCOUNTS])
         if places[3] >= transaction.signers:
-            raise SolanaPaymentError(f"the payer {authority} does not sign the transaction")
+            raise SolanaPaymentError(f"the payer {authority} did not sign the transaction")
         amount = int.from_bytes(data[1:9], "little")
         return cls(transaction, Transfer(index, instruction.program, mint, destination, authority, amount))
 
@@ -120,14 +120,14 @@ class ExpectedPayment:
             if not amount.isdecimal() or not amount.isascii() or len(amount) > _MAX_AMOUNT_DIGITS or not int(amount):
                 raise ValueError(amount)  # noqa: TRY301  # as any other invalid amount
         except (KeyError, TypeError, ValueError, AttributeError, MalformedIdentifierError):
-            raise SolanaPaymentError("asset, payTo or amount of the payment is malformed for Solana") from None
+            raise SolanaPaymentError("the payment's asset, payTo or amount is malformed for Solana") from None
         expected, transfer = cls(asset, payee, int(amount), signed), signed.transfer
         if transfer.mint != asset:
             raise SolanaPaymentError(f"the transaction transfers {transfer.mint}, not {asset}")
         if transfer.destination != token_account(payee, asset, transfer.program):
-            raise SolanaPaymentError(f"the transaction transfers to {transfer.destination}, no account of {payee}")
+            raise SolanaPaymentError(f"the transaction transfers to {transfer.destination}, not an account of {payee}")
         if transfer.amount < expected.amount:
-            raise SolanaPaymentError(f"the transaction transfers {transfer.amount}, agreed were {expected.amount}")
+            raise SolanaPaymentError(f"the transaction transfers {transfer.amount}, not the agreed {expected.amount}")
         return expected
 
 
@@ -154,7 +154,7 @@ def find_payment(
     answer = yield from _transaction(transaction, commitment)
     is_waited_for = answer is None and commitment == "finalized"
     if is_waited_for and (yield from _transaction(transaction, "confirmed")) is not None:
-        problem = "the payment is confirmed, and not finalized yet"
+        problem = "the payment is confirmed, but not yet finalized"
         raise SolanaPaymentError(problem, "payment_unconfirmed", is_final=False)
     if answer is None:
         raise UnknownTransactionError(transaction)
@@ -165,14 +165,14 @@ def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: s
     """Judge the answer of `getTransaction`. A facilitator's report does not matter."""
     meta = answer.get("meta")
     if not isinstance(meta, dict) or "err" not in meta:
-        raise SolanaError("the node does not know the outcome of the transaction")
+        raise SolanaError("the node did not return the transaction's outcome")
     content = decoded(answer.get("transaction"), MAX_TRANSACTION)
     try:
         signed = SignedTransaction.of(content)
     except MalformedAccountError as error:
-        raise MalformedNodeAnswerError(f"the node's answer is not a transaction: {error}") from None
+        raise MalformedNodeAnswerError(f"the node's response is not a transaction: {error}") from None
     if signed.id != transaction:
-        raise SolanaPaymentError(f"the node returned the transaction {signed.id} for {transaction}")
+        raise SolanaPaymentError(f"the node returned transaction {signed.id} instead of {transaction}")
     if signed.message != expected.signed.transaction.message:
         raise SolanaPaymentError("the transaction differs from the client's signed transaction")
     if meta["err"] is not None:
@@ -183,10 +183,10 @@ def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: s
     if owner != expected.payee:
         raise SolanaPaymentError(f"the credited account belongs to {owner or 'nobody'}, not to {expected.payee}")
     if after - before < expected.amount:
-        raise SolanaPaymentError(f"{after - before} arrived at {expected.payee}, agreed were {expected.amount}")
+        raise SolanaPaymentError(f"{after - before} arrived at {expected.payee}, not the agreed {expected.amount}")
     seconds = answer.get("blockTime")
     if seconds is None:
-        raise SolanaError("the node does not know the time of the payment")
+        raise SolanaError("the node did not return the payment's time")
     try:
         time = datetime.fromtimestamp(whole(seconds), UTC)
     except (OverflowError, OSError, ValueError):
@@ -204,7 +204,7 @@ def signed_transaction(payload: Mapping[str, Any]) -> SignedTransaction:
         if base64.b64encode(content).decode() != text:
             raise ValueError(text)  # noqa: TRY301
     except (binascii.Error, ValueError):
-        problem = f"it is not at most {MAX_TRANSACTION} bytes in base 64"
+        problem = f"expected at most {MAX_TRANSACTION} bytes in base 64"
         raise MalformedAccountError("a transaction", problem) from None
     return SignedTransaction.of(content)
 
@@ -224,7 +224,7 @@ def _transaction(transaction: str, commitment: Commitment) -> Operation[Any]:
 
 def _balance(balances: Any, place: int, mint: str) -> tuple[int, str]:
     if balances is None:
-        raise SolanaError("the node does not know the balances of the transaction")
+        raise SolanaError("the node did not return the transaction's balances")
     entries = [entry for entry in answers.records(balances) if entry.get("accountIndex") == place]
     if not entries:
         return 0, ""

@@ -52,7 +52,7 @@ def agent_registries(chain: ChainId, names: Collection[str] | None = None) -> di
     missing = [name for name in names or () if name not in programs]
     if missing or not programs or (names is not None and not names):
         problem = ", ".join(missing) or "no registry"
-        raise InvalidArgumentError(f"{problem} on {chain}: the address book has {', '.join(programs) or 'none'}")
+        raise InvalidArgumentError(f"{problem} on {chain}: the address book lists {', '.join(programs) or 'none'}")
     return {
         program: partial(_READERS[name], program=program)
         for name, program in programs.items()

@@ -116,10 +116,10 @@ def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], p
     """Judge the accounts of an agent."""
     described, asset_account = accounts
     if described is None:
-        raise _unregistered(asset, "the program has no account for it")
+        raise _unregistered(asset, "the program has no account for this asset")
     record = Record.of(described, program)
     if record.asset != asset:
-        raise _unregistered(asset, f"its account describes {record.asset}")
+        raise _unregistered(asset, f"its account describes a different asset, {record.asset}")
     holder = _owner_of(asset, asset_account, record.collection)
     if holder != record.owner:
         problem = (
@@ -150,14 +150,14 @@ def read_agent_8004(node: SolanaNode, asset: str, program: str) -> Operation[Age
 
 def _owner_of(asset: str, account: Account | None, collection: str) -> str:
     if account is None or account.owner != CORE:
-        raise _unregistered(asset, "it is not an asset of Metaplex Core")
+        raise _unregistered(asset, "it is not a Metaplex Core asset")
     fields = Fields(account.content, "an asset of Metaplex Core")
     kind = fields.number(1)
     if kind != _ASSET:
-        raise _unregistered(asset, "it was burnt" if not kind else f"its account is of another kind, {kind}")
+        raise _unregistered(asset, "it was burnt" if not kind else f"its account has a different kind, {kind}")
     owner = address_text(fields.take(32))
     if fields.number(1) != _OF_COLLECTION or address_text(fields.take(32)) != collection:
-        raise _unregistered(asset, f"it is not of the collection {collection}")
+        raise _unregistered(asset, f"it does not belong to collection {collection}")
     return owner
 
 
@@ -165,9 +165,9 @@ def _optional(fields: Fields) -> str | None:
     """Read an optional address: a byte for its presence, and the address if present."""
     is_present = fields.number(1)
     if is_present > 1:
-        raise fields.malformed("an optional address is neither present nor absent")
+        raise fields.malformed("an optional address has an invalid presence flag")
     return address_text(fields.take(32)) if is_present else None
 
 
 def _unregistered(asset: str, problem: str) -> AgentRefusedError:
-    return AgentRefusedError(f"{asset} is not an agent of 8004-solana: {problem}", NOT_REGISTERED)
+    return AgentRefusedError(f"{asset} is not an 8004-solana agent: {problem}", NOT_REGISTERED)

@@ -144,7 +144,7 @@ def minted_agent(mint: str, account: Account | None, registry: Registry) -> Mint
         _pointer(parsed, token2022.Extension.MEMBER_POINTER) != mint
         or token2022.Extension.MEMBER not in parsed.extensions
     ):
-        raise _unregistered(mint, "it has no membership of its own")
+        raise _unregistered(mint, "it has no group membership of its own")
     member = token2022.GroupMember.of(parsed.extensions[token2022.Extension.MEMBER])
     if member.mint != mint or member.group != registry.group:
         raise _unregistered(mint, f"it is a member of the group {member.group}, not of SATI's group {registry.group}")
@@ -175,9 +175,9 @@ def check_index(mint: str, account: Account | None, program: str) -> None:
         fields = anchor_account(account, program, "SATI's account AgentIndex", "AgentIndex", _INDEX_BYTES)
         listed = address_text(fields.take(_ADDRESS_BYTES))
     except MalformedAccountError as error:
-        raise _unregistered(mint, f"SATI's index does not list its number: {error}") from None
+        raise _unregistered(mint, f"SATI's index does not list the agent's number: {error}") from None
     if listed != mint:
-        raise _unregistered(mint, f"SATI's index lists {listed} under its number")
+        raise _unregistered(mint, f"SATI's index lists {listed} under the agent's number")
 
 
 def has_holder(account: Account | None, mint: str, holder: str) -> bool:
@@ -278,7 +278,7 @@ def _read_once(node: SolanaNode, mint: str, program: str) -> Operation[SatiAgent
 
 def _require_same(mint: str, account: Account | None, again: Account | None, slot: int) -> None:
     if again != account:
-        raise InconsistentNodeError(f"the agent {mint} changed while it was read, by slot {slot}: try again")
+        raise InconsistentNodeError(f"the agent {mint} changed while it was being read, by slot {slot}: try again")
 
 
 def _largest_account(node: SolanaNode, mint: str, holder: str) -> Operation[str]:
@@ -286,7 +286,7 @@ def _largest_account(node: SolanaNode, mint: str, holder: str) -> Operation[str]
     try:
         answer = yield from node.ask(Rpc("getTokenLargestAccounts", (mint, {"commitment": node.commitment})))
     except NodeError as error:
-        problem = f"the usual account of {holder} does not hold the agent {mint}, and the node names no other: {error}"
+        problem = f"the usual account of {holder} does not hold agent {mint}, and the node lists no other: {error}"
         raise SolanaError(problem) from None
     for candidate in answers.records(answers.record(answer).get("value")):
         if candidate.get("amount") == "1" and isinstance(candidate.get("address"), str):
@@ -299,7 +299,7 @@ def _mint_problem(mint: token2022.Mint) -> str | None:
     if not mint.is_initialized:
         return "its mint is not initialised"
     if mint.supply != 1 or mint.decimals:
-        reason = "it was burnt" if not mint.supply else "it is not one token"
+        reason = "it was burnt" if not mint.supply else "its supply is not exactly one token"
         return f"{reason}: its supply is {mint.supply} with {mint.decimals} decimals"
     if mint.mint_authority or mint.freeze_authority:
         return f"its mint has an authority, {mint.mint_authority or mint.freeze_authority}"
@@ -311,4 +311,4 @@ def _pointer(mint: token2022.Mint, kind: token2022.Extension) -> str | None:
 
 
 def _unregistered(mint: str, problem: str) -> AgentRefusedError:
-    return AgentRefusedError(f"{mint} is not an agent of SATI: {problem}", NOT_REGISTERED)
+    return AgentRefusedError(f"{mint} is not a SATI agent: {problem}", NOT_REGISTERED)

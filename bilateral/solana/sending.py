@@ -33,7 +33,7 @@ def keypair_of(secret: bytes) -> Keypair:
     try:
         return Keypair.from_seed(secret) if len(secret) == 32 else Keypair.from_bytes(secret)  # noqa: PLR2004  # a seed
     except ValueError:
-        raise SolanaWriteError("the key is neither a seed of 32 bytes nor a key pair of 64", "invalid_key") from None
+        raise SolanaWriteError("the key is neither a 32-byte seed nor a 64-byte key pair", "invalid_key") from None
 
 
 def signed(calls: Sequence[Call], keypair: Keypair, blockhash: str) -> tuple[str, bytes]:
@@ -54,7 +54,7 @@ def signed(calls: Sequence[Call], keypair: Keypair, blockhash: str) -> tuple[str
     transaction = VersionedTransaction(message, [keypair])
     content = bytes(transaction)
     if len(content) > MAX_TRANSACTION:
-        problem = f"the transaction has {len(content)} bytes, and at most {MAX_TRANSACTION} are possible: write less"
+        problem = f"the transaction has {len(content)} bytes, but at most {MAX_TRANSACTION} are allowed: write less"
         raise SolanaWriteError(problem, "too_large")
     return str(transaction.signatures[0]), content
 
@@ -96,6 +96,6 @@ def _confirmed(node: SolanaNode, signature: str, blockhash: str, end: float, ref
             problem = f"the transaction {signature} was not included before its blockhash expired{refusal}: try again"
             raise SolanaWriteError(problem, EXPIRED)
         if time.monotonic() >= end:
-            problem = f"the transaction {signature} is not confirmed yet{refusal}: look it up before you try again"
+            problem = f"the transaction {signature} is not confirmed yet{refusal}: look it up before trying again"
             raise SolanaWriteError(problem, "transaction_pending")
         yield Pause(_POLL_SECONDS)

@@ -77,9 +77,9 @@ class Mint:
 
 def _with_extensions(mint: Mint, fields: Fields, content: bytes) -> Mint:
     if len(content) == _MULTISIG_BYTES or any(fields.take(_ACCOUNT_BYTES - _MINT_BYTES)):
-        raise fields.malformed("its base is not followed by zeros")
+        raise fields.malformed("the base account is not followed by zeros")
     if fields.number(1) != _MINT_KIND:
-        raise fields.malformed("the account is of another kind")
+        raise fields.malformed("the account has a different kind")
     return replace(mint, extensions=_extensions(fields))
 
 
@@ -105,11 +105,11 @@ class TokenAccount:
         fields.take(36)  # the delegate
         state = fields.number(1)
         if state not in tuple(AccountState):
-            raise fields.malformed(f"its state is {state}")
+            raise fields.malformed(f"state {state} is unknown")
         fields.take(_ACCOUNT_BYTES - fields.position)
         if fields.left:
             if len(content) == _MULTISIG_BYTES or fields.number(1) != _ACCOUNT_KIND:
-                raise fields.malformed("the account is of another kind")
+                raise fields.malformed("the account has a different kind")
             _extensions(fields)
         return cls(mint, owner, amount, AccountState(state))
 
@@ -182,7 +182,7 @@ def _optional(fields: Fields) -> str | None:
     """Read an optional address: four bytes for its presence, then 32 bytes."""
     is_present, address = fields.number(4), fields.take(32)
     if is_present not in {0, 1}:
-        raise fields.malformed("an optional address is neither present nor absent")
+        raise fields.malformed("an optional address has an invalid presence flag")
     return address_text(address) if is_present else None
 
 

@@ -61,14 +61,14 @@ class SignedTransaction:
         """Read a transaction."""
         fields = Fields(content, "a transaction")
         if len(content) > MAX_TRANSACTION:
-            raise fields.malformed(f"it has {len(content)} bytes, and at most {MAX_TRANSACTION} are possible")
+            raise fields.malformed(f"it has {len(content)} bytes, but at most {MAX_TRANSACTION} are allowed")
         signatures = tuple(fields.take(_SIGNATURE_BYTES) for _ in range(fields.compact()))
         start = fields.position
         signers = fields.number(1)
         is_versioned = bool(signers & _VERSIONED)
         if is_versioned:
             if signers != _VERSIONED:
-                raise fields.malformed(f"its version {signers - _VERSIONED} is unknown")
+                raise fields.malformed(f"version {signers - _VERSIONED} is unknown")
             signers = fields.number(1)
         fields.take(2)  # the numbers of accounts that are only read
         accounts = tuple(address_text(fields.take(32)) for _ in range(fields.compact()))
@@ -102,4 +102,4 @@ def _skip_lookups(fields: Fields) -> bool:
 def _require_listed_accounts(fields: Fields, accounts: tuple[str, ...], instructions: tuple[Instruction, ...]) -> None:
     for instruction in instructions:
         if not instruction.program or any(place >= len(accounts) for place in instruction.accounts):
-            raise fields.malformed("an instruction names an account that the transaction does not have")
+            raise fields.malformed("an instruction refers to an account that the transaction does not list")

@@ -51,7 +51,7 @@ def read_asks(path: Path) -> pa.Table:
     columns = {}
     for field in ASKS:
         if field.name not in table.column_names:
-            raise InvalidArgumentError(f"asks have no column {quoted(field.name)}: add it")
+            raise InvalidArgumentError(f"the asks have no column {quoted(field.name)}: add it")
         values = cast(f"asks.{field.name}", table.column(field.name), field.type)
         if values.null_count:
             row = pc.index(pc.is_null(values), True).as_py() + 1
@@ -62,7 +62,7 @@ def read_asks(path: Path) -> pa.Table:
         wrong = np.flatnonzero(~np.isfinite(numbers) | (numbers < 0))
         if len(wrong):
             raise InvalidArgumentError(
-                f"asks.{name} has {numbers[wrong[0]]} in row {wrong[0] + 1}: write a finite number from 0"
+                f"asks.{name} has {numbers[wrong[0]]} in row {wrong[0] + 1}: write a finite, non-negative number"
             )
     return pa.table(columns)
 
@@ -97,7 +97,7 @@ def decide(tables: Tables, asks: pa.Table, analyses: int = 1) -> pa.Table:
     never uses later ones.
     """
     if analyses < 1:
-        raise InvalidArgumentError(f"{analyses} analyses is too low: request at least 1")
+        raise InvalidArgumentError(f"{analyses} analyses are too few: request at least 1")
     if not asks.num_rows:
         return ANSWERS.empty_table()
     ts = asks.column("ts").to_numpy()

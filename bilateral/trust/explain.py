@@ -53,8 +53,8 @@ def _facts(results: Results, identifier: str) -> dict[str, Any]:
     if account.num_rows:
         return _account(results, account.to_pylist()[0])
     if _case(results, identifier):
-        raise InvalidArgumentError(f"{quoted(identifier)} was reviewed but occurs in no table: check its address")
-    raise InvalidArgumentError(f"{quoted(identifier)} is not a finding, an address or an agent of these results")
+        raise InvalidArgumentError(f"{quoted(identifier)} was reviewed but appears in no table: check its address")
+    raise InvalidArgumentError(f"{quoted(identifier)} is not a finding, address or agent in these results")
 
 
 def _finding(results: Results, finding: dict[str, Any]) -> dict[str, Any]:

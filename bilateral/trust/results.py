@@ -73,7 +73,7 @@ class Results:
                 for file in files:
                     file.replace(folder / file.name)
         except OSError as error:
-            raise InvalidArgumentError(f"no results can be written to {quoted(str(folder))}: {error}") from None
+            raise InvalidArgumentError(f"results cannot be written to {quoted(str(folder))}: {error}") from None
         finally:
             with suppress(OSError):  # it has results
                 folder.rmdir()

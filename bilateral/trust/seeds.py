@@ -69,7 +69,7 @@ class Seed:
 def seeds(engine: Engine, count: int = 20) -> list[Seed]:
     """Propose accounts to trust, those with the most independent sellers first, and one per party."""
     if count < 1:
-        raise InvalidArgumentError(f"{count} proposals is too low: request at least 1")
+        raise InvalidArgumentError(f"{count} proposals are too few: request at least 1")
     context, ledger = engine.context_, engine.context_.ledger
     size, hand = ledger.accounts, context.spending.hand
     stayed = Stayed.of(ledger, hand, engine.returned())

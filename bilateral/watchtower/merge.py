@@ -68,13 +68,13 @@ def merge(store: Store, file: bytes, vantage: str, key: OKPKey) -> int:
         verifier = HTTPMessageVerifier(signature_algorithm=algorithms.ED25519, key_resolver=keys)
         verifier.verify(request, max_age=None, expect_tag=TAG, require_components=_COVERED, body=content)
         if request.headers["Vantage"] != vantage:
-            raise InvalidArgumentError(f"the file is of the vantage {request.headers['Vantage']!r}, not {vantage!r}")
+            raise InvalidArgumentError(f"the file is from vantage {request.headers['Vantage']!r}, not {vantage!r}")
     except (HTTPMessageSignaturesException, ValueError, AttributeError) as problem:
         raise InvalidArgumentError(f"the file is not signed by the vantage {vantage!r}: {problem}") from None
     try:
         return _add(store, vantage, [json.loads(line) for line in content.splitlines()])
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
-        raise InvalidArgumentError(f"the file of the vantage {vantage!r} is malformed: {problem!r}") from None
+        raise InvalidArgumentError(f"the file from vantage {vantage!r} is malformed: {problem!r}") from None
 
 
 def _message(vantage: str, content: bytes, headers: dict[str, str] | None = None) -> httpx.Request:

@@ -152,7 +152,7 @@ interface Link {
 
 function memberOf(links: readonly Link[], names: string[]): Cid {
   const name = names.shift();
-  if (name === undefined) throw new MalformedDocumentError("the CID names a folder, not a file");
+  if (name === undefined) throw new MalformedDocumentError("the CID identifies a folder, not a file");
   const link = links.find((member) => isEqual(member.name, utf8(name)));
   if (!link) throw new MalformedDocumentError(`${quoted(name)} is not in the folder`);
   return cidOf(link.hash);

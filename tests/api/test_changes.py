@@ -143,7 +143,7 @@ def test_a_cursor_older_than_the_feed_is_gone_and_the_answer_says_how_to_go_on(a
     with api_with(database=copied_database) as api:
         gone = api.get(f"/v1/changes?{query}")
         assert (gone.status_code, gone.json()["code"]) == (410, "cursor_pruned")
-        way_on = "the cursor '0' is too old: the changes behind it were pruned. Read the agents again, and continue at "
+        way_on = "the cursor '0' is too old: the changes after it were pruned. Read the agents again, and continue at "
         detail = gone.json()["detail"]
         assert detail.startswith(way_on)
         assert api.get("/v1/changes", params={"since": detail.removeprefix(way_on)}).json()["items"]

@@ -89,7 +89,7 @@ def test_fault_of_the_service_is_logged_safely_and_not_told(api_settings, servic
 @pytest.mark.parametrize(
     ("error", "status", "detail"),
     [
-        (DatabaseUnavailableError("db.example does not answer"), 503, "the database does not answer: try again later"),
+        (DatabaseUnavailableError("db.example does not answer"), 503, "the database did not respond: try again later"),
         (BilateralError("db.example is at fault"), 500, "the service failed: try again later"),
     ],
     ids=["database", "fault"],
@@ -133,7 +133,7 @@ def test_database_that_is_away_writes_one_safe_line_however_many_ask():
             problem = problem_of(DatabaseUnavailableError(f"away: {HOSTILE[:-1]}"))  # xdist sends no surrogate
     finally:
         logger.removeHandler(handler)
-    assert (problem.status, problem.detail) == (503, "the database does not answer: try again later")
+    assert (problem.status, problem.detail) == (503, "the database did not respond: try again later")
     (line,) = stream.getvalue().split("\n")[:-1]
     assert is_safe(line)
     assert r"level=ERROR away: nice\r\ntime=1 level=ERROR forged \x1b[2J" in line

@@ -90,7 +90,7 @@ def test_a_client_learns_which_of_its_resources_changed(url, transport, copied_d
         (["bilateral://accounts/0x12"], "0x12"),
         (
             [f"bilateral://agents/31337:{number}" for number in range(101)],
-            "101 resources are given, but at most 100 are",
+            "101 resources were requested, but at most 100 are",
         ),
     ],
 )

@@ -49,7 +49,7 @@ def test_feedback_is_prepared_as_the_sdk_would_send_it(acting, api_world):
     }
     assert prepared["cost"]["gas"] == sent.gas
     assert prepared["summary"][0] == "Rate agent 31337:1 with 90.5 under the tag starred."
-    assert "gwei by the node's numbers. At most 0.0" in prepared["cost"]["sentence"]
+    assert "gwei, according to the node. At most 0.0" in prepared["cost"]["sentence"]
     mark = Web3(HTTPProvider(api_world.url)).eth.get_block(prepared["block"]["number"])
     assert prepared["block"]["hash"] == mark["hash"].to_0x_hex()
 
@@ -153,7 +153,7 @@ def test_node_that_fails_is_not_named(api_sqlite):
     settings = ApiSettings(database=api_sqlite, rate=None, max_silence=10**9, nodes=nodes)
     with served(settings) as url, comparing_client(url) as client:
         answered = refusal(prepare(client, "give_feedback", agent=AGENT, account=ERIN.address, value=90))
-    assert answered == (503, "node_failed", "the node of this chain does not answer as it should: try again later")
+    assert answered == (503, "node_failed", "the node for this chain did not respond correctly: try again later")
 
 
 def test_document_of_an_edit_is_the_whole_file_that_is_signed(acting, api_world):

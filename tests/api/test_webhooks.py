@@ -258,7 +258,7 @@ def test_a_webhook_behind_a_pruned_feed_goes_on_at_the_oldest_changes(engine, re
         ({"owner": ""}, "owner: use 1 to 64"),
         ({"owner": "x" * 65}, "owner: use 1 to 64"),
         ({"since": "x"}, "is malformed"),
-        ({"wanted": FeedFilter(tags=("a",) * 21)}, "tag: 21 values are given, but at most 20 are allowed"),
+        ({"wanted": FeedFilter(tags=("a",) * 21)}, "tag: 21 values were passed, but at most 20 are allowed"),
     ],
 )
 def test_wrong_subscriptions_are_refused(engine, changes, message):

@@ -44,7 +44,7 @@ def test_halmos_that_ends_without_a_result_is_a_fault_and_its_output_is_shown(
     write_command(tmp_path / "halmos", "echo 'no such option'; echo 'out of memory' >&2; exit 3")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     assert prover.run_halmos("TallyProof", prover.Progress(1), reach=reach) == [
-        "TallyProof: halmos ended with exit code 3, and without a result"
+        "TallyProof: halmos ended with exit code 3, and returned no result"
     ]
     assert capsys.readouterr().out == "no such option\nout of memory\n\n"
 

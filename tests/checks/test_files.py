@@ -300,7 +300,7 @@ def test_earlier_answer_rests_on_the_file_of_then(ledger, secure_server, clock):
     clock.pass_(100_000)
     ledger.settle()
     assert codes(ledger.server(policy=QUIET))["file_of_other_agent"] == "decline"
-    with pytest.raises(FileNotHeldError, match="the agent's file of block 2 has been replaced since"):
+    with pytest.raises(FileNotHeldError, match="the agent's file as of block 2 has been replaced since"):
         ledger.server(policy=QUIET, at_block=2)
     assert ledger.server(policy=QUIET, at_block=1) == unseen
 

@@ -152,7 +152,7 @@ def test_only_indexed_blocks_are_answered(ledger, block, is_held):
         if is_held
         else (
             BlockNotHeldError,
-            f"^block {block} is not indexed: at_block must be within 1 to 3$",
+            f"^block {block} is not indexed: at_block must be between 1 and 3$",
         )
     )
     if block == 3:

@@ -216,7 +216,7 @@ def test_a_written_result_is_shown_as_a_table(bilateral, owner):
 
 def test_metadata_that_is_given_twice_is_refused(refused, owner):
     error = refused(3, "agent", "register", "--metadata", "tier=gold", "--metadata", "tier=lead", key=owner)
-    assert (error["reason"], error["message"]) == ("invalid_argument", 'the metadata "tier" is given twice')
+    assert (error["reason"], error["message"]) == ("invalid_argument", 'the metadata "tier" is specified twice')
 
 
 @pytest.mark.parametrize("metadata", ["tier", ""])

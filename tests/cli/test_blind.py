@@ -99,12 +99,12 @@ def test_relayer_exchanges_with_both_openings(bilateral, done, refused, stranger
 
 def test_opening_that_the_vault_lacks_is_refused(refused, offer, vaults):
     error = refused(3, "blind", "opening", offer, *vaults[1])
-    assert error["message"] == "envelope: the vault has no opening of it: name its file with --vault"
+    assert error["message"] == "envelope: the vault has no opening for it: pass a different vault with --vault"
 
 
 def test_feedback_for_another_server_than_the_envelopes_is_refused(refused, client, offer, vaults):
     error = refused(3, "feedback", "give", 2, 87, "--blind", offer, *vaults[1], key=client)
-    assert error["message"] == "offer: it is of the server 31337:1, not of 2"
+    assert error["message"] == "offer: it is from server 31337:1, not from 2"
 
 
 def test_client_account_is_needed_to_seal(refused, owner, vaults):

@@ -230,7 +230,7 @@ def test_an_unknown_role_is_refused(mistake, attestor):
 
 
 def test_an_unknown_tier_is_refused(mistake, attestor):
-    sentence = "a tier is one of new, verified, trusted, premium, not gold"
+    sentence = "tier must be one of new, verified, trusted, premium, not gold"
     place = ("--gate", new_address(), "--pseudonym", "0x" + "5c" * 32)
     assert sentence in mistake(3, "issue", new_address(), "--tier", "gold", *place, key=attestor)
 

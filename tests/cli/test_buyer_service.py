@@ -277,9 +277,9 @@ def misbehaving():
 @pytest.mark.parametrize(
     ("path", "code", "sentence"),
     [
-        ("/text", 5, "the service answers 200, and not as one"),
+        ("/text", 5, "the service's response (200) is invalid"),
         ("/large", 5, "the answer of the service exceeds the limit of 1048576 bytes"),
-        ("/bare", 4, 'the service refused with status 500: "without a reason"'),
+        ("/bare", 4, 'the service rejected the request with status 500: "without a reason"'),
     ],
     ids=["text", "large", "bare"],
 )
@@ -301,7 +301,7 @@ AGENT = "eip155:1:0x8004A818BFB912233c491871b3d84c89A494BD9e#1"
     ("options", "sentence"),
     [
         (["--seller", AGENT], "pass --service and --seller"),
-        (["--seller", AGENT, "--service", "ftp://x"], '"ftp://x" is not an http or https URL of a service'),
+        (["--seller", AGENT, "--service", "ftp://x"], '"ftp://x" is not the http or https URL of a service'),
         (["--seller", AGENT, "--service", "https://x?y=1"], "is not an http or https URL"),
         (["--seller", AGENT, "--incentives", "-"], "pass either --incentives or --seller"),
     ],
@@ -329,7 +329,7 @@ def test_a_malformed_policy_is_refused(refused, client, policy, sentence):
     ("change", "sentence"),
     [
         ({"--score": 101}, "score 101 is out of range 0..100"),
-        ({"--transaction": "0x12"}, "a transaction hash has 32 bytes, not 1"),
+        ({"--transaction": "0x12"}, "a transaction hash must have 32 bytes, not 1"),
         ({"--transaction": "12"}, "--transaction must be hexadecimal"),
         ({"--seller": "247"}, "247"),
     ],

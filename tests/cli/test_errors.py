@@ -177,7 +177,7 @@ def test_a_usage_error_names_the_help(bilateral):
 
 def test_the_arguments_of_an_error_are_for_machines(refused):
     error = refused(3, "agent", "show", "1:1")
-    assert error["arguments"] == {"kind": "an agent of chain 31337", "text": "1:1", "problem": "its chain is 1"}
+    assert error["arguments"] == {"kind": "an agent on chain 31337", "text": "1:1", "problem": "its chain is 1"}
 
 
 def test_bytes_in_a_refusal_are_hexadecimal_digits(refused, identity, owner):

@@ -136,7 +136,7 @@ def test_a_keystore_file_comes_from_a_variable(done, chain, file):
 
 def test_an_alias_and_a_file_are_refused_together(refused, file):
     error = refused(3, "agent", "register", "--keystore", file(), "--account", "alice")
-    assert error["message"] == "sign with --account or with --keystore, not with both"
+    assert error["message"] == "sign with either --account or --keystore, not both"
 
 
 MALFORMED = {

@@ -168,7 +168,7 @@ def test_the_installed_command_answers(database, everybody):
         (("--order", "mean"), "needs a gate"),
         (("--capability", "tool"), "a capability is its kind and its value"),
         (("--reviewer", "alice"), "is not an address"),
-        (("--gate", "colour=red"), 'a gate has no "colour"'),
+        (("--gate", "colour=red"), 'a gate has no field "colour"'),
         (("--cursor", "x"), "the cursor belongs to another list"),
         (("…",), "no letter or digit"),
     ],
@@ -200,7 +200,7 @@ def test_a_database_that_does_not_exist_is_named_and_not_made(refused, tmp_path,
     path = tmp_path / "folder" / "mistyped.sqlite"
     problem = refused(11, *arguments, "--database", url.format(path))
     assert problem["reason"] == "database_unavailable"
-    assert problem["message"] == f'the database "{path}" does not exist: bilateral index run creates it'
+    assert problem["message"] == f'the database "{path}" does not exist: create it with bilateral index run'
     assert list(tmp_path.iterdir()) == []
 
 

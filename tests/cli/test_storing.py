@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("agent")
 URL = "https://files.example"
 TOKEN = {"BILATERAL_PINNING_TOKEN": "secret"}
 ALONE = "--store-folder requires --store-url, the URL at which the folder is published"
-UNUSABLE = "--store-url is not the http or https URL of a folder, without query, fragment, user and password"
+UNUSABLE = "--store-url must be an http or https URL of a folder, without a query, fragment, user or password"
 
 LISTED = Secp256k1Key(bytes(range(1, 33)))
 """A key that the agent's registration file lists."""
@@ -137,7 +137,7 @@ def test_the_variables_are_held_to_the_same(refused, client, published):
         (["--public-url", URL], "--public-url requires --put-url"),
         (
             ["--put-url", URL, "--public-url", f"{URL}?a=1"],
-            "--public-url is not an http or https URL without query, fragment, user and password",
+            "--public-url must be an http or https URL without a query, fragment, user or password",
         ),
     ],
     ids=["a URL alone", "two stores", "a service alone", "a public URL alone", "a public URL with a query"],

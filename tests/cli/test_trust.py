@@ -135,7 +135,7 @@ def test_a_database_as_tables_is_refused(refused, tmp_path, url):
 @pytest.mark.parametrize("option", ["--memory", "--checkpoints"])
 def test_a_removed_option_is_refused(refused, tables, tmp_path, option):
     words = ("trust", "analyse", "--tables", tables, "--out", tmp_path / "r", option, "4")
-    assert refused(2, *words)["message"].startswith(f"{option} is no longer an option: ")
+    assert refused(2, *words)["message"].startswith(f"{option} has been removed: ")
 
 
 def test_a_folder_that_takes_no_results_is_refused(refused, tables, tmp_path):

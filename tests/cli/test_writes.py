@@ -157,7 +157,7 @@ def test_a_refusal_in_a_block_names_the_transaction_to_people(overtaken):
     sent, err = overtaken()
     first, second = err.splitlines()
     assert first == f"sent {sent}"
-    assert second.startswith("error: the registry refuses: ")
+    assert second.startswith("error: the registry rejected the call: ")
     assert second.endswith(f" (sent: {sent})")
 
 

@@ -121,7 +121,7 @@ def test_chain_ends_after_its_user_is_killed():
 
 def test_chain_that_cannot_start_is_an_error():
     with (
-        pytest.raises(RuntimeError, match=r"^anvil ended before it was ready, with exit code 2$"),
+        pytest.raises(RuntimeError, match=r"^anvil exited before it was ready, with exit code 2$"),
         running_anvil("--no-such-option"),
     ):
         pass

@@ -249,7 +249,7 @@ def test_a_wrong_list_of_ratings_is_refused_in_a_page_that_says_the_block(site, 
 
 def test_a_filter_that_a_list_of_ratings_has_not_is_named(site):
     answer = site.get("/base/1/ratings.json?side=client&tag=quality").json()
-    assert answer["detail"] == "tag does not filter side client: leave it out, or ask for server"
+    assert answer["detail"] == "tag does not apply to side client: omit it, or use side server"
     path = f"/base/1/ratings.json?side=authorized&client={RIVAL}"
     assert site.get(path).json()["authorized"] == []
 
@@ -427,9 +427,9 @@ def test_a_preview_of_a_search_leads_to_the_same_search(site):
         ("registered_from=soon", 'registered_from "soon" is not a date: use the form 2026-11-22'),
         ("maximum_2=x", 'maximum_2 "x" is not a number'),
         ("maximum_count=0", 'maximum_count "0" is too small: write at least 1'),
-        ("rated=maybe", 'rated "maybe" is neither yes nor no'),
+        ("rated=maybe", 'rated "maybe" must be yes or no'),
         ("chain=base,nowhere", 'the chain "nowhere" is unknown: use its name or its number'),
-        ("metadata=a=hex:x", 'the metadata "a=hex:x" is not as in region=eu or region=hex:6575'),
+        ("metadata=a=hex:x", 'the metadata "a=hex:x" must have a form such as region=eu or region=hex:6575'),
         ("wallet=0x", 'wallet "0x" is not an address: expected 0x and 40 hexadecimal digits'),
     ],
 )

@@ -77,7 +77,7 @@ def test_each_id_is_a_cursor_of_the_changes_after_it(engine, reorganised):
 
 @pytest.mark.parametrize("cursor", ["", "-1", "1.2", "1.2.3.4", "\u0661", "1" * 19, "x", "1 "])
 def test_a_malformed_cursor_is_refused(engine, cursor):
-    with pytest.raises(FeedCursorError, match="is malformed: pass the id of a change or the cursor of an answer, or 0"):
+    with pytest.raises(FeedCursorError, match="is malformed: pass a change's id, the cursor from a response, or 0"):
         read(engine, cursor)
 
 

@@ -245,7 +245,7 @@ def test_a_newer_schema_is_refused(run, grown, database, command):
     code, _, told = run(*command)
     assert code == 11
     assert (
-        f"the tables have version 9999, and this package supports up to {schema.REVISION}: upgrade the package" in told
+        f"the tables have version 9999, but this package supports up to {schema.REVISION}: upgrade the package" in told
     )
 
 

@@ -256,7 +256,7 @@ def test_an_address_book_without_the_nodes_chain_is_refused(event_chain, tmp_pat
     database = f"sqlite:///{tmp_path / 'index.sqlite'}"
     code, _, told = bilateral("run", "--rpc-url", event_chain.url, *book, "--until-head", "--database", database)
     assert code == 8
-    assert "the address book has no chain 31337: name a --deployment with the registries of that chain" in told
+    assert "the address book has no chain 31337: pass a --deployment with that chain's registries" in told
 
 
 def test_other_registries_than_before_are_refused_because_their_events_would_be_missing(url, ours, theirs, tmp_path):
@@ -268,7 +268,7 @@ def test_other_registries_than_before_are_refused_because_their_events_would_be_
     assert code == 11
     assert "the database has chain 8453 with other registries: it lacks 0x" in told
     assert f"and it has {min(theirs.identity, theirs.reputation, theirs.validation)}" in told
-    assert "name the same --deployment as before, or another --database" in told
+    assert "use the same --deployment as before, or a different --database" in told
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def test_logs_of_one_block_that_are_of_another_one_are_never_stored_however_ofte
     proxy.rules["eth_getLogs"] = of_block(middle, blockHash=WORD)
     for _ in range(4):
         alone = Endpoints(store, proxy.url, first_block=first_block)
-        with pytest.raises(NoEndpointError, match=f"the logs of block {middle} belong to another block"):
+        with pytest.raises(NoEndpointError, match=f"the logs for block {middle} belong to a different block"):
             alone.catch_up()
         assert alone.sources[0].loses_logs
     assert stored_places(engine) <= {(log["blockHash"], log["logIndex"]) for log in settled_chain.logs}

@@ -214,7 +214,7 @@ def test_filter_announces_the_first_topic_of_logs_that_an_endpoint_left_out(
         ]
         endpoints = Endpoints(store, losing.url, event_chain.url)
         endpoints.catch_up()
-    assert "left out 1 logs of blocks 1 to 1" in endpoints.benched[0][1]
+    assert "omitted 1 logs of blocks 1 to 1" in endpoints.benched[0][1]
     assert_equals_model(engine, event_chain)
 
 
@@ -290,7 +290,7 @@ def test_an_endpoint_that_turns_to_another_chain_removes_nothing(settled_chain, 
     alone.catch_up()
     proxy.rules["eth_chainId"] = lambda *_: "0x1"
     proxy.rules["eth_getBlockByNumber"] = lambda _, result: result | {"hash": WORD}
-    with pytest.raises(NoEndpointError, match="it shows chain 1 instead of 31337"):
+    with pytest.raises(NoEndpointError, match="it is on chain 1 instead of 31337"):
         alone.step()
     assert_complete(engine, settled_chain)
 

@@ -118,5 +118,5 @@ def test_invalid_hexadecimal_is_refused(fields):
     (entry,) = entries([Generator(seed=4).logs(1)[0]])
     for name, value in fields.items():
         setattr(entry, name, value)
-    with pytest.raises(MalformedNodeAnswerError, match="the node answers with another form"):
+    with pytest.raises(MalformedNodeAnswerError, match="the node returned malformed"):
         Extraction(1, REGISTRIES).rows(grouped("node", [entry], list(REGISTRIES), 7, 7))

@@ -243,7 +243,7 @@ def test_a_database_whose_log_cannot_be_written_beside_it_is_named(run, database
 def test_a_database_server_that_does_not_answer_is_named(run):
     code, told = run(into="postgresql://127.0.0.1:9/index")
     assert code == 11
-    assert "the server of the database does not answer: start it, or correct --database" in told
+    assert "the database server did not respond: start it, or correct --database" in told
 
 
 def test_a_failure_that_waiting_does_not_mend_is_raised(postgres_url):
@@ -266,7 +266,7 @@ def test_a_database_from_before_the_first_release_is_to_be_built_anew(run, datab
         connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
     engine.dispose()
     expected = (
-        f"the tables have version {version}, and this package needs {schema.REVISION}: they are from before the first"
+        f"the tables have version {version}, but this package needs {schema.REVISION}: they are from before the first"
     )
     code, _, error = bilateral("schema", "--database", database)
     for status, message in (run(), (code, error)):

@@ -73,9 +73,9 @@ def test_another_first_block_is_refused_before_any_work(run, places, settings, d
         assert {method for method, _ in node.calls} == {"eth_chainId"}
     assert code == 11
     assert (
-        f"the database has chain {CHAIN_ID} from block {FIRST} on, and the first block is to be {wanted}: "
-        f"blocks {change}. Leave --from-block (from_block in a file) out to go on with this database, or choose "
-        "another --database"
+        f"the database has chain {CHAIN_ID} from block {FIRST}, but the first block was set to {wanted}: "
+        f"blocks {change}. Omit --from-block (from_block in a file) to continue with this database, or choose "
+        "a different --database"
     ) in told
     assert places() == (FIRST, HEAD)
 
@@ -96,7 +96,7 @@ def test_a_first_block_beyond_the_head_ends_a_run_until_the_head(run, places, se
         code, _, told = bilateral("run", *options, "--until-head", "--no-files")
     assert code == 5
     assert (
-        f"the last block of chain {CHAIN_ID} is {HEAD}, and the first block to index is {HEAD + 2}: name an earlier "
+        f"the last block of chain {CHAIN_ID} is {HEAD}, but the first block to index is {HEAD + 2}: pass an earlier "
         "--from-block, or run without --until-head to wait for it"
     ) in told
     assert "benched" not in told
@@ -123,7 +123,7 @@ def test_a_worker_waits_for_its_first_block_and_blames_no_endpoint(grown, genera
         stop.set()
         thread.join()
     (told,) = [entry.getMessage() for entry in caplog.records if entry.levelname == "WARNING"]
-    assert f"the last block of chain {CHAIN_ID} is {HEAD}, and the first block to index is {HEAD + 3}" in told
+    assert f"the last block of chain {CHAIN_ID} is {HEAD}, but the first block to index is {HEAD + 3}" in told
 
 
 def test_an_endpoint_far_behind_does_not_end_the_run_for_one_that_has_the_first_block(

@@ -313,7 +313,7 @@ def test_a_block_that_is_refused_alone_is_named_and_not_skipped(settled_chain, p
         return refused if first <= crowded <= last else result
 
     proxy.rules["eth_getLogs"] = rule
-    with pytest.raises(NoEndpointError, match=f"refused the logs of blocks {crowded} to {crowded}"):
+    with pytest.raises(NoEndpointError, match=f"refused to return the logs of blocks {crowded} to {crowded}"):
         indexed()
     assert store.cursor().number == crowded - 1
 

@@ -189,7 +189,7 @@ def test_logs_counted_by_transaction_are_named_as_the_cause_where_no_receipts_te
     if receipts == "refused":
         rules |= dict.fromkeys(HEDERA, lambda *_: refusal("method not found", -32601)) | rules
     problem = follow_through(rules)
-    assert re.search(r"indices of the logs of block \d+ repeat or contradict the order of their transactions", problem)
+    assert re.search(r"indices of the logs for block \d+ repeat or contradict the order of their transactions", problem)
 
 
 def test_filter_that_announces_logs_does_not_stop_the_chain_where_the_block_proves_that_it_has_none(

@@ -111,7 +111,7 @@ def test_prepared_statements_in_a_pooler_are_told_apart_from_missing_tables(own_
 def test_a_database_whose_encoding_loses_texts_is_refused_at_the_start(own_database, encoding, opened):
     with pytest.raises(DatabaseUnavailableError) as refusal:
         opened(own_database(encoding))
-    assert f"is {encoding}, which cannot hold all texts: make it by CREATE DATABASE" in str(refusal.value)
+    assert f"is {encoding}, which cannot represent all texts: make it by CREATE DATABASE" in str(refusal.value)
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])

@@ -107,7 +107,7 @@ def test_a_provider_is_asked_one_by_one(connect):
 
     is_blocking = "Transport" in type(connect("http://localhost:9")).__name__
     first, second, third = connect(Own() if is_blocking else OwnAsync()).batch([Rpc("a", (1,)), Rpc("bad"), Rpc("c")])
-    assert (first, third, str(second)) == (1, 3, 'the node refuses bad: "no"')
+    assert (first, third, str(second)) == (1, 3, 'the node rejected bad: "no"')
     assert asked == [("a", [1]), ("bad", []), ("c", [])]
 
 
@@ -170,7 +170,7 @@ def test_batches_pauses_and_calls_of_operations_run_too():
     result, steps = run(together([batch(), blocking(), pause(1.0), pause(3.0)]), answer_of)
     assert (result[0][0], str(result[0][1]), result[1:]) == (
         (1,),
-        'the node refuses bad: "refused"',
+        'the node rejected bad: "refused"',
         ["called", None, None],
     )
     assert [step.seconds for step in steps if isinstance(step, Pause)] == [3.0]

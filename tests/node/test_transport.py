@@ -107,7 +107,7 @@ def test_a_reply_may_have_as_many_bytes_as_the_limit_and_no_more(connect, node, 
     transport = connect(node.url)
     assert set(transport.request("eth_call", [])) == {"x"}
     size[0] += 1
-    with pytest.raises(MalformedNodeAnswerError, match="eth_call with more than 1000 bytes"):
+    with pytest.raises(MalformedNodeAnswerError, match="eth_call exceeds 1000 bytes"):
         transport.request("eth_call", [])
 
 

@@ -101,7 +101,7 @@ def test_a_book_of_the_same_form_is_read_as_the_packaged_one_is():
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"groups": {}}, "chain 1 names the group 'mainnet', which is missing"),
+        ({"groups": {}}, "chain 1 refers to the group 'mainnet', which is missing"),
         ({"chains": [{"chainId": 1, "network": "a:b", "groups": []}]}, "neither IdentityRegistry nor CompanionDirect"),
         ({"chains": 1}, "invalid address book: chains: Input should be a valid list"),
         ({"sources": None}, "invalid address book: sources: "),

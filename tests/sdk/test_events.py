@@ -204,11 +204,11 @@ def test_another_number_of_topics_is_malformed(count):
         (given_feedback(word0=2**64), "0x10000000000000000 is out of range for uint64"),
         (given_feedback(word1=2**127), "0x80000000000000000000000000000000 is out of range for int128"),
         (given_feedback(word2=256), "0x100 is out of range for uint8"),
-        (given_feedback(word3=255), "offset 255 points outside of the 448 bytes of data"),
-        (given_feedback(word3=417), "offset 417 points outside of the 448 bytes of data"),
-        (given_feedback(word3=2**256 - 1), f"offset {2**256 - 1} points outside of the 448 bytes of data"),
-        (given_feedback(word8=2**255), f"{2**255} bytes at 288 end after the 448 bytes of data"),
-        (given_feedback(word9=b"starred" + b"\x00" * 24 + b"\x01"), "the padding of the 7 bytes at 288 is not zero"),
+        (given_feedback(word3=255), "offset 255 is outside the 448 bytes of data"),
+        (given_feedback(word3=417), "offset 417 is outside the 448 bytes of data"),
+        (given_feedback(word3=2**256 - 1), f"offset {2**256 - 1} is outside the 448 bytes of data"),
+        (given_feedback(word8=2**255), f"{2**255} bytes at 288 extend beyond the 448 bytes of data"),
+        (given_feedback(word9=b"starred" + b"\x00" * 24 + b"\x01"), "the padding after the 7 bytes at 288 is not zero"),
     ],
 )
 def test_data_that_are_not_the_encoding_of_the_event_are_reported(data, problem):

@@ -114,19 +114,19 @@ def test_the_two_counts_of_a_feedback_name_the_same_feedback():
 
 
 def test_a_feedback_id_without_a_chain_has_no_id_at_an_indexer():
-    with pytest.raises(MalformedIdentifierError, match="the agent's chain is not named"):
+    with pytest.raises(MalformedIdentifierError, match="the agent's chain is missing"):
         _ = FeedbackId.parse(f"42:{EVM_ADDRESS}:0").subgraph_id
 
 
 def test_the_last_feedback_of_a_client_has_an_id_and_the_next_has_none():
     last = FeedbackId.from_chain(AgentId(1), EVM_ADDRESS, 2**64 - 1)
     assert FeedbackId.parse(str(last)) == last
-    with pytest.raises(MalformedIdentifierError, match=f"its index on chain, {2**64}, is not within"):
+    with pytest.raises(MalformedIdentifierError, match=f"its on-chain index, {2**64}, is not between"):
         FeedbackId.from_chain(AgentId(1), EVM_ADDRESS, 2**64)
 
 
 def test_the_contracts_index_zero_is_refused():
-    with pytest.raises(MalformedIdentifierError, match="its index on chain, 0, is not within 1 to"):
+    with pytest.raises(MalformedIdentifierError, match="its on-chain index, 0, is not between 1 and"):
         FeedbackId.parse_subgraph(f"84532:42:{EVM_ADDRESS}:0")
 
 
@@ -141,7 +141,7 @@ def test_an_agent_without_a_chain_takes_the_given_one():
 
 
 def test_an_agent_of_one_chain_is_not_taken_for_one_of_another():
-    with pytest.raises(MalformedIdentifierError, match='"84532:42" is not an agent of chain 8453: its chain is 84532'):
+    with pytest.raises(MalformedIdentifierError, match='"84532:42" is not an agent on chain 8453: its chain is 84532'):
         AgentId.parse("84532:42").on(8453)
 
 
@@ -195,7 +195,7 @@ MALFORMED = [
     (TransactionRef, "eip155:1", "expected namespace:reference:transaction"),
     (TransactionRef, f"eip155:1:{HASH[:-1]}", "64 hexadecimal digits"),
     (TransactionRef, f"eip155:1:{HASH[2:]}", "0x and 64"),
-    (TransactionRef, f"{SOLANA}:{MINT}", "64 bytes, this one has 32"),
+    (TransactionRef, f"{SOLANA}:{MINT}", "64 bytes, but this one has 32"),
     (TransactionRef, f"{SOLANA}:{HASH}", "base 58"),
     (AgentId, "", "not a whole number"),
     (AgentId, "-1", "not a whole number"),

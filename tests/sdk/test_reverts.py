@@ -30,7 +30,7 @@ def test_an_error_is_decoded_with_its_arguments():
     assert error.arguments == {"signer": EVM_ADDRESS, "owner": "0x" + "11" * 20}
     assert error.reason == "signer_not_owner"
     assert str(error) == (
-        f"the registry refuses: SignerNotOwner(signer={EVM_ADDRESS}, owner=0x{'11' * 20}). "
+        f"the registry rejected the call: SignerNotOwner(signer={EVM_ADDRESS}, owner=0x{'11' * 20}). "
         "Have the agent's current owner sign it, for this registry on this chain."
     )
 
@@ -38,7 +38,7 @@ def test_an_error_is_decoded_with_its_arguments():
 def test_a_text_is_decoded_with_its_reason():
     error = decode_revert(revert("Error(string)", "Self-feedback not allowed"))
     assert (error.error, error.reason, error.arguments) == ("Self-feedback not allowed", "self_feedback", {})
-    assert str(error).endswith("Rate from an account that is not the owner or an operator.")
+    assert str(error).endswith("Rate from an account that is neither owner nor operator.")
 
 
 def test_a_panic_is_decoded():
@@ -59,7 +59,7 @@ def test_a_refused_batch_has_the_reason_and_advice_of_its_rating():
     assert error.arguments == {"position": 3, "reason": inner}
     assert (error.__cause__.reason, error.__cause__.arguments) == ("already_rated", {"subjectId": 7, "serverId": 1})
     assert error.advice == (
-        "Take that rating out of the batch: the registry refuses: AlreadyRated(subjectId=7, serverId=1). "
+        "Remove that rating from the batch: the registry rejected the call: AlreadyRated(subjectId=7, serverId=1). "
         "Ratings are final: read the existing one."
     )
 
@@ -68,7 +68,7 @@ def test_refusals_within_refusals_are_not_followed():
     data = b""
     for _ in range(50):
         data = revert("RatingRefused(uint256,bytes)", 0, data)
-    assert decode_revert(data).advice == "Take that rating out of the batch."
+    assert decode_revert(data).advice == "Remove that rating from the batch."
 
 
 @pytest.mark.parametrize(

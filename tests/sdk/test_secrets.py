@@ -86,13 +86,13 @@ def test_a_redirect_to_http_is_told_without_the_password(secure_server, server, 
 def test_a_gateway_is_named_without_its_password(gateway):
     cid = Blocks().add(FILE)
     message = refused(RefusedDocumentError, lambda: Loader(gateways=[with_password(gateway.url)]).load(f"ipfs://{cid}"))
-    assert message == f'"{gateway.url}/ipfs/{cid}?format=raw" answers with status 404'
+    assert message == f'"{gateway.url}/ipfs/{cid}?format=raw" returned status 404'
 
 
 def test_a_node_is_named_without_its_password(server):
     store = KuboStore(with_password(server.url))
     message = refused(RefusedDocumentError, lambda: store.put(FILE))
-    assert message == f'"{server.url}/api/v0/add" answers with status 404'
+    assert message == f'"{server.url}/api/v0/add" returned status 404'
     server.routes[ADD] = b"ok"
     message = refused(UnreachableDocumentError, lambda: store.put(FILE))
     assert message == f'"{server.url}" does not answer as Kubo\'s API does'
@@ -120,7 +120,7 @@ def test_a_header_that_cannot_be_sent_is_not_quoted(kubo):
     message = refused(UnreachableDocumentError, lambda: store.put(FILE))
     assert (
         message
-        == f'"{kubo.url}/api/v0/add" cannot be requested: the request is malformed, such as by a line break in a header'
+        == f'"{kubo.url}/api/v0/add" cannot be requested: the request is malformed, perhaps by a line break in a header'
     )
     assert kubo.requests == []
 

@@ -90,7 +90,7 @@ def test_the_address_of_a_request_is_not_a_strangers(service):
     running.answer = lambda handler: respond(
         handler, b'{"requestid": "../admin", "status": "queued", "pin": {"cid": "x"}}', 202
     )
-    with pytest.raises(UnreachableDocumentError, match="does not answer as the IPFS Pinning Service API does"):
+    with pytest.raises(UnreachableDocumentError, match="did not return a valid IPFS Pinning Service API response"):
         store.put(FILE)
     assert len(running.requests) == 1
 
@@ -117,7 +117,7 @@ def test_pinata_is_not_believed(pinata):
     with pytest.raises(CidMismatchError):
         store.put(FILE)
     running.add = lambda _: "x"
-    with pytest.raises(UnreachableDocumentError, match="did not respond like the Pinata API"):
+    with pytest.raises(UnreachableDocumentError, match="did not return a valid Pinata API response"):
         store.put(FILE)
 
 

@@ -212,7 +212,7 @@ def test_a_node_that_stores_something_else_is_found_out(kubo, spoil):
 )
 def test_an_answer_that_is_not_kubos_is_named(server, answer):
     server.routes["/api/v0/add?cid-version=1&raw-leaves=true&pin=true"] = answer
-    with pytest.raises(UnreachableDocumentError, match="does not answer as Kubo's API does"):
+    with pytest.raises(UnreachableDocumentError, match="did not return a valid Kubo API response"):
         KuboStore(server.url).put(FILE)
 
 
@@ -245,7 +245,7 @@ def test_a_node_that_is_down_or_hangs_is_named(kubo):
 
 @pytest.mark.parametrize("uri", [None, 5, True, b"data:,x", ["data:,x"], Path("x")])
 def test_a_uri_must_be_text(uri):
-    with pytest.raises(UnsupportedUriError, match="a URI is a text, not a"):
+    with pytest.raises(UnsupportedUriError, match="a URI must be a string, not a"):
         Loader().load(uri)
 
 

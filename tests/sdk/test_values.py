@@ -107,7 +107,7 @@ def test_the_limits_of_the_registry_pass_and_the_first_beyond_is_refused():
     for beyond in (10**38 + 1, -(10**38) - 1, "1" + "0" * 38 + ".5"):
         with pytest.raises(UnrepresentableValueError, match="1e38"):
             FeedbackValue.of(beyond)
-    with pytest.raises(UnrepresentableValueError, match="19 decimals: the registry keeps 0 to 18"):
+    with pytest.raises(UnrepresentableValueError, match="19 decimals: the registry supports 0 to 18"):
         FeedbackValue.of("0." + "0" * 18 + "1")
     with pytest.raises(UnrepresentableValueError, match="19 decimals"):
         FeedbackValue(1, 19)

@@ -132,7 +132,7 @@ def test_s38_hash_nonce_and_task_are_those_of_our_vectors():
     ("change", "problem"),
     [
         ({"outcome": 3}, "outcome 3 is not one of"),
-        ({"content": b"a" * 513}, "513 bytes, and at most 512"),
+        ({"content": b"a" * 513}, "513 bytes, but at most 512"),
         ({"content_type": 16}, "content type 16"),
         ({"task_ref": b"a"}, "task_ref has 1 bytes"),
         ({"data_hash": b""}, "data_hash has 0 bytes"),
@@ -155,7 +155,7 @@ def test_s38_feedback_of_a_payment_names_it_by_the_hash_of_its_signature():
 def test_s38_public_feedback_has_at_most_100_bytes_of_content():
     arguments = f"{SOLANA}:{SOLANA_TRANSACTION}", AGENT, CLIENT_ADDRESS, bytes(32)
     assert payment_feedback(*arguments, outcome=Outcome.POSITIVE, content=b"a" * 100).content
-    with pytest.raises(InvalidArgumentError, match="101 bytes, and at most 100"):
+    with pytest.raises(InvalidArgumentError, match="101 bytes, but at most 100"):
         payment_feedback(*arguments, outcome=Outcome.POSITIVE, content=b"a" * 101)
 
 

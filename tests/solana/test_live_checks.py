@@ -126,7 +126,7 @@ def test_registration_on_both_chains_is_proven_if_both_files_name_each_other(che
     )
     for clients, proof, problem in (
         ({}, "claimed", "no node of eip155:8453 was asked"),
-        ({"eip155:8453": OtherChain(own)}, "claimed", "its file does not name this agent"),
+        ({"eip155:8453": OtherChain(own)}, "claimed", "its file does not list this agent"),
         ({"eip155:8453": OtherChain(None)}, "claimed", "its file cannot be loaded"),
         ({"eip155:8453": OtherChain(both)}, "both_ways", ""),
     ):
@@ -155,7 +155,7 @@ def test_command_shows_the_answer_and_ends_with_its_verdict(rpc, agent, owner, s
     assert (code, answer["verdict"], answer["agent"]) == (12, "caution", f"{MAINNET}:{SATI}#{agent}")
     assert run(named, "--live", "--solana-node", rpc, "--pay-to", str(stranger.pubkey()))[0] == 13
     for arguments, problem in (
-        ((named,), "no index has agents on Solana: add --live"),
+        ((named,), "agents on Solana are not indexed: add --live"),
         ((named, "--live"), "--live requires a Solana node: pass --solana-node"),
         (("8453:247", "--live", "--solana-node", rpc), "no node: pass --rpc-url"),
         ((named, "--live", "--solana-node", rpc, "--at-block", "5"), "a live check has no index"),

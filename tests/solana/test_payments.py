@@ -153,7 +153,7 @@ def test_s25_one_transfer_of_the_amount_to_the_payee_is_the_payment(signing, leg
 
 
 def test_s25_smaller_amount_other_token_and_other_account_are_other_payments(signing):
-    assert "transfers 999, agreed were 1000" in signing.mismatch(signing.payload(signing.transfer(PRICE - 1)))
+    assert "transfers 999, not the agreed 1000" in signing.mismatch(signing.payload(signing.transfer(PRICE - 1)))
     other = Keypair().pubkey()
     assert f"transfers {other}" in signing.mismatch(signing.payload(signing.transfer(asset=other)))
     assert "no account of" in signing.mismatch(signing.payload(signing.transfer(destination=other)))
@@ -201,7 +201,7 @@ def test_s26_amount_that_a_transfer_fee_eats_is_too_little(checked, sell, agent,
         paid = buy(url, buyer, rpc)
     outcome, code, problem = checked(paid)
     assert (outcome, code) == (FAILED, "payment_mismatch")
-    assert f"950 arrived at {owner.pubkey()}, agreed were 1000" in problem
+    assert f"950 arrived at {owner.pubkey()}, not the agreed 1000" in problem
 
 
 def test_s26_token_of_token_2022_without_a_fee_arrives_whole(verifier, sell, agent, owner, world, rpc):

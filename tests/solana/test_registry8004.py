@@ -104,21 +104,21 @@ def test_missing_burnt_and_foreign_assets_are_not_agents(run, reader, listed, wo
         assert refused.value.code == "agent_not_registered"
         return str(refused.value).partition(": ")[2]
 
-    assert problem() == "the program has no account for it"
+    assert problem() == "the program has no account for this asset"
     listed(collection=stranger.pubkey())
     assert problem().startswith("it is not of the collection")
     program = Pubkey.from_string(CORE)
     for content, owner, expected in (
         (b"\0", program, "it was burnt"),
-        (b"\5" * 70, program, "its account is of another kind, 5"),
-        (b"\1" * 70, stranger.pubkey(), "it is not an asset of Metaplex Core"),
+        (b"\5" * 70, program, "its account has a different kind, 5"),
+        (b"\1" * 70, stranger.pubkey(), "it is not a Metaplex Core asset"),
     ):
         world.write(core, content, owner)
         assert problem() == expected
     world.write_8004(other := Keypair().pubkey(), stranger.pubkey())
     described = bytes(world.node.vm.get_account(Pubkey.from_string(agent_address(str(other), PROGRAM_8004))).data)
     world.write(agent_address(str(core), PROGRAM_8004), described, Pubkey.from_string(PROGRAM_8004))
-    assert problem() == f"its account describes {other}"
+    assert problem() == f"its account describes a different asset, {other}"
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_an_invalid_address_is_refused_with_its_row(tables, tmp_path, text):
         ("agents", "agent_id", 1.5, r"agents\.agent_id has 1\.5 in row 3: it must be readable as int64"),
         ("agents", "agent_id", 2**64 - 1.0, r"agents\.agent_id has .* in row 3: it must be readable as int64"),
         ("agents", "agent_id", float("nan"), r"agents\.agent_id is empty in row 3: give each agent its number"),
-        ("agents", "agent_id", -4, r"agents\.agent_id has -4 in row 3: write the agent's number, from 0"),
+        ("agents", "agent_id", -4, r"agents\.agent_id has -4 in row 3: agent numbers must not be negative"),
         ("agents", "agent_id", 1, r"agents\.agent_id has 1 in row 1 and again in row 3: keep one row per agent"),
         ("feedback", "agent_id", 7.25, r"feedback\.agent_id has 7\.25 in row 3: it must be readable as int64"),
         ("agents", "owner", None, r"agents\.owner is empty in row 3: give each agent an owner"),

@@ -95,7 +95,7 @@ def test_an_agent_of_several_chains_is_explained_by_its_chain(tables):
     results = analysed(Chains.of({1: tables, BASE: addressed(other.tables())}))
     assert explain(of_chain(results, 1), "1")["raters"] > 1
     assert explain(of_chain(results, BASE), "1")["raters"] == 0
-    with pytest.raises(InvalidArgumentError, match="of chains 1, 8453: give one as --chain-id"):
+    with pytest.raises(InvalidArgumentError, match="of chains 1, 8453: pass one as --chain-id"):
         of_chain(results, None)
 
 

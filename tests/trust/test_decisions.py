@@ -98,8 +98,8 @@ def test_answers_are_in_the_order_of_the_asks_and_without_asks_there_are_none(ta
 @pytest.mark.parametrize(
     ("column", "value", "told"),
     [
-        ("amount", float("nan"), "asks.amount has nan in row 1: write a finite number from 0"),
-        ("amount", -1.0, "asks.amount has -1.0 in row 1: write a finite number from 0"),
+        ("amount", float("nan"), "asks.amount has nan in row 1: write a finite, non-negative number"),
+        ("amount", -1.0, "asks.amount has -1.0 in row 1: write a finite, non-negative number"),
         ("agent_id", None, "asks.agent_id is empty in row 1: fill it in"),
     ],
 )
@@ -113,5 +113,5 @@ def test_asks_that_make_no_sense_are_refused(tmp_path, column, value, told):
 
 def test_a_missing_column_is_named(tmp_path):
     parquet.write_table(asked((HONEST, 1.0, 1.0)).drop_columns(["ts"]), tmp_path / "asks")
-    with pytest.raises(InvalidArgumentError, match='asks have no column "ts": add it'):
+    with pytest.raises(InvalidArgumentError, match='the asks have no column "ts": add it'):
         read_asks(tmp_path / "asks")

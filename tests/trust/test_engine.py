@@ -254,7 +254,7 @@ def test_a_case_of_an_account_that_does_not_occur_is_told():
         {"account": address.lower(), "occurs": True},
         {"account": "0xtypo", "occurs": False},
     ]
-    with pytest.raises(InvalidArgumentError, match='"0xTypo" was reviewed but occurs in no table: check its address'):
+    with pytest.raises(InvalidArgumentError, match='"0xTypo" was reviewed but appears in no table: check its address'):
         explain(results, "0xTypo")
 
 
@@ -331,7 +331,5 @@ def test_a_finding_an_account_and_an_agent_are_explained():
 
 
 def test_an_unknown_id_is_refused():
-    with pytest.raises(
-        InvalidArgumentError, match='"nothing" is not a finding, an address or an agent of these results'
-    ):
+    with pytest.raises(InvalidArgumentError, match='"nothing" is not a finding, address or agent in these results'):
         explain(results_of_world(), "nothing")

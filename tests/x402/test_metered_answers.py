@@ -82,7 +82,7 @@ def test_every_kind_that_the_sdk_settles_is_verified(buy_metered, verifier, path
 @pytest.mark.parametrize("amount", [str(PART + 1), "0", f"0{PART}", hex(PART), "-1234", "many", "9" * 79])
 def test_report_of_another_amount_fails_and_the_payment_still_counts(verifier, metered, payer, amount):
     verification = verifier.verify(with_settlement(metered, amount=amount))
-    assert_only(verification, CheckName.SETTLEMENT, problem=f"{amount} was paid, and the payment is {PART}")
+    assert_only(verification, CheckName.SETTLEMENT, problem=f"{amount} was paid, but the payment is {PART}")
     assert verification.check(CheckName.SETTLEMENT).code == "amount_mismatch"
     assert verification.payment.amount == PART
     assert paid_feedback(verification, 20, payer)["feedback_file"].proof_of_payment is not None
@@ -275,7 +275,7 @@ def test_unsettled_metered_payment_can_be_settled_until_its_deadline(
         buyer.post(scripted.url, b"Oslo?")
     signed = decode_header(scripted.payments[-1])["payload"]["permit2Authorization"]
     until = datetime.fromtimestamp(int(signed["deadline"]), UTC)
-    assert f"is not settled so far, but can be until {until:%Y-%m-%d %H:%M:%S} UTC" in str(lost.value)
+    assert f"is not settled yet, but can be until {until:%Y-%m-%d %H:%M:%S} UTC" in str(lost.value)
 
 
 # Kinds

@@ -119,7 +119,7 @@ def test_token_that_deducts_a_fee_pays_exact_less_than_the_price(payment_chain, 
     exact = payment_chain.exact(buyer, seller.address, AMOUNT, token=token)
     receipt = payment_chain.settle(exact)
     assert problem(exact, receipt, token=token) == ("paid_less", True)
-    with pytest.raises(PaymentProblemError, match=f"only 900 of {token} arrived at .*, and the price is 1000"):
+    with pytest.raises(PaymentProblemError, match=f"only 900 of {token} arrived at .*, but the price is 1000"):
         find(exact, receipt, token=token)
     upto = payment_chain.upto(buyer, seller.address, CEILING, token=token)
     assert find(upto, payment_chain.settle(upto), "upto", CEILING, token=token).amount == CEILING * 9 // 10

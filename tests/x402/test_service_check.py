@@ -151,4 +151,4 @@ def test_service_without_a_node_of_the_chain_says_so(ask, shop, nodes):
 
 def test_failure_of_the_node_does_not_tell_its_url(ask, shop):
     answer = ask(shop + "/weather", nodes={CHAIN: "http://127.0.0.1:9/secret"})
-    assert answer == f"node_failed: the node of chain {CHAIN} does not answer as it should: try again later"
+    assert answer == f"node_failed: the node for chain {CHAIN} did not respond correctly: try again later"

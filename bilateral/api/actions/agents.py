@@ -81,7 +81,7 @@ class _Keepable(Action):
             self.deadline = until
             raise SignatureNeededError(account, message.signable(domain).typed_data)
         if not time.time() <= until <= now:
-            raise InvalidArgumentError(f"deadline {until} is not within the next minutes: sign the file again")
+            raise InvalidArgumentError(f"deadline {until} has passed or is too far ahead: sign the file again")
         if not client.is_valid_signature(account, message.digest(domain), bytes.fromhex(self.signature[2:])):
             raise InvalidArgumentError(f"signature: {account} did not sign this file: sign it again")
         return client.state.store.put(content).uri
@@ -126,7 +126,7 @@ class RegisterAgent(_Keepable):
         described = self.name or self.description or self.image or self.services
         if self.uri and (described or self.keep):
             raise InvalidArgumentError(
-                "uri points to an existing file: leave out either uri or the fields of a new file, such as name"
+                "uri points to an existing file: pass either uri or the fields of a new file (such as name), not both"
             )
         return None if self.uri else RegistrationFile.new(**_fields_of(self))
 

@@ -57,7 +57,7 @@ class GiveFeedback(Action):
             return None
         if self.uri or self.hash:
             raise InvalidArgumentError(
-                "uri and hash point to an existing file: leave out either them or text and payment"
+                "uri and hash point to an existing file: pass either these or text and payment, not both"
             )
         names = ("fromAddress", "toAddress", "chainId", "txHash")
         proof = dict(zip(names, (client, wallet, str(self.chain_id), self.payment), strict=True))
@@ -232,5 +232,5 @@ class AuthorizeFeedback(Action):
         )
         domain = Domain(deployment.chain_id, deployment.address_of(Registry.AUTHORIZED))  # type: ignore[arg-type]
         if not client.is_valid_signature(str(self.account), authorization.auth.digest(domain), authorization.signature):
-            raise InvalidArgumentError(f"signature is not of {self.account}: sign with this account")
+            raise InvalidArgumentError(f"signature was not made by {self.account}: sign with this account")
         return str(authorization)

@@ -39,7 +39,7 @@ _LOGGER: Final = logging.getLogger("bilateral.api")
 def prepare(service: Service, action: Action) -> Prepared:
     """Prepare an action."""
     if action.needs_aggregator and service.settings.aggregator is None:
-        detail = "this service pays for no feedback: send it yourself by the action give_feedback"
+        detail = "this service does not pay for feedback: send it yourself with the action give_feedback"
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "no_aggregator", detail)
     try:
         chain_id, document, sentence = action.chain_id, action.document(), action.sentence
@@ -61,7 +61,7 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
     account, chain_id = str(action.account), prepared.chain_id
     node = service.settings.nodes.get(str(chain_id))
     if node is None:
-        detail = f"this service has no node of chain {chain_id}, so it prepares nothing there: use the SDK or the shell"
+        detail = f"this service has no node for chain {chain_id}: prepare the transaction with the SDK or the CLI"
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "no_node", detail)
     deployment = indexed_deployment(service.registries(), chain_id)
     signature = getattr(action, "signature", None)
@@ -126,7 +126,7 @@ def _with_transaction(service: Service, prepared: Prepared, handle: Handle[Any],
     called = next(name for name in REGISTRY_ATTRIBUTES if getattr(deployment, name) == transaction["to"])
     chain = slug_of(prepared.chain_id)
     on = f"on chain {chain}" if chain == str(prepared.chain_id) else f"on {chain} (chain {prepared.chain_id})"
-    sentence = f"It calls the {called} registry {transaction['to']} {on}, and sends no money."
+    sentence = f"It calls the {called} registry {transaction['to']} {on}, and transfers no money."
     return replace(
         prepared,
         summary=(*prepared.summary, sentence),
@@ -155,7 +155,7 @@ def _cost(transaction: Mapping[str, Any], gas: int) -> Cost:
         price = (transaction["maxFeePerGas"] + transaction["maxPriorityFeePerGas"]) // 2
     symbol = symbol_of(chain_id)
     expected, highest = (f"{ether(wei)} {symbol}" for wei in (gas * price, most(transaction)))
-    sentence = f"About {expected}: {gas:,} gas at {price / 10**9:.3g} gwei by the node's numbers. At most {highest}."
+    sentence = f"About {expected}: {gas:,} gas at {price / 10**9:.3g} gwei, according to the node. At most {highest}."
     return Cost(gas, expected, highest, sentence)
 
 
@@ -163,7 +163,7 @@ def _problem(error: BilateralError) -> ProblemError:
     """Return the problem for a rejected action. A node's error may contain its URL, so it is not passed on."""
     if isinstance(error, (*NODE_FAILURES, UnexpectedAnswerError)):
         _LOGGER.warning("a node failed while an action was prepared: %s", error)
-        detail = "the node of this chain does not answer as it should: try again later"
+        detail = "the node for this chain did not respond correctly: try again later"
         return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "node_failed", detail, headers={"Retry-After": "5"})
     status = HTTPStatus.BAD_REQUEST if isinstance(error, ValueError) else HTTPStatus.CONFLICT
     return ProblemError(status, error.reason, str(error))

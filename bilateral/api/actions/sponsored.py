@@ -108,7 +108,7 @@ class SponsoredFeedback(Action):
         loaded = client.load_agent(agent_of(deployment, self.agent), load_file=False)
         agent = GlobalAgentId(deployment.agent_registry, str(loaded.id.token_id))
         if interaction.agent_id != agent.agent or interaction.agent_registry not in (None, agent.registry):
-            raise InvalidArgumentError(f"the statement is for agent {interaction.agent_id}, not of {agent}")
+            raise InvalidArgumentError(f"the statement is for agent {interaction.agent_id}, not for {agent}")
         stored, tags = value_for_tag(self.tag1, self.value, _TAG2), Tags(self.tag1, _TAG2)
         signed = None if self.client_signature is None else bytes.fromhex(self.client_signature[2:])
         make = specified_file if interaction.data_hash is None else draft_file

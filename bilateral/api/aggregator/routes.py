@@ -223,7 +223,7 @@ class LogQuery(ListQuery):
         if self.agent is not None:
             parsed = GlobalAgentId.parse(self.agent).agent_id if "#" in self.agent else AgentId.parse(self.agent)
             if parsed.chain_id is None:
-                raise InvalidArgumentError(f"agent {self.agent}: name its chain, as 8453:{self.agent}")
+                raise InvalidArgumentError(f"agent {self.agent} has no chain: specify one, as in 8453:{self.agent}")
             chain_id, agent_id = parsed.chain_id, parsed.token_id
         if self.task_ref is not None:
             payment = bytes.fromhex(TransactionRef.parse(self.task_ref).transaction.removeprefix("0x"))

@@ -146,7 +146,7 @@ def _check(sets: Sequence[ast.SelectionSetNode], fragments: Fragments) -> None:
     for key, fields in fields_by_key(sets, fragments).items():
         if len(fields) > MAX_REPETITIONS:
             raise LimitError(
-                f"a selection has the field {key[:80]} {len(fields)} times, but at most {MAX_REPETITIONS} are allowed: "
+                f"field {key[:80]} is selected {len(fields)} times, but at most {MAX_REPETITIONS} times are allowed: "
                 "select each field once"
             )
         if inner := [field.selection_set for field in fields if field.selection_set is not None]:
@@ -192,7 +192,7 @@ class Checked:
         try:
             self._check(request, Deadline(seconds))
         except RecursionError:
-            raise limits.LimitError("the query is nested too deeply: nest fragments less") from None
+            raise limits.LimitError("the query is nested too deeply: use fewer levels of fragments") from None
 
     def _check(self, request: GraphqlRequest, deadline: Deadline) -> None:
         limits.check_variables(request.variables)
@@ -311,12 +311,12 @@ class Checked:
         if not 0 <= skip <= MAX_SKIP:
             raise GraphQLError(
                 f"The value of the `skip` argument must be between 0 and {MAX_SKIP}, but is {skip}: "
-                "filter by the last id or time received, and skip less"
+                "to read further, filter by the last id or time received"
             )
         where = arguments.get("where") or {}
         self._conditions += limits.count_conditions(where)
         if self._conditions > MAX_CONDITIONS:
-            raise GraphQLError(f"the filters have more than {MAX_CONDITIONS} conditions: ask for less at once")
+            raise GraphQLError(f"the filters have more than {MAX_CONDITIONS} conditions: split the query")
         return Page(where, arguments.get("orderBy"), arguments.get("orderDirection") == "desc", first, skip)
 
     def _introspected(self, nodes: list[ast.FieldNode]) -> Mapping[str, Any]:

@@ -90,7 +90,7 @@ def parsed(text: str) -> ast.DocumentNode:
         depth += -1 if mark in _CLOSING else 1
         deepest = max(deepest, depth)
     if deepest > _MAX_BRACKETS:
-        raise LimitError(f"the query opens {deepest} nested brackets, and the limit is {_MAX_BRACKETS}")
+        raise LimitError(f"the query has {deepest} levels of brackets, but at most {_MAX_BRACKETS} are allowed")
     return parse(text, no_location=False, max_tokens=MAX_TOKENS)
 
 
@@ -171,7 +171,7 @@ class SizeOfQuery:
         for name in self._fragments:
             self._refuse(self._of_fragment(name), 0)
         if self._items > MAX_ITEMS:
-            raise LimitError(f"the lists of the query have {self._items} entries, but at most {MAX_ITEMS} are allowed")
+            raise LimitError(f"the query's lists have {self._items} entries, but at most {MAX_ITEMS} are allowed")
 
     def _refuse(self, size: _Size, root_fields: int) -> None:
         for counted, count, allowed in (
@@ -184,7 +184,7 @@ class SizeOfQuery:
             if count > allowed:
                 figure = count if count < 10**12 else "more than a billion"
                 raise LimitError(
-                    f"the query has {figure} {counted}, but at most {allowed} are allowed: ask for less at once"
+                    f"the query has {figure} {counted}, but at most {allowed} are allowed: split the query"
                 )
 
     def _size(self, selection: ast.SelectionSetNode, parent: Any) -> _Size:
@@ -258,9 +258,9 @@ class SizeOfQuery:
 def count_conditions(where: Any, level: int = 0, linked: int = 0) -> int:
     """Return the number of conditions in a filter. Each entry in a list operand counts as one."""
     if level > MAX_FILTER_LEVELS:
-        raise LimitError(f"a filter has more than {MAX_FILTER_LEVELS} levels: nest `and`, `or` and entities less")
+        raise LimitError(f"a filter has more than {MAX_FILTER_LEVELS} levels: use fewer nested filters")
     if linked > MAX_LINKED_LEVELS:
-        raise LimitError(f"a filter goes through more than {MAX_LINKED_LEVELS} levels of entities: nest them less")
+        raise LimitError(f"a filter follows more than {MAX_LINKED_LEVELS} levels of linked entities: use fewer")
     if isinstance(where, list):
         return sum(count_conditions(condition, level, linked) for condition in where)
     if not isinstance(where, dict):

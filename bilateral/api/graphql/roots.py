@@ -59,15 +59,15 @@ class _AtBlock(Root):
         for chain in _heads(connection, chains):
             if chain.block_number < requested.get("number_gte", 0):
                 raise GraphQLError(
-                    f"the index has blocks of chain {chain.chain_id} up to {chain.block_number}, and block "
+                    f"the index of chain {chain.chain_id} has only reached block {chain.block_number}, so block "
                     f"{requested['number_gte']} is not available yet: try again later"
                 )
             number, hash_ = requested.get("number", chain.block_number), requested.get("hash")
             indexed_hash = chain.block_hash.hex()
             if number != chain.block_number or (hash_ is not None and hash_.lower().removeprefix("0x") != indexed_hash):
                 raise GraphQLError(
-                    f"only the last indexed block is served, of chain {chain.chain_id} block {chain.block_number}: "
-                    "leave `block` out, or give `number_gte`"
+                    f"only the last indexed block can be queried (chain {chain.chain_id}, block {chain.block_number}): "
+                    "omit `block`, or use `number_gte`"
                 )
 
 

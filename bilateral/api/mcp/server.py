@@ -141,7 +141,7 @@ def _names(connection: Connection, uris: tuple[str, ...]) -> Mapping[str, list[s
     if len(uris) > MOST_RESOURCES:
         raise MCPError(
             types.INVALID_PARAMS,
-            f"invalid_argument: {len(uris)} resources are given, but at most {MOST_RESOURCES} are allowed",
+            f"invalid_argument: {len(uris)} resources were requested, but at most {MOST_RESOURCES} are allowed",
         )
     registries = read_registries(connection)
     by_name: dict[str, list[str]] = defaultdict(list)
@@ -270,7 +270,7 @@ class StrictServer(MCPServer[Any]):
         """Call a tool."""
         tools = {tool.name: tool for tool in await super().list_tools()}
         if name not in tools:
-            raise ToolError(f"unknown_tool: there is no tool {quoted(name)}: the tools are {', '.join(tools)}")
+            raise ToolError(f"unknown_tool: there is no tool {quoted(name)}; available tools: {', '.join(tools)}")
         _require_arguments(tools[name], arguments)
         try:
             return await super().call_tool(name, arguments, context)

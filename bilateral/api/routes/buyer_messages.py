@@ -87,7 +87,7 @@ async def submit_feedback(request: Request) -> Response:
     accepted = await _take(request, "feedback", _messages(request).take_feedback)
     text = "Feedback recorded. Buyer reputation will be updated."
     if not accepted.is_counted:
-        text = "Feedback has no signature of the seller, so it does not count."
+        text = "Feedback has no signature by the seller, so it does not count."
     identity = buyer_id(accepted.seller.chain_id, accepted.buyer)
     answer = FeedbackTaken(
         True, f"fb_{accepted.id[:8]}", identity, accepted.seller.global_id, text, accepted.is_counted, accepted.is_new

@@ -98,7 +98,7 @@ def read_anchor(
         posted, place = _last_anchor(service, connection)
         proven = read_proof(connection, (*place, posted.epoch), buyer, chain_id, policy_of(name).name)
     if proven is None:
-        detail = f"the tree of epoch {posted.epoch} has no state of {buyer} by the policy {name}"
+        detail = f"the tree for epoch {posted.epoch} has no state for {buyer} under policy {name}"
         raise ProblemError(HTTPStatus.NOT_FOUND, "not_anchored", detail)
     answer = AnchoredState(
         f"eip155:{place[0]}:{place[1]}",
@@ -120,7 +120,7 @@ def _last_anchor(service: Service, connection: Connection) -> tuple[PostedAnchor
         posted = read_last_anchor(connection, chain_id, registry)
         if posted is not None:
             return posted, (chain_id, registry)
-    raise ProblemError(HTTPStatus.NOT_FOUND, "no_anchor", "the index has no root that this service posted on chain")
+    raise ProblemError(HTTPStatus.NOT_FOUND, "no_anchor", "the index contains no root posted on chain by this service")
 
 
 def _fields_of(state: BuyerState) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _issue(request: Request, buyer: str, value: dict[str, Any]) -> Credential:
     policy = policy_of(body.policy or settings.policy).name
     issued_by = settings.credential_policies or (settings.policy,)
     if policy not in issued_by:
-        detail = f"this service issues credentials by {', '.join(issued_by)}, not by {policy}"
+        detail = f"this service issues credentials under {', '.join(issued_by)}, not under {policy}"
         raise BuyerRefusalError(HTTPStatus.FORBIDDEN, "policy_not_issued", detail)
     holder = address_of(body.holder, "holder")
     if not 0 <= body.expiresAt - now <= _REQUEST_SECONDS:
@@ -175,7 +175,7 @@ def _attested_by(service: Service, connection: Connection, chain_id: int, key: s
     for _, registry in buyers.buyer_registries(service.registries(), chain_id):
         if read_attestor(connection, chain_id, registry) == key:
             return registry
-    detail = f"no registry of buyers on chain {chain_id} has {key}, the key of this service, as its attestor"
+    detail = f"no buyer registry on chain {chain_id} has {key}, this service's key, as its attestor"
     raise ProblemError(HTTPStatus.NOT_FOUND, "not_attestor", detail)
 
 
@@ -255,11 +255,11 @@ def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
     body = parse_body(TierMemberBody, value)
     policy = policy_of(body.policy).name
     if policy not in (settings.credential_policies or (settings.policy,)):
-        detail = f"this service has no groups by the policy {policy}"
+        detail = f"this service has no groups under policy {policy}"
         raise BuyerRefusalError(HTTPStatus.FORBIDDEN, "policy_not_issued", detail)
     commitment, account = int(body.commitment), _any(buyer)
     if not 0 < commitment < SCALAR_ORDER:
-        detail = "commitment must be above 0 and below the order of the scalar field"
+        detail = "commitment must be above 0 and below the scalar field's order"
         raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_body", detail)
     message = TierMember(account, commitment, policy_hash(policy), body.fromEpoch, body.chainId)
     signature = bytes.fromhex(body.signature[2:])
@@ -274,7 +274,7 @@ def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
     with service.reader.connect() as connection:
         tier = tier_of(buyers.read_buyer(connection, buyer, body.chainId, policy, now=now).weighed.metrics)
     if tier not in TIERS:
-        detail = f"the buyer's tier is {tier.value}, and groups begin with {TIERS[0].value}"
+        detail = f"the buyer's tier is {tier.value}, but groups start at {TIERS[0].value}"
         raise BuyerRefusalError(HTTPStatus.FORBIDDEN, "tier_too_low", detail)
     take_member(_engine(request), message, policy, signature + bytes.fromhex(body.identity[2:]), now)
     return MemberTaken(buyer, policy, body.fromEpoch, tier.value)
@@ -287,7 +287,7 @@ def read_list(
     """Return the list of a day's members, the same for everyone. The roots of its trees are on chain."""
     document = read_published(_engine(request), policy, epoch)
     if document is None:
-        raise ProblemError(HTTPStatus.NOT_FOUND, "no_tier_list", f"there is no list of day {epoch} by {policy}")
+        raise ProblemError(HTTPStatus.NOT_FOUND, "no_tier_list", f"no member list for day {epoch} and policy {policy}")
     response = tagged(request, document, JSON)
     response.headers["Cache-Control"] = f"public, max-age={_DAY_SECONDS}, immutable"
     return response
@@ -298,7 +298,7 @@ def read_groups(request: Request, policy: _Policy) -> Response:
     """Return the number of members in each of the last day's groups. A proof hides its author among them."""
     last = read_last_sizes(_engine(request), policy)
     if last is None:
-        raise ProblemError(HTTPStatus.NOT_FOUND, "no_tier_list", f"there is no list by {policy}")
+        raise ProblemError(HTTPStatus.NOT_FOUND, "no_tier_list", f"no member list for policy {policy}")
     return tagged(request, msgspec.json.encode(TierGroups(policy, *last)), JSON)
 
 

@@ -215,7 +215,7 @@ def read_discount(request: Request, address: buyers.BuyerPath, query: Annotated[
 def seller_of(service: Service, text: str) -> AgentKey:
     """Return a seller by its global id."""
     if text.lower().startswith("eip155:") and text.count(":") == 2 and "#" not in text and "0x" in text:  # noqa: PLR2004
-        detail = f"sellerGlobalId {text} names no agent: send the # of a global id as %23"
+        detail = f"sellerGlobalId {text} does not identify an agent: encode the # in a global id as %23"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
     return service.agent_key(text)
 
@@ -273,7 +273,7 @@ def read_incentives(request: Request) -> Response:
     """Return the buyer policy of the agent to which this service belongs."""
     settings = service_of(request).settings.buyers
     if not settings.seller:
-        raise ProblemError(HTTPStatus.NOT_FOUND, "no_seller", "this service belongs to no seller")
+        raise ProblemError(HTTPStatus.NOT_FOUND, "no_seller", "this service does not belong to a seller")
     policy = BuyerIncentives.model_validate(settings.incentives or {"enabled": False})
     content = IncentivesDocument(
         INCENTIVES_TYPE,

@@ -60,7 +60,7 @@ def ratings_file(request: Request, network: str, agent_id: int) -> Response:
         "X-Content-Type-Options": "nosniff",
     }
     if not _SLOTS.acquire(blocking=False):
-        detail = f"{_MOST_FILES} files of ratings are sent at this moment: try again later"
+        detail = f"{_MOST_FILES} rating files are already being sent: try again later"
         raise ProblemError(503, "files_busy", detail, headers={"Retry-After": "10"})
     return _File(parts(), 200, headers, CSV)
 

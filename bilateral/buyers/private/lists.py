@@ -111,7 +111,7 @@ class MemberList:
 def read_list(document: bytes) -> MemberList:
     """Read a document, and check everything that does not require the chain: the format, the order and the limits."""
     if len(document) > MOST_BYTES:
-        raise MemberListError("document", f"it has more than {MOST_BYTES} bytes")
+        raise MemberListError("document", f"the document has more than {MOST_BYTES} bytes")
     try:
         content = json.loads(document)
         policy = str(content["policy"])
@@ -122,8 +122,8 @@ def read_list(document: bytes) -> MemberList:
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
         raise MemberListError("document", f"a field is missing or malformed: {problem}") from None
     if version != VERSION:
-        reason = "one member of its groups may prove for many" if version == 1 else f"this package reads {VERSION}"
-        raise MemberListError("version", f"it is {version!r}, and {reason}")
+        reason = "one group member could prove for many" if version == 1 else f"this package only reads {VERSION}"
+        raise MemberListError("version", f"version {version!r} cannot be used: {reason}")
     listed = MemberList(chain_id, tier_proofs, policy, *epochs, members)
     _require_order(listed)
     return listed
@@ -133,16 +133,16 @@ def _require_order(listed: MemberList) -> None:
     """Reject members that are out of order, appear twice, or share a commitment."""
     buyers = [member.state.buyer.lower() for member in listed.members]
     if buyers != sorted(set(buyers)):
-        raise MemberListError("members", "they are not sorted by address, or one appears twice")
+        raise MemberListError("members", "the members are not sorted by address, or one appears twice")
     if len({member.commitment for member in listed.members}) != len(buyers):
-        raise MemberListError("members", "two have the same commitment")
+        raise MemberListError("members", "two members have the same commitment")
     if len(buyers) > MOST_MEMBERS:
-        raise MemberListError("members", f"there are {len(buyers)}, and a tree takes {MOST_MEMBERS}")
+        raise MemberListError("members", f"there are {len(buyers)} members, but a tree holds at most {MOST_MEMBERS}")
     for place, member in enumerate(listed.members):
         if member.state.tier.level < TIERS[0].level:
             raise MemberListError(f"members[{place}]", f"the tier {member.state.tier.value} has no group")
         if member.from_epoch > listed.epoch:
-            raise MemberListError(f"members[{place}]", f"its commitment counts from day {member.from_epoch} on")
+            raise MemberListError(f"members[{place}]", f"the commitment is not valid before day {member.from_epoch}")
 
 
 def _written(member: Member) -> dict[str, Any]:
@@ -174,9 +174,9 @@ def _read(fields: Mapping[str, Any], policy: str, place: int) -> Member:
     except (KeyError, TypeError, ValueError, AttributeError, BilateralError) as problem:
         raise MemberListError(f"members[{place}]", str(problem)[:200]) from None
     if state.policy != policy_hash(policy):
-        raise MemberListError(f"members[{place}]", "its state is by another policy")
+        raise MemberListError(f"members[{place}]", "the state was computed with a different policy")
     if not 0 < member.commitment < SCALAR_ORDER:
-        raise MemberListError(f"members[{place}]", "its commitment is not in the field")
+        raise MemberListError(f"members[{place}]", "the commitment is out of range for the scalar field")
     if len(member.identity) != IDENTITY_BYTES:
         raise MemberListError(f"members[{place}]", f"identity must have {IDENTITY_BYTES} bytes")
     return member
@@ -215,10 +215,10 @@ def audit_list(document: bytes, client: Client, prover: Prover, *, sample: int |
         raise MemberListError("tierProofs", f"it is {listed.tier_proofs} on chain {listed.chain_id}, not {expected[1]}")
     posted = client.get_tier_roots(policy_hash(listed.policy), listed.epoch)
     if posted is None:
-        raise MemberListError("epoch", f"no roots were posted for day {listed.epoch} by {listed.policy}")
+        raise MemberListError("epoch", f"no roots were posted for day {listed.epoch} under policy {listed.policy}")
     built = tuple(prover.roots(listed.commitments()))
     if built != posted:
-        raise MemberListError("members", f"their trees have the roots {built}, and the chain has {posted}")
+        raise MemberListError("members", f"the trees have roots {built}, but the roots on chain are {posted}")
     checked: Sequence[Member] = listed.members
     if sample is not None and sample < len(checked):
         checked = secrets.SystemRandom().sample(checked, sample)
@@ -232,18 +232,18 @@ def _check_members(members: Sequence[Member], client: Client, anchor_epoch: int)
     """Check states and signatures. Contracts cannot be members, because checking their signatures requires a node."""
     root = client.get_root(anchor_epoch)
     if root is None:
-        raise MemberListError("anchorEpoch", f"the registry has no root of epoch {anchor_epoch}")
+        raise MemberListError("anchorEpoch", f"the registry has no root for epoch {anchor_epoch}")
     for member in members:
         buyer = member.state.buyer
         if not member.is_anchored(root):
-            raise MemberListError(buyer, f"its state is not in the anchor {anchor_epoch}")
+            raise MemberListError(buyer, f"the state is not included in anchor {anchor_epoch}")
         if recover_signer(member.digest, member.signature) != buyer:
-            raise MemberListError(buyer, "it did not sign its own commitment")
+            raise MemberListError(buyer, "the buyer did not sign the commitment")
 
 
 def _check_identities(members: Sequence[Member], prover: Prover) -> None:
     """Check that each commitment belongs to a single identity, because any other kind of leaf hides nobody."""
-    problem = "its commitment is not of an identity that signed: it may be the root of a tree of identities"
+    problem = "the commitment does not belong to an identity that signed: it may be the root of an identity tree"
     for member, is_proven in zip(members, prover.are_proven([member.claim for member in members]), strict=True):
         if not is_proven:
             raise MemberListError(member.state.buyer, problem)

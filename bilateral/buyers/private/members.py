@@ -66,10 +66,10 @@ def take_member(engine: sa.Engine, message: TierMember, policy: str, signatures:
         query = sa.select(table.commitment, table.payments_chain_id)
         stored = _read(engine, query.where(*of_buyer, table.from_epoch == message.from_epoch))
         if stored is None:
-            detail = "this commitment was used before: make another identity"
+            detail = "this commitment was used before: create a new identity"
             raise BuyerRefusalError(HTTPStatus.CONFLICT, "commitment_taken", detail) from None
         if (bytes(stored.commitment), stored.payments_chain_id) != (values["commitment"], message.chain_id):
-            detail = "the buyer has another commitment, or one for another chain, from this day on: name a later day"
+            detail = "the buyer has a different commitment or one for another chain from this day on: pass a later day"
             raise BuyerRefusalError(HTTPStatus.CONFLICT, "member_exists", detail) from None
 
 
@@ -178,7 +178,7 @@ def _prepare(
         members = _members(connection, anchored, policy, epoch)
     members = _identities(members, _last_list(engine, place), prover)
     if len(members) > MOST_MEMBERS:
-        raise InvalidArgumentError(f"there are {len(members)} members, and a tree takes {MOST_MEMBERS}")
+        raise InvalidArgumentError(f"there are {len(members)} members, but a tree holds at most {MOST_MEMBERS}")
     built = MemberList(chain_id, registry, policy, epoch, anchor_epoch, tuple(members))
     roots = b"".join(root.to_bytes(_WORD) for root in prover.roots(built.commitments()))
     sizes = {tier.value: len(built.group(tier)) for tier in TIERS}

@@ -27,12 +27,12 @@ def offline(roots: Callable[[bytes, int], Roots | None]) -> Verification:
     def verify(proof: TierProof, scope: bytes, message: bytes) -> None:
         posted = roots(proof.policy, proof.epoch)
         if posted is None:
-            raise TierProofRefusedError("unknown_root", f"no roots of day {proof.epoch} are known")
+            raise TierProofRefusedError("unknown_root", f"no roots for day {proof.epoch} are available")
         signals = [posted[TIERS.index(proof.minimum)], proof.nullifier, signal_of(message), signal_of(scope)]
         with _ONE_AT_A_TIME:
             is_valid = verify_points(proof.points, signals)
         if not is_valid:
-            raise TierProofRefusedError("proof_refused", "it is not valid for this group, place and holder")
+            raise TierProofRefusedError("proof_refused", "the proof is not valid for this group, place and holder")
 
     return verify
 

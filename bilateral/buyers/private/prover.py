@@ -143,7 +143,7 @@ class Prover:
             problems = [line for line in lines if "Error" in line] or lines[-1:]
             raise ProverFailedError(f"the prover failed: {problems[0][:300] if problems else 'no reason'}") from None
         except (subprocess.TimeoutExpired, ValueError) as failure:
-            raise ProverFailedError(f"the prover returned no answer: {type(failure).__name__}") from None
+            raise ProverFailedError(f"the prover returned no result: {type(failure).__name__}") from None
         return answer
 
 

@@ -91,7 +91,7 @@ def fetch_list(service: str, policy: str, epoch: int, *, http: httpx.Client | No
     try:
         with opened as client, client.stream("GET", url) as response:
             if response.status_code != httpx.codes.OK:
-                raise BuyerServiceFailedError(f"the service has no list of day {epoch}: status {response.status_code}")
+                raise BuyerServiceFailedError(f"the service has no list for day {epoch}: status {response.status_code}")
             return read_limited(response, MOST_BYTES, "the list has more than")
     except httpx.HTTPError as failure:
         raise BuyerServiceFailedError(f"the service did not respond: {type(failure).__name__}") from failure
@@ -125,7 +125,7 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
         raise TooFewMembersError(len(group), least_members)
     if worker.commitment(secret) not in group:
         raise NotAMemberError(
-            f"no member of the group for {minimum.value} holds this secret on day {audited.members.epoch}: join first, "
+            f"no member of the {minimum.value} group has this secret on day {audited.members.epoch}: join first, "
             "or prove a lower tier"
         )
     report("making the proof, some seconds")
@@ -137,4 +137,4 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
 
 def _require_secret(secret: bytes) -> None:
     if len(secret) != _SECRET_BYTES:
-        raise InvalidArgumentError(f"a secret has {_SECRET_BYTES} bytes, not {len(secret)}")
+        raise InvalidArgumentError(f"a secret must have {_SECRET_BYTES} bytes, not {len(secret)}")

@@ -126,9 +126,9 @@ class TierProof:
             policy = bytes.fromhex(fields["policy"].removeprefix("0x"))
             minimum = BuyerTier(fields["tier"])
         except (KeyError, AttributeError, ValueError, TypeError):
-            raise _malformed("policy or tier", "is missing or unknown") from None
+            raise _malformed("policy or tier", "is missing or not recognised") from None
         if len(policy) != _WORD or minimum not in TIERS:
-            raise _malformed("policy or tier", "must be 32 bytes, and a tier with a group")
+            raise _malformed("policy or tier", "is invalid: a policy has 32 bytes, and the tier must have a group")
         nullifier = _number(fields.get("nullifier"), "nullifier", SCALAR_ORDER)
         numbers = tuple(_number(point, f"points[{place}]", BASE_ORDER) for place, point in enumerate(points))
         return cls(policy, minimum, epoch, nullifier, numbers)
@@ -138,7 +138,7 @@ def _number(text: Any, field: str, order: int) -> int:
     """Read a decimal number below a field's order."""
     is_decimal = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) <= len(str(order))
     if not is_decimal or int(text) >= order:
-        raise _malformed(field, "must be a decimal text below the order of its field")
+        raise _malformed(field, "must be a decimal string below its field's order")
     return int(text)
 
 
@@ -193,7 +193,7 @@ class MemoryNullifiers:
                 today = epoch_of()
                 self._holders = {key: entry for key, entry in self._holders.items() if entry[0] >= today - 1}
                 if len(self._holders) >= _MOST_HOLDERS:
-                    raise TierProofRefusedError("verifier_busy", "the limit of buyers for today is reached")
+                    raise TierProofRefusedError("verifier_busy", "today's limit of buyers has been reached")
             return self._holders.setdefault(nullifier, (epoch, holder))[1]
 
 
@@ -271,12 +271,12 @@ class TierVerifier:
 
     def _require_use(self, proof: TierProof, today: int) -> None:
         if proof.policy != self._policy:
-            problem = f"it is by the policy 0x{proof.policy.hex()}, and 0x{self._policy.hex()} counts here"
+            problem = f"the proof uses policy 0x{proof.policy.hex()}, but this verifier requires 0x{self._policy.hex()}"
             raise TierProofRefusedError("policy_mismatch", problem)
         if proof.epoch not in (today - 1, today):
-            raise TierProofRefusedError("epoch_over", f"it is of day {proof.epoch}, and today is {today}")
+            raise TierProofRefusedError("epoch_over", f"the proof is for day {proof.epoch}, but today is day {today}")
         if proof.minimum.level < self._minimum.level:
-            problem = f"it proves {proof.minimum.value}, and {self._minimum.value} or higher passes"
+            problem = f"the proof shows {proof.minimum.value}, but {self._minimum.value} or higher is required"
             raise TierProofRefusedError("tier_too_low", problem)
 
 

@@ -1,4 +1,4 @@
-"""Should I pay this server, should I serve this client? Collects the facts from an index."""
+"""Collect facts from an index for two questions: should I pay this server, should I serve this client?"""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -33,12 +33,12 @@ from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import Prepared, at_most, one_of, spread
 
 MOST_APPROVALS: Final = 20_000
-"""The maximum number of approvals that a check reads, for the agent or for all agents of its owner."""
+"""The maximum number of approvals to read, whether for the agent or for all of its owner's agents."""
 
 _NOBODY: Final = "0x" + "00" * 20
 
 _MOST_FEEDBACKS: Final = 1_000
-"""The maximum number of newest ratings to read: a client may have given millions."""
+"""The maximum number of a client's newest ratings to read: a client may have given millions."""
 
 _MOST_LISTED: Final = 20  # ratings; an answer with more is read by nobody
 _EXAMPLES: Final = 3  # enough to follow a reason
@@ -62,14 +62,15 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     """Answer the question: should I pay this server?
 
     Args:
-        connection: A connection of `snapshot`.
+        connection: A connection from `snapshot`.
         agent_id: The server, in any published form: `8453:247`, `eip155:8453:0x…#247`, or 247 if there is only one
             chain.
-        payment: The payment that it requests; None to skip the related rules.
-        amount: The amount that it requests, in units of the payment token. The evidence is weighed against it.
-        policy: The policy; the default one if omitted.
-        for_client: The requesting client, an account or an agent, for a policy with `own_experience`.
-        at_block: The block; the last indexed one by default.
+        payment: The payment that the server requests; None to skip the related rules.
+        amount: The amount that the server requests, in units of the payment token. The evidence is weighed against this
+            amount.
+        policy: The policy; if omitted, the default policy.
+        for_client: The requesting client (an account or an agent), used by policies with `own_experience`.
+        at_block: The block as of which to check; by default, the last indexed block.
         history: The `history` from an earlier answer, to reject a different fork.
         files: The `files` from an earlier answer, to reproduce it exactly.
         analysis: The `analysis` from an earlier answer, to reproduce it exactly.
@@ -78,18 +79,18 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
 
     Raises:
         InvalidArgumentError: The amount is negative or not a number.
-        UnknownAgentError: There is no such agent at the block.
-        UnknownChainError: The index does not follow its chain.
-        UnknownRegistryError: The index does not follow its identity registry.
+        UnknownAgentError: The agent does not exist at the block.
+        UnknownChainError: The index does not follow the agent's chain.
+        UnknownRegistryError: The index does not follow the agent's identity registry.
         BlockNotHeldError: The block is not indexed.
         OtherHistoryError: A reorganisation replaced the earlier answer's history.
-        FileNotHeldError: A file from that time was replaced.
-        FindingsNotHeldError: The trust analysis from that time was replaced.
-        HistoryTooLongError: More events would have to be read individually than allowed.
+        FileNotHeldError: The version of a file at that block was replaced.
+        FindingsNotHeldError: The trust analysis as of that block was replaced.
+        HistoryTooLongError: The check would have to read more individual events than allowed.
         MalformedIdentifierError: The agent or an account is malformed.
     """
     if amount is not None and not (amount.is_finite() and amount >= 0):
-        raise InvalidArgumentError(f"amount {amount} is negative: give units of the payment token, such as 0.5")
+        raise InvalidArgumentError(f"amount {amount} must be a non-negative number of payment token units, such as 0.5")
     policy = policy or Policy()
     sources = {"files": files, "analysis": analysis, "measurements": measurements}
     subject = find_agent(
@@ -135,7 +136,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
 
 
 def _texts(subject: Subject) -> dict[str, list[Any]]:
-    """Return the newest event of each kind that sets one of an agent's texts, and all its account approvals."""
+    """Return the newest event for each of an agent's texts, and all of the agent's account approvals."""
     texts: dict[str, list[Any]] = defaultdict(list)
     values = {**subject.parameters, "limit": MOST_APPROVALS + 1}
     for row in _texts_statement(len(subject.kinds)).records(subject.as_of.connection, values):
@@ -145,7 +146,7 @@ def _texts(subject: Subject) -> dict[str, list[Any]]:
 
 @lru_cache
 def _texts_statement(registries: int) -> Prepared:
-    """Return the statement for `_texts`. Approvals include whether the account gave feedback in given registries."""
+    """Return the statement for `_texts`. Approvals include whether the account has given feedback."""
     parts = []
     for event, column in (
         (events.Registered, "agent_uri"),
@@ -189,7 +190,7 @@ def _texts_statement(registries: int) -> Prepared:
 
 
 def _newest(texts: Mapping[str, Sequence[Any]], *kinds: type[events.Event]) -> tuple[str, EventEvidence | None]:
-    """Return the newest text from the given events, and its event; an empty text without one."""
+    """Return the newest text that some events set, and its event; an empty text if there is none."""
     rows = [(row, event.abi_name) for event in kinds for row in texts.get(event.__name__, ())]
     row, name = max(rows, key=lambda named: (named[0].block_number, named[0].log_index), default=(None, ""))
     return ("", None) if row is None else (row.text, chains.evidence_of(name, row))
@@ -210,7 +211,7 @@ def _approvals(texts: Mapping[str, Sequence[Any]]) -> list[facts.Approval]:
     for event in (events.Approval, events.ApprovalForAll):
         rows = texts.get(event.__name__, ())
         if len(rows) > MOST_APPROVALS:
-            raise HistoryTooLongError("approvals of one owner", MOST_APPROVALS)
+            raise HistoryTooLongError("approvals by one owner", MOST_APPROVALS)
         placed += [(row.block_number, row.log_index, row, event.abi_name) for row in rows]
     placed.sort(key=itemgetter(0, 1), reverse=True)
     approvals: dict[str, facts.Approval] = {}
@@ -238,20 +239,20 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     """Answer the question: should I serve this client?
 
     Args:
-        connection: A connection of `snapshot`.
+        connection: A connection from `snapshot`.
         client: The client: an account, `0x…`, or an agent in any published form.
-        for_server: The requesting server, an agent or its account. Its own rating of the client counts most.
-        policy: The policy; the default one if omitted.
-        chain_id: The chain of an account; if omitted, the only one in the index.
-        at_block: The block; the last indexed one by default.
+        for_server: The requesting server (an agent or its account), whose own rating of the client counts most.
+        policy: The policy; if omitted, the default policy.
+        chain_id: The chain, if `client` is an account; if omitted, the only chain in the index.
+        at_block: The block as of which to check; by default, the last indexed block.
         history: The `history` from an earlier answer, to reject a different fork.
         payments: The `payments` from an earlier answer, to reproduce it exactly.
         analysis: The `analysis` from an earlier answer, to reproduce it exactly.
         findings: A source of trust analysis findings.
         buyers: A source of buyers' records.
-        tier_proof: A tier that the client proved privately, verified by the caller. The age of its account, which may
-            be new, is then ignored.
-        failures: The client's failed settlements with the requesting server, which no index has.
+        tier_proof: A tier that the client proved privately and the caller verified. The age of the client's account,
+            which may be new, is then ignored.
+        failures: The client's failed settlements with the requesting server, which no index records.
 
     Raises:
         CheckError: As for `check_server`, but an account without an agent is not an error.
@@ -340,7 +341,7 @@ def _newest_ratings(subject: Subject, raters: list[int], limit: int) -> tuple[fa
 def _shared_account(
     asker: Asker, accounts: frozenset[str], subject: Subject | None
 ) -> tuple[str | None, tuple[EventEvidence, ...]]:
-    """Return an account that the client and the requesting server share or shared, and the related events."""
+    """Return an account that the client and the requesting server share or have shared, and the related events."""
     agents = [side.history for side in (asker, subject) if side is not None and side.history is not None]
     of_server = asker.accounts if asker.history is None else asker.accounts | asker.history.accounts
     of_client = accounts if subject is None else accounts | subject.history.accounts
@@ -370,7 +371,7 @@ def _summary(rows: Sequence[Any]) -> facts.FeedbackSummary:
 
 
 def _identity_of(as_of: chains.AsOfBlock, server: str | int | None) -> str | None:
-    """Return the identity registry of the server requesting a check of an account, or else the chain's first one."""
+    """Return the identity registry of the server that checks an account, or else the chain's first registry."""
     if server is not None and not is_account(server):
         return find_agent(server, lambda _: as_of).identity
     return next(iter(chains.identity_registries(as_of)), None)

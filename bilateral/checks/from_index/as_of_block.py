@@ -1,4 +1,4 @@
-"""Chains as of a block, which bounds everything a check reads, and the trust analysis stored by then."""
+"""A chain as of a block, which limits everything that a check reads, including the trust analysis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ _ANALYSES: Final = Prepared(
     .where(_RUN.chain_id == bindparam("chain_id"))
 )
 _EVENTS: Final = {table.name: (event.abi_name, table) for event, table in schema.EVENT_TABLES.items()}
-"""The Solidity name of each table's events, and the table, by table name."""
+"""Each event table and the Solidity name of its events, by table name."""
 
 _ANY: Final = 2**63 - 1  # the greatest number of a BIGINT
 
@@ -40,14 +40,14 @@ class AsOfBlock:
     """A chain as of a block.
 
     Attributes:
-        connection: A connection of `snapshot`, which reads the chain.
-        is_head: True if it is the last indexed block, so that the derived tables contain its state.
-        history: The block hash of the last event by then; None before the first.
-        time: The time of that event, in Unix seconds; None before the first.
-        files: The newest file observation that counts; None for all up to the block.
-        payments: The last block whose payments count; None for all those stored as of the block.
+        connection: A connection from `snapshot`, which reads the chain.
+        is_head: True if this is the last indexed block, whose state the derived tables contain.
+        history: The block hash of the last event up to this block; None before the first event.
+        time: The time of that event, in Unix seconds; None before the first event.
+        files: The newest file observation that counts; None to count all up to the block.
+        payments: The last block whose payments count; None to count all that were stored as of the block.
         analysis: The newest trust analysis that counts; None for the one as of the block.
-        measurements: The newest measurement that counts; None for all up to the block.
+        measurements: The newest measurement that counts; None to count all up to the block.
         registries: The chain's registries, oldest first: address, kind, and address of the identity registry.
     """
 
@@ -70,12 +70,12 @@ class AsOfBlock:
 
     @property
     def newest_file(self) -> int:
-        """The newest file observation that counts: `files`, or the largest number."""
+        """The newest file observation that counts: `files` if set, or else the largest possible number."""
         return _ANY if self.files is None else self.files
 
     @property
     def newest_measurement(self) -> int:
-        """The newest measurement that counts: `measurements`, or the largest number."""
+        """The newest measurement that counts: `measurements` if set, or else the largest possible number."""
         return _ANY if self.measurements is None else self.measurements
 
     def seconds_since(self, time: int) -> int:
@@ -87,7 +87,7 @@ class AsOfBlock:
         return max(0, self.seconds_since(time)) // DAY
 
     def stamp(self, **newest: int) -> AsOf:
-        """Return an answer's `AsOf`, with the newest input of each kind that it used."""
+        """Return an answer's `AsOf`, with the newest input of each kind that the answer used."""
         history = None if self.history is None else "0x" + self.history.hex()
         return AsOf(self.chain_id, self.block, history, self.time, **newest)
 
@@ -95,7 +95,7 @@ class AsOfBlock:
 class Findings(Protocol):
     """A source of trust analysis findings.
 
-    It may only return facts as of the block, so that answers can be reproduced.
+    The source must return only facts as of the block, so that answers can be reproduced.
     """
 
     def __call__(self, connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
@@ -120,7 +120,7 @@ def as_of_block(  # noqa: PLR0913  # one a source of an answer
     analysis: int | None = None,
     measurements: int | None = None,
 ) -> AsOfBlock:
-    """Return a check's block context."""
+    """Return the chain as of a check's block."""
     records = [] if chain_id is None else _CHAIN.records(connection, {"chain_id": chain_id})
     records = records or _CHAINS.records(connection, {})
     rows = {row.chain_id: row for row in records}
@@ -157,7 +157,7 @@ def as_of_block(  # noqa: PLR0913  # one a source of an answer
 
 
 def covering(table: Table) -> ColumnElement[bool]:
-    """Return the condition that an event table's row is as of a block, with the parameters of `bounds`."""
+    """Return the condition that selects an event table's rows up to a block; its parameters are `bounds`."""
     # SQLite would rather look rows up by their block, which is before the end of the chain for nearly all.
     return (table.c.chain_id == bindparam("chain_id")) & (unindexed(table.c.block_number) <= bindparam("block"))
 
@@ -169,7 +169,7 @@ def place_of(table: Table) -> tuple[ColumnElement[Any], ...]:
 
 
 def event_label(event: type[Event]) -> ColumnElement[str]:
-    """Return the column with an event's class."""
+    """Return the column that contains an event's class."""
     return literal_column(f"'{event.__name__}'", Text).label("event")
 
 
@@ -179,7 +179,7 @@ def registries(as_of: AsOfBlock, identity: str) -> dict[str, str]:
 
 
 def identity_registries(as_of: AsOfBlock) -> list[str]:
-    """Return the chain's identity registries, starting with the default one for ids without a registry."""
+    """Return the chain's identity registries, starting with the default for ids without a registry."""
     return canonical_first(as_of.chain_id, [address for address, kind, _ in as_of.registries if kind == IDENTITY])
 
 
@@ -213,7 +213,7 @@ _IN_CHAINS: Final = (
 )
 _CHAINS: Final = Prepared(_IN_CHAINS)
 _CHAIN: Final = Prepared(_IN_CHAINS.where(schema.chain.c.chain_id == bindparam("chain_id")))
-"""A check on one chain does not query another chain's database server."""
+"""A check on one chain does not query the database servers of other chains."""
 
 
 def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
@@ -222,17 +222,17 @@ def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
 
 
 def stored_findings(connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
-    """Return the strongest stored findings about accounts that acted or gained, and their suspicion.
+    """Return the strongest stored findings about accounts that acted or benefited, and their suspicion.
 
-    Accounts that are only the subject of a finding get no reason, because they may be unaware of it. An analysis counts
-    from the block at which it was stored.
+    A finding is not a reason against accounts that are merely its subject, because they may be unaware of what
+    happened. An analysis counts from the block at which it was stored.
 
     Args:
-        connection: A connection of `snapshot`.
+        connection: A connection from `snapshot`.
         as_of: The block.
 
     Raises:
-        FindingsNotHeldError: A later analysis replaced the one from that block.
+        FindingsNotHeldError: A later analysis replaced the one as of that block.
     """
     used = _analyses(as_of)
     member, finding = tables.finding_member, tables.finding

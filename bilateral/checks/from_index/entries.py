@@ -1,4 +1,4 @@
-"""Ratings as of a block, from events: the newest, all of an agent's, and those given in a way that counts."""
+"""Ratings as of a block, read from events: the newest ratings, all of an agent's ratings, and those that count."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ _ONE_BY_ONE: Final = 8
 """The maximum number of accounts that are queried individually."""
 
 Rater: TypeAlias = tuple[str, str]
-"""A registry, and an account or `agent N` that rates there. A rater in two registries counts in each."""
+"""A registry, and an account or `agent N` that rates in it. A rater counts once in each registry."""
 
 _FEEDBACK, _AUTHORIZED, _REVOKED, _CLIENT = (
     EVENT_TABLES[event]
@@ -48,8 +48,8 @@ class Entry:
 
     Attributes:
         side: The agent's role.
-        tag: The tag, in the form of the tables' keys.
-        rater: The account that gave it, or `agent N`.
+        tag: The tag, in the form used as a key in the tables.
+        rater: The account that gave the rating, or `agent N`.
         value: The value, an integer.
         decimals: The number of decimals in the value.
         row: The event's row.
@@ -69,7 +69,7 @@ class Entry:
 
     @property
     def place(self) -> tuple[int, int]:
-        """The block and the position in it."""
+        """The block, and the event's position in that block."""
         return self.row.block_number, self.row.log_index
 
     @property
@@ -97,7 +97,7 @@ def entries(as_of: AsOfBlock, kinds: Mapping[str, str], agent_id: int) -> list[E
 
 
 def without_repeats(entries: Iterable[Entry], limit: int, period: int) -> list[Entry]:
-    """Return the first ratings of each rater in each period, for each side and tag."""
+    """Return each rater's first ratings in each period, by side and tag."""
     counting, numbers = [], Counter[tuple[object, ...]]()
     for entry in entries:
         key = entry.key, entry.rater, entry.row.block_time // period
@@ -108,7 +108,7 @@ def without_repeats(entries: Iterable[Entry], limit: int, period: int) -> list[E
 
 
 def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, tuple[int, int]]:
-    """Return each rater's entries among the given ratings, for one side and tag."""
+    """Return each rater's count and sum of shares among some ratings, for one side and tag."""
     tallies: dict[Rater, tuple[int, int]] = {}
     for entry in entries:
         if entry.side == side and entry.tag == tag:
@@ -119,7 +119,7 @@ def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, 
 
 
 def _open_feedback(as_of: AsOfBlock, registry: str, agent_id: int) -> list[Entry]:
-    """Return an open registry's feedback that is not revoked as of the block."""
+    """Return an open registry's feedback that has not been revoked as of the block."""
     history = [
         (row.block_number, row.log_index, event is events.FeedbackRevoked, row)
         for event in (events.NewFeedback, events.FeedbackRevoked)
@@ -163,8 +163,8 @@ def _about(table: Table, subject: str) -> Prepared:
 def with_payment_proof(as_of: AsOfBlock, entries: Sequence[Entry], payees: Collection[str]) -> list[Entry]:
     """Return the feedback whose file claims a payment by its client to the agent.
 
-    The file's hash is on chain, or its URI proves it, so its author cannot change it. The claim is not compared with
-    the payments in the index: it refers to a transaction that anyone can look up.
+    The file's hash is on chain or implied by its URI, so the author cannot change the file. The claim is not compared
+    with the payments in the index, because it refers to a transaction that anyone can look up.
     """
     accepted = {account.lower() for account in payees}
     claims: dict[tuple[int, int], Any] = {}
@@ -198,12 +198,12 @@ def _at_places(as_of: AsOfBlock, table: Table, places: Sequence[tuple[int, int]]
 
 
 def _account(text: str | None) -> str:
-    """Return an account's address, which files write with or without its chain."""
+    """Return an account's address, which files contain with or without a chain."""
     return (text or "").rpartition(":")[2].lower()
 
 
 def only_sealed(as_of: AsOfBlock, entries: Sequence[Entry], side: str) -> list[Entry]:
-    """Return the ratings that were sealed before either side saw the other's."""
+    """Return the ratings that were sealed before either side saw the other's rating."""
     table, condition = (_FEEDBACK, is_sealed_feedback) if side == SERVER else (_CLIENT, is_sealed_rating)
     sealed: set[tuple[int, int]] = set()
     for part in in_parts([entry.place for entry in entries]):
@@ -245,9 +245,9 @@ def _feedback_by(registries: int, accounts: int, limit: int) -> Prepared:
 
 @lru_cache
 def newest_about(side: str, registries: int, raters: int, limit: int, *, only_sealed: bool = False) -> Prepared:
-    """Return the statement that reads an agent's newest ratings by the given raters; 0 for all.
+    """Return the statement that reads an agent's newest ratings by a number of raters; 0 for all raters.
 
-    Its parameters: those of `covering`, `agent_id`, for a server `tag`, and the lists `registry` and `rater`.
+    Its parameters are those of `covering`, `agent_id`, the lists `registry` and `rater`, and, for a server, `tag`.
     """
     table, is_server = (_FEEDBACK, True) if side == Side.SERVER else (_CLIENT, False)
     rater = table.c.client_address if is_server else table.c.server_id

@@ -26,11 +26,11 @@ _FETCH: Final = schema.file_sight.c
 _OBSERVED: Final = (
     *(schema.file.c.uri, _FETCH.sight_id, _FETCH.state, _FETCH.content_hash, _FETCH.integrity, _FETCH.reason),
 )
-"""The columns for `observation_of`."""
+"""The columns that `observation_of` needs."""
 
 
 def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tuple[Domain, ...], int]:
-    """Return an agent's registration file as of a block, its services' domains, and the newest proof's number.
+    """Return an agent's registration file as of a block, its services' domains, and the number of the newest proof.
 
     The file is `waiting` until the index has fetched it.
     """
@@ -71,7 +71,7 @@ def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tupl
 
 
 def registered_domain(subject: Subject, domain: str) -> Domain | None:
-    """Return the domain under which an agent is registered (August 2025), and what it says about the agent."""
+    """Return an agent's registered domain (August 2025), and what the domain's file says about the agent."""
     host = secure_host(uri) if (uri := domain_uri(domain)) else None
     if uri is None or host is None:
         return None
@@ -161,7 +161,7 @@ def _foreign_agents(claims: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _proven(subject: Subject) -> dict[str, int]:
-    """Return agents on foreign chains that are proven by their last stored outcome, with its observation number."""
+    """Return the agents on foreign chains whose last stored outcome proves them, with observation numbers."""
     proof, fetch, as_of = schema.foreign_proof, schema.file_sight, subject.as_of
     query = (
         select(schema.FOREIGN_AGENT.label("agent"), proof.c.names_back, proof.c.sight_id)
@@ -206,7 +206,7 @@ def observations(as_of: AsOfBlock, file_ids: Collection[bytes]) -> dict[bytes, O
 
 
 def observation_of(row: Any) -> Observation:
-    """Return a row's observation; its columns are NULL if there is none."""
+    """Return the observation in a row, whose columns are NULL if there is none."""
     if row.sight_id is None:
         return Observation(0, row.uri, FileState.WAITING)
     content_hash = None if row.content_hash is None else bytes(row.content_hash)

@@ -30,13 +30,13 @@ from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import size_for, spread
 
 MOST_RATERS: Final = 5_000
-"""The number of raters whose own lower bounds are looked up at the head. Beyond it, the best agents' bounds are."""
+"""With more raters than this, the best agents' lower bounds are read at the head, not each rater's."""
 
 MOST_PAST_RATERS: Final = 200
 """The maximum number of raters whose own lower bounds are computed for an earlier block."""
 
 _MOST_OPINIONS: Final = 1_000
-"""The maximum number of a requester's newest ratings that determine which raters it trusts."""
+"""The maximum number of a requester's newest ratings from which to determine the raters that it trusts."""
 
 _MOST_NEWEST: Final = 200
 """The maximum number of newest ratings to read: an agent may have millions."""
@@ -52,7 +52,7 @@ _OF_ACCOUNTS: Final = {
     ).columns(agent_tables.agent.c.agent_id, agent_tables.agent.c.owner, agent_tables.agent.c.wallet)
     for name in ("owner", "wallet")
 }
-"""The accounts' agents, for SQLite."""
+"""The statements that find accounts' agents in SQLite."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Question:
         side: The agent's role.
         tag: The tag that counts.
         own: The agent's own accounts, whose ratings do not count.
-        asker: The requesting side; None if unknown.
+        asker: The account or agent that requests the check; None if unknown.
     """
 
     subject: Subject
@@ -157,7 +157,7 @@ def _trusted_agents(question: Question) -> set[int]:
 
 
 def _liked(question: Question, asker: Asker) -> set[int]:
-    """Return the agents that the requester rated at least as high as required. Its last rating of each agent counts."""
+    """Return the agents whose last rating by the requester is at least as high as required."""
     as_of, registries = question.subject.as_of, list(question.subject.kinds)
     minimum, opinions = question.policy.minimum_rating, dict[int, bool]()
     if asker.agent_id is not None:
@@ -178,7 +178,7 @@ def _liked(question: Question, asker: Asker) -> set[int]:
 
 
 def newest_ratings(question: Question, raters: frozenset[str] | None, but: frozenset[str]) -> tuple[EventEvidence, ...]:
-    """Return a few of the newest ratings by the given raters, or by all others."""
+    """Return a few of the newest ratings by `raters`, or by everyone if None, except those by `but`."""
     subject, is_server = question.subject, question.side == Side.SERVER
     kinds = [address for address, kind in subject.kinds.items() if kind in OPEN_REGISTRIES]
     few: list[Any] | None = None if raters is None or len(raters) > AT_ONCE else sorted(raters)
@@ -247,7 +247,7 @@ def _least_bound(question: Question) -> float:
 
 
 def _agents_above_bound(question: Question, agent_ids: Collection[int] | None) -> set[int]:
-    """Return the agents above the policy's lower bound as servers at the head: among given ones, or the best."""
+    """Return the agents whose lower bound as servers at the head meets the policy: among `agent_ids`, or the best."""
     table, subject = rating_tables.summary, question.subject
     query = (
         select(table.c.agent_id)

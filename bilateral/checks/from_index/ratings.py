@@ -1,7 +1,8 @@
 """What ratings, validations, trust analysis and watchtowers say about an agent as of a block.
 
-At the head, the derived tables are used, and the time does not depend on the number of ratings. For an earlier block,
-an age limit, or proofs of payment, events are read individually, up to a limit. Both methods yield the same integers.
+At the head, the derived tables are used, so the time taken does not depend on the number of ratings. For an earlier
+block, or if the policy limits the age of ratings or requires payment proofs, events are read individually, up to a
+limit. Both methods yield the same integers.
 """
 
 import json
@@ -43,7 +44,7 @@ MOST_LINES: Final = 20
 """The maximum number of tags per side that an answer lists."""
 
 _MOST_ANSWERS: Final = 1_000
-"""The maximum number of newest responses to read: anyone may request any number from a validator."""
+"""The maximum number of newest responses to read: anyone may request any number of responses from a validator."""
 
 _EXAMPLES: Final = 3  # examples are enough to follow a reason
 _ANSWERS: Final = EVENT_TABLES[ValidationResponse]
@@ -55,7 +56,7 @@ Tallies: TypeAlias = "Mapping[Rater, tuple[int, int]]"
 
 @dataclass(frozen=True)
 class Ratings:
-    """An agent's ratings, read once on first use."""
+    """An agent's ratings, read on first use and then cached."""
 
     subject: Subject
 
@@ -76,7 +77,7 @@ class Ratings:
         return Counted(*map(sum, sums))
 
     def tallies(self, side: str, tag: str, raters: Collection[str]) -> dict[Rater, tuple[int, int]]:
-        """Return the given raters' entries at the head."""
+        """Return the entries by the specified raters at the head."""
         tallies = {}
         for part in in_parts(sorted(raters)):
             size = size_for(part)
@@ -84,7 +85,7 @@ class Ratings:
         return tallies
 
     def all_tallies(self, side: str, tag: str, limit: int) -> dict[Rater, tuple[int, int]] | None:
-        """Return all raters' entries at the head; None if there are more raters than the limit."""
+        """Return the entries by all raters at the head; None if there are more raters than the limit."""
         tallies = self._tallies(side, tag, 0, {"limit": limit + 1})
         return None if len(tallies) > limit else tallies
 
@@ -111,7 +112,7 @@ def _summaries(registries: int) -> Prepared:
 
 @lru_cache
 def _tallies(registries: int, accounts: int) -> Prepared:
-    """Return the statement that reads the given accounts' entries about an agent; 0 for all, up to a limit."""
+    """Return the statement that reads a number of accounts' entries about an agent; 0 for all, up to a limit."""
     table = rating_tables.counterpart
     query = select(table.c.registry, table.c.account, table.c.count.label("number"), table.c.share_sum).where(
         table.c.chain_id == bindparam("chain_id"),
@@ -124,7 +125,7 @@ def _tallies(registries: int, accounts: int) -> Prepared:
 
 
 def lines(ratings: Ratings) -> tuple[Line, ...]:
-    """Return an agent's ratings by registry, side and tag, those with the most raters first."""
+    """Return an agent's ratings by registry, side and tag, starting with those that have the most raters."""
     if ratings.subject.as_of.is_head:
         lines = [
             _line(row.registry, row.side, row.tag, row.number, row.counterparts, row.value_sum, row.share_sum)
@@ -149,7 +150,7 @@ def analysed(
 ) -> tuple[FoundFindings, Standing | None, str | None]:
     """Return findings about accounts, the standing behind a decision, and why no current analysis supports it.
 
-    A standing counts only if its analysis counts at the block. Clients without ratings need none.
+    A standing counts only if its analysis counts at the block. Clients without ratings do not need a standing.
     """
     if findings is None:
         return FoundFindings(), None, None
@@ -232,12 +233,12 @@ def _newest_answers(registries: int, validators: int) -> Prepared:
 
 
 _MOST_CHANGES: Final = 1_000
-"""The number of newest endpoint changes to read per agent: five flapping endpoints have fewer per year."""
+"""The maximum number of newest endpoint changes to read per agent: more than five unstable endpoints cause a year."""
 
 _MOST_SIGNALS: Final = 200
 
 _SIGNAL_SECONDS: Final = 98 * DAY
-"""The age up to which a signal counts. A watchtower that publishes only changes repeats each signal after 13 weeks."""
+"""The maximum age of a signal. A watchtower that publishes only changes repeats each signal after 13 weeks."""
 
 _CHANGE: Final = endpoint_change.c
 _ENDPOINT: Final = registration_endpoint.c
@@ -314,7 +315,7 @@ def _endpoint(as_of: AsOfBlock, rows: Sequence[Any]) -> EndpointFacts:
 
 
 def _signals(subject: Subject, watchtowers: Sequence[str]) -> tuple[Signal, ...]:
-    """Return each watchtower's newest `reachable` for each endpoint."""
+    """Return each watchtower's newest `reachable` signal for each endpoint."""
     addresses = [address for address, kind in subject.kinds.items() if kind in OPEN_REGISTRIES]
     size = size_for(watchtowers)
     values = {**subject.parameters, **spread("registry", addresses, len(addresses))}

@@ -48,13 +48,16 @@ class AgentHistory:
     """An agent's history up to a block.
 
     Attributes:
-        owner: Its owner; None if it does not exist, or no longer does.
-        wallet: Its wallet; None without one.
+        owner: The agent's owner; None if the agent does not exist or no longer exists.
+        wallet: The agent's wallet; None if it has none.
         registered: The agent's first event.
-        registered_at: Its time.
-        owner_change: The last event that changed its owner, and its time; None if it still has its first one.
-        wallet_change: The last event after registration that changed its wallet; None if it still has its first one.
-        account_events: All accounts that were ever its owner or wallet, with the first event that made them so.
+        registered_at: The time of that event.
+        owner_change: The last event that changed the agent's owner, and its time; None if the agent still has its first
+            owner.
+        wallet_change: The last event after registration that changed the agent's wallet; None if the agent still has
+            its first wallet.
+        account_events: All accounts that have ever been the agent's owner or wallet, each with the first event that
+            made it one.
     """
 
     agent_id: int
@@ -68,7 +71,7 @@ class AgentHistory:
 
     @property
     def accounts(self) -> frozenset[str]:
-        """All accounts that were ever its owner or wallet."""
+        """All accounts that have ever been the agent's owner or wallet."""
         return frozenset(self.account_events)
 
     @property
@@ -102,7 +105,7 @@ def agents_at(as_of: AsOfBlock, identity: str, agent_ids: Collection[int]) -> di
         values = {**as_of.bounds, "identity": identity, **spread("agent_id", part, size)}
         changes += _changes(size).records(as_of.connection, values)
         if len(changes) > MOST_CHANGES:
-            raise HistoryTooLongError("changes of owners and wallets", MOST_CHANGES)
+            raise HistoryTooLongError("changes of ownership or wallets", MOST_CHANGES)
     by_agent: dict[int, list[sa.Row[Any]]] = defaultdict(list)
     for row in changes:
         by_agent[int(row.agent_id)].append(row)
@@ -119,7 +122,7 @@ def agents_of_accounts(as_of: AsOfBlock, identity: str, accounts: Collection[str
         values |= spread("wallet", [bytes.fromhex(account[2:]) for account in part], size)
         candidates.update(int(agent_id) for (agent_id,) in _of_accounts(size).all(as_of.connection, values))
         if len(candidates) > MOST_CHANGES:
-            raise HistoryTooLongError("agents of one account", MOST_CHANGES)
+            raise HistoryTooLongError("agents that belong to one account", MOST_CHANGES)
     agents = agents_at(as_of, identity, candidates)
     return {
         agent_id: agent for agent_id, agent in agents.items() if agent.owner in accounts or agent.wallet in accounts
@@ -164,7 +167,7 @@ def _changes(size: int) -> Prepared:
 
 
 def _replayed(agent_id: int, rows: Iterable[sa.Row[Any]]) -> AgentHistory:
-    """Return an agent after its changes. Events in the registration transaction set its first holders."""
+    """Return an agent with its changes applied. Events in the registration transaction set its first holders."""
     states, agent = AgentStates(), AgentHistory(agent_id)
     for row in sorted(rows, key=attrgetter("block_number", "log_index")):
         before = states.owners.get(agent_id), states.wallets.get(agent_id)
@@ -205,22 +208,22 @@ class Subject:
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
-        """The parameters for statements about the agent, with all registries that belong to its identity registry."""
+        """The parameters for statements about the agent, including all registries of its identity registry."""
         agent = {"identity": self.identity, "agent_id": self.history.agent_id, "owner": self.history.owner}
         return {**self.as_of.bounds, **agent, **spread("registry", list(self.kinds), len(self.kinds))}
 
     @property
     def name(self) -> str:
-        """The agent as text: `8453:247`."""
+        """The agent as text, such as `8453:247`."""
         return f"{self.as_of.chain_id}:{self.history.agent_id}"
 
 
 @dataclass(frozen=True)
 class Asker:
-    """The requesting side.
+    """The account or agent that requests a check.
 
     Attributes:
-        agent_id: Its agent; None without one.
+        agent_id: The agent; None for an account without an agent.
         history: The agent as of the block.
     """
 
@@ -238,9 +241,9 @@ def find_agent(agent: str | int | AgentId | GlobalAgentId, as_of_chain: Callable
 
 
 def find_account(as_of: AsOfBlock, account: str) -> Subject | None:
-    """Return the agent that an account acts for: the lowest id of which it is the wallet, or else the owner.
+    """Return the agent with the lowest id of which an account is the wallet, or else the owner.
 
-    Returns None for accounts without an agent in any identity registry of the chain.
+    Returns None for accounts without an agent in any of the chain's identity registries.
     """
     for identity in _identities(as_of, None):
         agents = agents_of_accounts(as_of, identity, [account])
@@ -251,7 +254,7 @@ def find_account(as_of: AsOfBlock, account: str) -> Subject | None:
 
 
 def asker_of(as_of: AsOfBlock, identity: str, asker: str | int) -> Asker:
-    """Return the requesting side: an account, or an agent in the registry."""
+    """Return the account, or the agent in the registry, that requests the check."""
     if is_account(asker):
         account = checksummed(str(asker))
         agents = agents_of_accounts(as_of, identity, [account])
@@ -260,7 +263,7 @@ def asker_of(as_of: AsOfBlock, identity: str, asker: str | int) -> Asker:
     reference = parse_agent(asker)
     if reference.chain_id not in (None, as_of.chain_id) or reference.identity not in (None, identity):
         raise MalformedIdentifierError(
-            f"an agent of chain {as_of.chain_id}", str(asker), f"its identity registry is not {identity}"
+            f"an agent on chain {as_of.chain_id}", str(asker), f"its identity registry is not {identity}"
         )
     history = _existing(as_of, identity, asker, reference.agent_id)
     return Asker(reference.agent_id, history.holders, history)

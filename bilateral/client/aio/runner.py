@@ -135,7 +135,7 @@ class AsyncRunner(AsyncClosing):
         require_duration("poll_interval", poll_interval)
         for name, wei in (("max_fee_per_gas", max_fee_per_gas), ("max_cost", max_cost)):
             if wei is not None and wei < 0:
-                raise InvalidArgumentError(f"{name} is {wei} wei: give a number from 0")
+                raise InvalidArgumentError(f"{name} is {wei} wei, but must not be negative")
         if chain_id is not None and isinstance(deployment, Deployment) and deployment.chain_id != chain_id:
             raise InvalidArgumentError(f"chain_id is {chain_id}, but the deployment is on chain {deployment.chain_id}")
         self.state = ClientState(
@@ -201,4 +201,4 @@ def _packaged(name: str) -> Origin:
         return Origin(name)
     except ValueError:
         names = " or ".join(f'"{origin}"' for origin in Origin)
-        raise InvalidArgumentError(f"deployment: expected a Deployment, {names}, not another text") from None
+        raise InvalidArgumentError(f"deployment: expected a Deployment, {names}") from None

@@ -144,7 +144,7 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # the method's own parameters
             deadline, advice = yield from wallet_deadline()
         signature = yield from _consent(state, agent, wallet, new_wallet_signer, seconds(deadline))
     elif deadline is None or new_wallet_signer is not None:
-        raise InvalidArgumentError("a signature made in advance requires its deadline and excludes a signer")
+        raise InvalidArgumentError("a signature made in advance requires its deadline and cannot be used with a signer")
     arguments = (agent.token_id, wallet, seconds(deadline), signature)
     function = "setAgentWallet"
     try:
@@ -294,11 +294,11 @@ class RegistrationChanges:
         after = before | dict(self.fields)
         if self.add_services or self.remove_services:
             if replaced := {"services", "endpoints"} & set(self.fields):
-                raise InvalidArgumentError(f"give {replaced.pop()} whole, or services to add and remove: not both")
+                raise InvalidArgumentError(f"pass either all {replaced.pop()}, or services to add and remove, not both")
             key = "services" if "services" in before or "endpoints" not in before else "endpoints"
             services = before.get(key) or []
             if not isinstance(services, list) or not all(isinstance(service, dict) for service in services):
-                raise MalformedDocumentError(f"{key} of the present file is not a list of objects: give {key} whole")
+                raise MalformedDocumentError(f"{key} in the current file is not a list of objects: pass all {key}")
             after = after | {key: self._changed_services(services)}
         if after == before:
             raise InvalidArgumentError("the update changes nothing in the registration file: pass a new value")

@@ -184,7 +184,7 @@ def later(time: datetime | None, name: str) -> Operation[int]:
     if time is None:
         if now > datetime.now(UTC) + LIFETIME:  # a lying node would have the caller sign something that lasts for ever
             raise errors.InvalidArgumentError(
-                f"the node's time is {now.isoformat()}, more than a day ahead: give {name}"
+                f"the node's time is {now.isoformat()}, more than a day ahead: pass {name}"
             )
         return agents.seconds(now + LIFETIME)
     if time.tzinfo is not None and time < now:
@@ -198,7 +198,7 @@ def tag_word(tag: str) -> bytes:
     """Return a tag as the registry for authorised feedback stores it: UTF-8, padded with zeros."""
     word = tag.encode()
     if len(word) > 32 or word.endswith(b"\0"):  # noqa: PLR2004  # a word
-        raise errors.InvalidArgumentError("a tag here must have at most 32 bytes in UTF-8 and must not end in NUL")
+        raise errors.InvalidArgumentError("a tag must have at most 32 bytes in UTF-8 and must not end in NUL")
     return word.ljust(32, b"\0")
 
 
@@ -281,7 +281,7 @@ def _require_later_deadline(state: ClientState, client: str, deadline: int) -> O
         return
     if voided and deadline <= voided:
         raise errors.InvalidArgumentError(
-            f"{client} has invalidated its signatures up to {chain_time(voided).isoformat()}: give a later deadline"
+            f"{client} has invalidated its signatures up to {chain_time(voided).isoformat()}: pass a later deadline"
         )
 
 

@@ -105,11 +105,11 @@ def seal_feedback(  # noqa: PLR0913, PLR0917  # the method's own parameters
         raise InvalidArgumentError("offer: expected the server's envelope, a SealedRating")
     client = checksummed(registries.require_signer(state).address)
     if theirs.client != client:
-        raise InvalidArgumentError(f"offer: it is for the client {theirs.client}, and the signer is {client}")
+        raise InvalidArgumentError(f"offer: it is for client {theirs.client}, but the signer is {client}")
     deployment = yield from registries.connect(state)
     agent = AgentId(theirs.server_id, deployment.chain_id)
     if agent_id is not None and registries.agent_of(deployment, agent_id) != agent:
-        raise InvalidArgumentError(f"offer: it is of the server {agent}, not of {agent_id}")
+        raise InvalidArgumentError(f"offer: it is from server {agent}, not from {agent_id}")
     yield from verify(state, offer)
     arguments = yield from feedback.arguments_of(state, agent, draft)
     if documents.are_published(state, arguments):
@@ -133,7 +133,7 @@ def verify(state: ClientState, signed: SignedEnvelope) -> Operation[None]:
     envelope = signed.envelope
     now = int((yield from registries.block_time()).timestamp())
     if envelope.deadline < now:
-        raise InvalidArgumentError(f"deadline: {envelope.deadline} has passed, the chain's time is {now}")
+        raise InvalidArgumentError(f"deadline: {envelope.deadline} has passed; the chain's time is {now}")
     yield from _require_agent(state, "server", envelope.server, envelope.server_id)
     yield from _require_agent(state, "client", envelope.client, envelope.client_id)
     domain = yield from _domain(state)
@@ -174,11 +174,11 @@ def exchange(
 ) -> Operation[Sent[OpenedRatings]]:
     """See `Client.exchange`."""
     if len(envelopes) != len(_SIDES):
-        raise InvalidArgumentError(f"envelopes: expected {len(_SIDES)}, one of each side, not {len(envelopes)}")
+        raise InvalidArgumentError(f"envelopes: expected {len(_SIDES)}, one from each side, got {len(envelopes)}")
     pair, signatures = pair_of(*envelopes)
     client, server = _openings_of(pair, openings)
     if client is None or server is None:
-        raise InvalidArgumentError("openings: exchange needs the openings of both sides")
+        raise InvalidArgumentError("openings: exchange requires the openings from both sides")
     chain_id = (yield from registries.connect(state)).chain_id
     if not has_private_mempool(chain_id) and not accept_public_mempool:
         raise InvalidArgumentError(
@@ -214,7 +214,7 @@ def pair_of(first: SignedEnvelope, second: SignedEnvelope) -> tuple[blind_rating
         isinstance(client.envelope, blind_ratings.SealedFeedback)
         and isinstance(server.envelope, blind_ratings.SealedRating)
     ):
-        raise InvalidArgumentError("envelopes: expected one of the client and one of the server")
+        raise InvalidArgumentError("envelopes: expected one from the client and one from the server")
     return blind_ratings.Pair.of(client.envelope, server.envelope), (client.signature, server.signature)
 
 
@@ -276,14 +276,14 @@ def _openings_of(
             require_fit(pair.rating_envelope, opening)
             server = opening
     if client is None and server is None:
-        raise InvalidArgumentError("openings: pass the opening of one side or of both")
+        raise InvalidArgumentError("openings: pass the opening from one side or from both")
     return client, server
 
 
 def _await_seal(state: ClientState, pair: blind_ratings.Pair, confirmations: int, timeout: float) -> Operation[None]:
     """Wait until a pair's seal has the given number of confirmations, including its own block."""
     if confirmations < 1:
-        raise InvalidArgumentError(f"confirmations is 1 or more, not {confirmations}")
+        raise InvalidArgumentError(f"confirmations must be at least 1, not {confirmations}")
     end = time.monotonic() + timeout
     ids = pair.client_id, pair.server_id
     while True:
@@ -305,7 +305,7 @@ def _require_turn(state: ClientState, pair: blind_ratings.Pair) -> Operation[Non
     silent_until = pair.client_deadline + blind_ratings.CLIENT_SILENCE_SECONDS
     if not is_open and now < silent_until:
         raise InvalidArgumentError(
-            f"openings: the client's feedback is sealed: wait for its opening, or until {silent_until} in Unix time"
+            f"openings: the client's feedback is sealed: wait until it is opened, or until Unix time {silent_until}"
         )
 
 

@@ -180,7 +180,7 @@ def _call(state: ClientState, function: str, *arguments: Any) -> Operation[tuple
     return (yield from registries.call(state, Registry.BUYERS, function, *arguments))
 
 
-def _term(read: Callable[[int], K], number: int, verb: str = "answers with") -> K:
+def _term(read: Callable[[int], K], number: int, verb: str = "returned") -> K:
     """Return the enum member for a number that the registry uses."""
     try:
         return read(number)
@@ -306,7 +306,7 @@ def post_tier_roots(
     """See `Client.post_tier_roots`."""
     name = hash_bytes(policy, "a policy")
     if len(roots) != ROOTS:
-        raise errors.InvalidArgumentError(f"give the roots of {ROOTS} tiers, not {len(roots)}")
+        raise errors.InvalidArgumentError(f"pass the roots for {ROOTS} tiers, not {len(roots)}")
 
     def decode(events: Sequence[kinds.Event]) -> kinds.TierRootsPosted:
         return transactions.require_event(events, kinds.TierRootsPosted, epoch=epoch, policy=name)

@@ -159,7 +159,7 @@ def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[s
                 raise
         except errors.NODE_FAILURES:
             continue
-    raise errors.TransactionFailedError("was mined and failed; the node returned no reason", hash_, sent.raw)
+    raise errors.TransactionFailedError("was mined but failed; the node returned no reason", hash_, sent.raw)
 
 
 def _require_ours(state: ClientState, sent: Sent[Any], hash_: str, receipt: Mapping[str, Any]) -> None:
@@ -168,7 +168,7 @@ def _require_ours(state: ClientState, sent: Sent[Any], hash_: str, receipt: Mapp
     for name, expected in ours.items():
         if answers.data(receipt.get(name)) != bytes.fromhex(str(expected)[2:]):
             raise errors.UnexpectedAnswerError(
-                f"transaction {hash_}: the node returns a receipt with another {name}; ask another node", hash_
+                f"transaction {hash_}: the node returned a receipt with a different {name}; try another node", hash_
             )
 
 
@@ -184,7 +184,7 @@ def _give_up(
 ) -> Operation[None]:
     if failure is None and (yield from knows(hash_)) is False:
         state.nonces = NonceMemory()
-        raise errors.TransactionDroppedError("is in no block, and the node has dropped it", hash_, raw)
+        raise errors.TransactionDroppedError("was not included in a block, and the node has dropped it", hash_, raw)
     why = f": {failure}" if failure else ""
     raise errors.TransactionPendingError(
         f"does not have enough confirmations after {timeout:g} seconds{why}", hash_, raw

@@ -170,4 +170,4 @@ def _response_link(
         uri = response.get("uri")
         if isinstance(uri, str):
             return documents.link(uri, response.get("hash"), "the response's hash")
-    raise InvalidArgumentError('a response must be a text, a ResponseLink, or {"uri": …, "hash": …}')
+    raise InvalidArgumentError('a response must be a string, a ResponseLink, or {"uri": …, "hash": …}')

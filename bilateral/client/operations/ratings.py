@@ -95,7 +95,7 @@ def rate_many(
     deployment = yield from registries.connect(state)
     subjects = [registries.agent_of(deployment, subject).token_id for subject in ratings]
     if len(set(subjects)) != len(subjects):
-        raise InvalidArgumentError("two of the keys name the same agent")
+        raise InvalidArgumentError("two of the keys identify the same agent")
     values = [checked_uint(rating, 8, "a rating") for rating in ratings.values()]
 
     def decode(events: Sequence[Event]) -> tuple[Rating, ...]:
@@ -129,7 +129,7 @@ def get_many(state: ClientState, client_ids: Sequence[AgentLike], server_id: Age
     function, ids = "getClientRatings", [client.token_id for client in clients]
     has_rating, ratings = yield from registries.call(state, Registry.BIDIRECTIONAL, function, ids, server.token_id)
     if not len(clients) == len(has_rating) == len(ratings):
-        raise UnexpectedAnswerError("the reputation registry answers getClientRatings with lists of another length")
+        raise UnexpectedAnswerError("the reputation registry returned lists of the wrong length for getClientRatings")
     return [
         Rating(RatingKind.CLIENT, client, server, rating if has else None)
         for client, has, rating in zip(clients, has_rating, ratings, strict=True)
@@ -152,7 +152,7 @@ def _server(state: ClientState, expected: Expectation) -> Operation[int | None]:
 def _owners(state: ClientState, subjects: Sequence[AgentId], expected: Expectation) -> Operation[list[str]]:
     """Return the agents' owners once they have been unchanged for the expected number of blocks."""
     if expected.confirmations < 1:
-        raise InvalidArgumentError(f"confirmations is 1 or more, not {expected.confirmations}")
+        raise InvalidArgumentError(f"confirmations must be at least 1, not {expected.confirmations}")
     end = time.monotonic() + expected.timeout
     while True:
         owners = yield from _owners_at(state, subjects, "latest")
@@ -204,7 +204,7 @@ def _send(  # noqa: PLR0913, PLR0917  # a call, the facts that it checks, and it
             if refusal.data:
                 raise
     if expected.is_explicit:
-        raise InvalidArgumentError(f"the reputation registry lacks {function}As: leave server_id and owner out")
+        raise InvalidArgumentError(f"the reputation registry has no function {function}As: omit server_id and owner")
     return (yield from transactions.send(state, Registry.BIDIRECTIONAL, function, arguments, decode))
 
 

@@ -187,7 +187,7 @@ def _read_at_once(
     arguments = (agent.token_id, list(clients), selection.tag1, selection.tag2, selection.include_revoked)
     columns = yield from registries.call(state, Registry.REPUTATION, READ_ALL, *arguments, block=selection.block)
     if len({len(column) for column in columns}) != 1:
-        raise UnexpectedAnswerError("the reputation registry answers readAllFeedback with lists of unequal length")
+        raise UnexpectedAnswerError("the reputation registry returned lists of unequal length for readAllFeedback")
     with registries.blame_registry(Registry.REPUTATION):
         return [
             FeedbackEntry(FeedbackId(agent, client, index), FeedbackValue(value, decimals), tag1, tag2, is_revoked)
@@ -286,7 +286,7 @@ def search(
     if not agents and not reviewers:
         raise InvalidArgumentError("pass an agent or a reviewer: searching without either requires an index")
     if unknown := query.capabilities - set(get_args(Capability)):
-        raise InvalidArgumentError(f"capabilities are {', '.join(get_args(Capability))}, not {quoted(min(unknown))}")
+        raise InvalidArgumentError(f"capability must be {', '.join(get_args(Capability))}, not {quoted(min(unknown))}")
     about = dict.fromkeys(registries.agent_of(deployment, agent) for agent in agents)
     clients = None if reviewers is None else distinct([checksummed(reviewer) for reviewer in reviewers])
     needs_files = query.load_files or query.asks_files

@@ -132,7 +132,7 @@ def agent_of(deployment: Deployment, agent: AgentLike) -> AgentId:
         return parsed.on(deployment.chain_id)
     if parsed.registry != deployment.agent_registry:
         problem = f"its registry is {parsed.registry}"
-        raise errors.MalformedIdentifierError(f"an agent of {deployment.agent_registry}", str(parsed), problem)
+        raise errors.MalformedIdentifierError(f"an agent in {deployment.agent_registry}", str(parsed), problem)
     return parsed.agent_id.on(deployment.chain_id)
 
 
@@ -169,7 +169,7 @@ def call(
         return decode_result(registry, function, returned)
     except errors.UnexpectedAnswerError as error:
         yield from require_registry(state, registry)
-        raise errors.UnexpectedAnswerError(f"{error}: another contract than {registry} is at {to}") from None
+        raise errors.UnexpectedAnswerError(f"{error}: a contract other than {registry} is at {to}") from None
 
 
 @contextmanager
@@ -195,7 +195,7 @@ def blame_registry(registry: Registry) -> Iterator[None]:
     try:
         yield
     except (errors.MalformedIdentifierError, errors.UnrepresentableValueError) as error:
-        raise errors.UnexpectedAnswerError(f"{registry} answers with an invalid value: {error}") from error
+        raise errors.UnexpectedAnswerError(f"{registry} returned an invalid value: {error}") from error
 
 
 def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation[bytes]:
@@ -297,7 +297,7 @@ def decode(registry: Registry, raw: RawLog) -> Event | None:
         return decoded
     if decoded.reason is Undecodable.MALFORMED:
         name = selectors(registry, "event")[raw.topics[0]]["name"]
-        raise errors.UnexpectedAnswerError(f"{registry} logs {name} in an unexpected form: {decoded.problem}")
+        raise errors.UnexpectedAnswerError(f"{registry} emitted {name} in an unexpected form: {decoded.problem}")
     return None
 
 
@@ -361,7 +361,7 @@ def is_valid_signature(
 ) -> Operation[bool]:
     """See `Client.is_valid_signature`."""
     if len(digest) != _DIGEST_BYTES:
-        raise errors.InvalidArgumentError(f"a digest has 32 bytes, not {len(digest)}")
+        raise errors.InvalidArgumentError(f"a digest must have 32 bytes, not {len(digest)}")
     signer = checksummed(account)
     if recover_signer(digest, signature) == signer:
         return True

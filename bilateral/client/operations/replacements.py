@@ -28,7 +28,7 @@ _HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 def find(state: ClientState, transaction_hash: str) -> Operation[Sent[bool]]:
     """Find a transaction from the signer. See `Client.find_transaction`."""
     if not _HASH.fullmatch(transaction_hash):
-        raise InvalidArgumentError(f"{quoted(transaction_hash)} is not 0x and 64 hexadecimal digits")
+        raise InvalidArgumentError(f"{quoted(transaction_hash)} is not a hash of 0x and 64 hexadecimal digits")
     hash_ = transaction_hash.lower()
     sender = registries.require_address(state)
     deployment = yield from registries.connect_to_sign(state)
@@ -88,7 +88,7 @@ def _send(state: ClientState, prepared: Sent[T], previous: str) -> Operation[Sen
         return (yield from transactions.send_with_nonce(state, prepared, int(prepared.transaction["nonce"])))
     except transactions.NonceUsedError:
         raise TransactionReplacedError(
-            "is already in a block, or another transaction with its nonce is", previous
+            "is already in a block, or a different transaction with its nonce is", previous
         ) from None
     finally:
         state.nonces = nonces
@@ -128,9 +128,9 @@ def require_transaction(answer: Any, hash_: str, sender: str, chain_id: int) -> 
     if signed.hash != bytes.fromhex(hash_.removeprefix("0x")):
         answers.malformed("the transaction of that hash: its fields and signature have another hash")
     if signed.sender != sender:
-        raise InvalidArgumentError(f"another account than the signer {sender} sent transaction {hash_}")
+        raise InvalidArgumentError(f"an account other than the signer {sender} sent transaction {hash_}")
     if signed.chain_id not in {None, chain_id}:
-        raise InvalidArgumentError(f"transaction {hash_} is of chain {signed.chain_id}: use a node of that chain")
+        raise InvalidArgumentError(f"transaction {hash_} is on chain {signed.chain_id}: use a node for that chain")
     if not to:
         raise InvalidArgumentError(f"transaction {hash_} creates a contract: only calls can be replaced")
     transaction = {"chainId": chain_id, "to": to_checksum_address(to), "data": "0x" + data.hex(), "value": value}

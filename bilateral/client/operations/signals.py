@@ -82,13 +82,13 @@ def publish(state: ClientState, signals: Sequence[Signal], period: str) -> Opera
     requested: dict[_Key, Signal] = {}
     for signal in signals:
         if signal.tag not in MEASURED_TAGS:
-            raise InvalidArgumentError(f"a signal measures {', '.join(MEASURED_TAGS)}, not {signal.tag!r}")
+            raise InvalidArgumentError(f"a signal's tag must be one of {', '.join(MEASURED_TAGS)}, not {signal.tag!r}")
         value = signal.value.human if isinstance(signal.value, FeedbackValue) else signal.value
         value_for_tag(signal.tag, value, period)  # refuses what means nothing under its tag
         key = registries.agent_of(deployment, signal.agent_id), signal.tag, signal.endpoint
         if key in requested:
             place = f" at {quoted(signal.endpoint)}" if signal.endpoint else ""
-            raise InvalidArgumentError(f"there are two signals {signal.tag} for agent {key[0]}{place}")
+            raise InvalidArgumentError(f"there are two signals with the tag {signal.tag} for agent {key[0]}{place}")
         requested[key] = signal
     batch = _Batch(requested)
     try:
@@ -155,7 +155,7 @@ def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
             if waited >= confirmations.LAG_SECONDS:
                 raise
         if waited >= _SETTLING_SECONDS:
-            raise batch.interrupted("earlier transactions of the signer are still pending")
+            raise batch.interrupted("earlier transactions from the signer are still pending")
         yield Pause(state.poll_interval)
 
 
@@ -181,7 +181,7 @@ def _endpoints(state: ClientState, unread: set[FeedbackId], last: int) -> Operat
     while unread - endpoints.keys():
         first = max(deployment.first_block, last - span + 1)
         if first > last:
-            raise MalformedNodeAnswerError("the node did not return the events of some signals that the registry has")
+            raise MalformedNodeAnswerError("the node did not return the events for some signals in the registry")
         for raw in (yield from read_logs(query, first, last, limit=state.log_range)):
             event = registries.decode(Registry.REPUTATION, raw)
             if isinstance(event, NewFeedback):

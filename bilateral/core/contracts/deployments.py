@@ -157,12 +157,10 @@ class Deployment:
             if book is not None and below in (None, book.contracts[Registry.IDENTITY].address):
                 entries = book.contracts | entries
             elif below is None:
-                raise DeploymentRecordError(
-                    "invalid deployment record: the identity registry of its companion is missing"
-                )
+                raise DeploymentRecordError("invalid deployment record: the companion's identity registry is missing")
         elif below not in (None, entries[Registry.IDENTITY].address):
             raise DeploymentRecordError(
-                f"invalid deployment record: its IdentityRegistry is {entries[Registry.IDENTITY].address}, and its "
+                f"invalid deployment record: its IdentityRegistry is {entries[Registry.IDENTITY].address}, but its "
                 f"CompanionDirectory belongs to {below}"
             )
         addresses = {attribute: entries[name] for attribute, name in _NAMES.items() if name in entries}

@@ -133,7 +133,7 @@ class _Book(BaseModel):
         for chain in self.chains:
             for group in chain.groups:
                 if group not in self.groups:
-                    raise ValueError(f"chain {chain.chain_id} names the group {group!r}, which is missing")
+                    raise ValueError(f"chain {chain.chain_id} refers to the group {group!r}, which is missing")
         return self
 
 

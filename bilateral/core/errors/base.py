@@ -103,7 +103,7 @@ class MalformedAuthorizationError(FormattedError, ValueError):
     """A feedback authorisation (FeedbackAuth) is invalid."""
 
     reason = "malformed_authorization"
-    template = "invalid feedback authorisation (five words of 32 bytes and a signature): {problem}"
+    template = "invalid feedback authorisation (expected five 32-byte words and a signature): {problem}"
     problem: InitVar[str]
 
 
@@ -119,7 +119,7 @@ class EnvelopeMismatchError(BilateralError, ValueError):
     def __init__(self, field: str, ours: object, theirs: object) -> None:
         client, server = (value.hex() if isinstance(value, bytes) else value for value in (ours, theirs))
         super().__init__(
-            f"the client's envelope has {field} {client}, the server's has {server}: "
+            f"the client's envelope has {field} {client}, but the server's has {server}: "
             "request an envelope for this interaction"
         )
         self.field = field
@@ -135,7 +135,7 @@ class SealMismatchError(FormattedError, ValueError):
 
     reason = "seal_mismatch"
     template = (
-        "the opening has the hash {opening}, the envelope's seal is {seal}: open with the salt and the rating that "
+        "the opening's hash {opening} does not match the envelope's seal {seal}: use the salt and the rating that "
         "were sealed"
     )
     seal: bytes
@@ -146,5 +146,5 @@ class AlreadySealedError(FormattedError, ValueError):
     """Another rating is already sealed for this interaction. A second one would contradict the first."""
 
     reason = "already_sealed"
-    template = "another rating is already sealed for interaction {interaction}: use the sealed one"
+    template = "a different rating is already sealed for interaction {interaction}: use that rating"
     interaction: InitVar[bytes]

@@ -36,7 +36,7 @@ class ForbiddenAddressError(DocumentError):
     reason = "forbidden_address"
 
     def __init__(self, host: str, address: str) -> None:
-        super().__init__(f"{quoted(host)} leads to {address}, which is not a public address")
+        super().__init__(f"{quoted(host)} resolves to {address}, which is not a public address")
         self.host = host
         self.address = address
 
@@ -148,7 +148,7 @@ class EncodedAnswerError(FormattedError, UnreachableDocumentError):
     """A response has a content encoding that was not requested."""
 
     reason = "unasked_encoding"
-    template = "the answer has the content encoding {encoding_text}, which was not requested"
+    template = "the response has the content encoding {encoding_text}, which was not requested"
     encoding_text: InitVar[str]
 
 
@@ -172,7 +172,7 @@ class RefusedDocumentError(FormattedError, UnreachableDocumentError):
             none.
     """
 
-    template = "{url_text} answers with status {status}"
+    template = "{url_text} returned status {status}"
     url_text: InitVar[str]
     status: int
     wait_seconds: int | None = None

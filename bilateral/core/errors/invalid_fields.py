@@ -30,7 +30,7 @@ def first_problem(error: ValidationError, *place: str) -> str:
 
 
 _WORDS: Final = {
-    "bool_parsing": "is neither yes nor no",
+    "bool_parsing": "must be yes or no",
     "decimal_parsing": "is not a number",
     "enum": "is unknown: choose {expected}",
     "greater_than_equal": "is too small: write at least {ge}",

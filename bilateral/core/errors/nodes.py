@@ -28,7 +28,7 @@ class NodeError(BilateralError):
         *,
         wait_seconds: float | None = None,
     ) -> None:
-        super().__init__(f"the node refuses {method}: {quoted(node_message, 300)}")
+        super().__init__(f"the node rejected {method}: {quoted(node_message, 300)}")
         self.code = code
         self.node_message = node_message
         self.data = data
@@ -142,13 +142,13 @@ class MissingFunctionError(BilateralError):
         self.chain_id = chain_id
 
 
-_OTHER: Final = "use a registry of this project (docs/deployed-registries.md)"
-_DOMAINS: Final = "domains need an IdentityRegistry of this project"
-_SIGNED: Final = "signed feedback needs a BidirectionalReputationRegistry of this project, by reputation=…"
-_PRIMARY: Final = "deploy CompanionDirectory for this identity registry, and name it by directory=…"
+_OTHER: Final = "use one of this project's registries (docs/deployed-registries.md)"
+_DOMAINS: Final = "domains require this project's IdentityRegistry"
+_SIGNED: Final = "signed feedback requires this project's BidirectionalReputationRegistry, passed as reputation=…"
+_PRIMARY: Final = "deploy CompanionDirectory for this identity registry, and pass it as directory=…"
 _INSTEAD: Final = {
-    "newAgent": f"register by register_agent; {_DOMAINS}",
-    "updateAgent": f"hand the agent on by transfer_agent; {_DOMAINS}",
+    "newAgent": f"register with register_agent; {_DOMAINS}",
+    "updateAgent": f"transfer the agent with transfer_agent; {_DOMAINS}",
     "releaseAgentDomain": _DOMAINS,
     "resolveByDomain": _DOMAINS,
     "resolveByAddress": _PRIMARY,
@@ -172,8 +172,8 @@ class WrongIdentityRegistryError(FormattedError):
 
     reason = "wrong_identity_registry"
     template = (
-        "the {registry} registry {address} belongs to the identity registry {found}, not to {expected}: name a "
-        "registry of the same deployment"
+        "the {registry} registry {address} belongs to the identity registry {found}, not to {expected}: use a "
+        "registry from the same deployment"
     )
     registry: str
     address: str
@@ -192,7 +192,7 @@ class UnknownChainError(BilateralError):
 
     def __init__(self, chain_id: int, chain_ids: tuple[int, ...]) -> None:
         configured = ", ".join(map(str, chain_ids)) or "no chain"
-        super().__init__(f"no node of chain {chain_id} was given, only of {configured}")
+        super().__init__(f"no node is configured for chain {chain_id}, only for {configured}")
         self.chain_id = chain_id
         self.chain_ids = chain_ids
 

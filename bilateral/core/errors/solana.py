@@ -35,7 +35,7 @@ class WrongNodeError(SolanaError):
     reason = "wrong_node"
 
     def __init__(self, chain: str, genesis: str) -> None:
-        super().__init__(f"the node serves another chain: its genesis hash is {genesis[:64]}, expected {chain}")
+        super().__init__(f"the node serves a different chain: its genesis hash is {genesis[:64]}, expected {chain}")
 
 
 class InconsistentNodeError(SolanaError):

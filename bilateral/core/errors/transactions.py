@@ -43,8 +43,8 @@ class AgentUnsettledError(FormattedError, TimeoutError):
 
     reason = "agent_unsettled"
     template = (
-        "agent {agent} has not had its owner for {confirmations} blocks after {seconds:g} seconds: wait for more "
-        "blocks, or ask for fewer confirmations"
+        "agent {agent} has not had one owner for {confirmations} blocks after {seconds:g} seconds: wait for more "
+        "blocks, or request fewer confirmations"
     )
     agent: str
     confirmations: int
@@ -139,9 +139,9 @@ class PaymentSettledHereError(BilateralError):
 
     def __init__(self, transaction_hash: bytes, buyer: str, *, is_whole: bool = False) -> None:
         digits = f"0x{transaction_hash.hex()}"
-        advice = "; record another payment of the transaction by record_payments, with its position" if is_whole else ""
+        advice = "; record another payment in the transaction with record_payments and its position" if is_whole else ""
         super().__init__(
-            f"the registry itself settled and counted a payment of {buyer} in {digits}: leave it out{advice}"
+            f"the registry itself already settled and counted a payment by {buyer} in {digits}: omit it{advice}"
         )
         self.transaction_hash = transaction_hash
         self.buyer = buyer
@@ -156,7 +156,7 @@ class MissingReceiptError(FormattedError):
 
     reason = "missing_receipt"
     template = (
-        "the node has no receipt of {transaction_hash}: wait until it is in a block, or use a node that keeps old "
+        "the node has no receipt for {transaction_hash}: wait until it is in a block, or use a node that keeps old "
         "receipts"
     )
     transaction_hash: bytes
@@ -203,7 +203,7 @@ class TransactionPendingError(TransactionError, TimeoutError):
 
 
 class TransactionDroppedError(TransactionError):
-    """A transaction is in no block, and the node has dropped it. It may be sent again unchanged."""
+    """A transaction was not included in a block, and the node has dropped it. It may be sent again unchanged."""
 
     reason = "transaction_dropped"
 
@@ -232,6 +232,6 @@ class BatchInterruptedError(BilateralError):
     reason = "batch_interrupted"
 
     def __init__(self, hashes: tuple[str, ...], missing: int, why: str) -> None:
-        super().__init__(f"{len(hashes)} transactions were sent, {missing} were not: {why}. Run it again to continue.")
+        super().__init__(f"{len(hashes)} transactions were sent, {missing} were not: {why}. Retry to continue.")
         self.hashes = hashes
         self.missing = missing

@@ -79,7 +79,7 @@ class _Decoder:
         names = [field_name(part["name"]) for part in entry["inputs"]]
         declared = [field.name for field in fields(event)][1:]
         if names != declared:
-            raise TypeError(f"{event.__name__} has the fields {declared}, its ABI has {names}")
+            raise TypeError(f"{event.__name__} has the fields {declared}, but its ABI has {names}")
         self._event = event
         self._topics = 1 + sum(part["indexed"] for part in entry["inputs"])
         self._head = WORD * (len(names) + 1 - self._topics)
@@ -179,14 +179,14 @@ def _tail_reader(head: int, convert: Callable[[bytes], Any]) -> Reader:
     def read(data: bytes, at: int) -> Any:
         start = int.from_bytes(data[at : at + WORD])
         if not head <= start <= len(data) - WORD:
-            raise _MalformedError(f"offset {start} points outside of the {len(data)} bytes of data")
+            raise _MalformedError(f"offset {start} is outside the {len(data)} bytes of data")
         start += WORD
         end = start + int.from_bytes(data[start - WORD : start])
         padded_end = end + (start - end) % WORD
         if padded_end > len(data):
-            raise _MalformedError(f"{end - start} bytes at {start} end after the {len(data)} bytes of data")
+            raise _MalformedError(f"{end - start} bytes at {start} extend beyond the {len(data)} bytes of data")
         if end != padded_end and any(data[end:padded_end]):
-            raise _MalformedError(f"the padding of the {end - start} bytes at {start} is not zero")
+            raise _MalformedError(f"the padding after the {end - start} bytes at {start} is not zero")
         return convert(data[start:end])
 
     return read

@@ -124,9 +124,9 @@ class DeadlineBackend(httpcore.NetworkBackend):
             answer = TimeoutError()
             self._remaining()
         if not answer or (isinstance(answer, socket.gaierror) and answer.errno in _NO_NAME):
-            raise HostUnreachableError(f"the host {quoted(host)} is not found", "no_name")
+            raise HostUnreachableError(f"the host {quoted(host)} was not found", "no_name")
         if isinstance(answer, OSError):
-            raise HostUnreachableError(f"the resolver does not say where the host {quoted(host)} is", "resolver")
+            raise HostUnreachableError(f"the resolver could not resolve the host {quoted(host)}", "resolver")
         return answer
 
 

@@ -55,7 +55,7 @@ class AgentId:
     def __post_init__(self) -> None:
         require(_AGENT, int, self.token_id)
         if not 0 <= self.token_id <= MAX_UINT256:
-            raise MalformedIdentifierError(_AGENT, str(self), "the agent is not within 0 to 2^256 - 1")
+            raise MalformedIdentifierError(_AGENT, str(self), "the agent number is not between 0 and 2^256 - 1")
         if self.chain_id is not None:
             ChainId.evm(self.chain_id)
 
@@ -86,7 +86,7 @@ class AgentId:
             MalformedIdentifierError: The id contains a different chain.
         """
         if self.chain_id not in (None, chain_id):
-            raise MalformedIdentifierError(f"an agent of chain {chain_id}", str(self), f"its chain is {self.chain_id}")
+            raise MalformedIdentifierError(f"an agent on chain {chain_id}", str(self), f"its chain is {self.chain_id}")
         return type(self)(self.token_id, chain_id)
 
     def __str__(self) -> str:
@@ -181,7 +181,7 @@ class FeedbackId:
             raise MalformedIdentifierError(
                 _FEEDBACK,
                 f"{self.agent}:{self.client}:{self.on_chain_index - 1}",
-                f"its index on chain, {self.on_chain_index}, is not within 1 to 2^64 - 1",
+                f"its on-chain index, {self.on_chain_index}, is not between 1 and 2^64 - 1",
             )
 
     @classmethod
@@ -226,7 +226,7 @@ class FeedbackId:
             MalformedIdentifierError: The agent's id has no chain.
         """
         if self.agent.chain_id is None:
-            raise MalformedIdentifierError("an indexer's feedback id", str(self), "the agent's chain is not named")
+            raise MalformedIdentifierError("an indexer's feedback id", str(self), "the agent's chain is missing")
         return f"{self.agent}:{self.client.lower()}:{self.on_chain_index}"
 
     def __str__(self) -> str:

@@ -216,7 +216,7 @@ def require(kind: str, expected: type, *values: object) -> None:
         if not (is_whole(value) if expected is int else isinstance(value, expected)):
             raise MalformedIdentifierError(kind, value, f"expected a value of type {expected.__name__}")
         if isinstance(value, int) and value.bit_length() > _MAX_BITS:
-            raise MalformedIdentifierError(kind, value, "the number is larger than any chain uses")
+            raise MalformedIdentifierError(kind, value, "the number is too large for a chain id")
 
 
 @lru_cache(maxsize=4096)  # makes reading 10,000 feedbacks twice as fast: they name few clients, each many times
@@ -248,9 +248,9 @@ def _split(kind: str, text: str, form: str, count: int) -> list[str]:
 def whole_number(kind: str, text: str, part: str) -> int:
     """Parse a part that is a number in canonical decimals, with at most 78 digits, as many as a uint256 can have."""
     if not _NUMBER.fullmatch(part):
-        raise MalformedIdentifierError(kind, text, f"{part[:80]!r} is not a whole number in plain decimals")
+        raise MalformedIdentifierError(kind, text, f"{part[:80]!r} is not a whole number in plain decimal digits")
     if len(part) > len(str(MAX_UINT256)):
-        raise MalformedIdentifierError(kind, text, "a number in it exceeds 2^256 - 1")
+        raise MalformedIdentifierError(kind, text, "it contains a number above 2^256 - 1")
     return int(part)
 
 
@@ -273,7 +273,7 @@ def base58_problem(text: str, length: int, subject: str) -> str | None:
     if not _BASE58.fullmatch(text) or len(text) > 2 * length:
         return f"{subject} of solana is {length} bytes in base 58"
     decoded = len(base58_bytes(text))
-    return None if decoded == length else f"{subject} of solana has {length} bytes, this one has {decoded}"
+    return None if decoded == length else f"{subject} of solana has {length} bytes, but this one has {decoded}"
 
 
 def is_base58(text: str) -> bool:

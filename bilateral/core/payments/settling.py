@@ -90,7 +90,7 @@ def inner_calls(trace: Any) -> list[ProxyCall]:
     while frames:
         frame, is_after = frames.pop()
         if not isinstance(frame, Mapping) or not isinstance(frame.get("calls", []), list):
-            raise ValueError("the trace has a call that is no object")  # noqa: TRY004  # malformed data
+            raise ValueError("the trace contains a call that is not an object")  # noqa: TRY004  # malformed data
         if is_after:
             call = proxy_call(str(frame.get("to")), bytes.fromhex(str(frame.get("input"))[2:]))
             calls += [call] if call is not None and str(frame.get("type")).upper() == "CALL" else []

@@ -116,18 +116,18 @@ def _check_permit2(kind: PaymentKind, scheme: str, signed: Mapping[str, Any]) ->
             problem = f"missing, or not {'text' if form is str else 'an object'}"
             raise InvalidPaymentError(f"missing_{part}", f"{PERMIT2_PART}.{part}", problem)
     if kind is PaymentKind.UNKNOWN:
-        problem = f"{signed['spender'][:80]!r} is not the proxy of {scheme}"
+        problem = f"{signed['spender'][:80]!r} is not the proxy for {scheme}"
         raise InvalidPaymentError("unknown_spender", f"{PERMIT2_PART}.spender", problem)
     field, facilitator = f"{PERMIT2_PART}.witness.facilitator", signed["witness"].get("facilitator")
     if scheme == "upto" and (facilitator is None or facilitator == ZERO_ADDRESS):
-        raise InvalidPaymentError("missing_facilitator", field, "missing, so anybody or nobody could settle")
+        raise InvalidPaymentError("missing_facilitator", field, "missing, so anyone or no one could settle")
     if scheme == "exact" and facilitator is not None:
-        raise InvalidPaymentError("unexpected_facilitator", field, "the proxy of exact has none")
+        raise InvalidPaymentError("unexpected_facilitator", field, "the proxy for the exact scheme uses no facilitator")
 
 
 def _require(expected: object, signed: object, code: str, field: str) -> None:
     if signed != expected:
-        raise InvalidPaymentError(code, field, f"{signed} was signed, {expected} was agreed")
+        raise InvalidPaymentError(code, field, f"{signed} was signed, but {expected} was agreed")
 
 
 def _account(record: Mapping[str, Any], path: str) -> str:

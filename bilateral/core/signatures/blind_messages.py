@@ -103,7 +103,7 @@ def read_opening(text: str | bytes) -> Opening:
     kind = value.pop("kind", None)
     content = {"FeedbackOpening": "feedback", "RatingOpening": "rating"}.get(str(kind))
     if content is None or set(value) != {content, "salt"}:
-        raise InvalidArgumentError("an opening has kind, salt, and feedback or rating")
+        raise InvalidArgumentError("an opening must have kind, salt, and either feedback or rating")
     salt = _bytes("salt", value["salt"])
     if content == "rating":
         rating = RatingOpening(value["rating"], salt)
@@ -145,7 +145,7 @@ def _fields(kind: type[Any], value: Mapping[str, Any]) -> dict[str, Any]:
 def _typed(name: str, value: object) -> object:
     expected = int if name in _NUMBER_FIELDS else str
     if not isinstance(value, expected) or isinstance(value, bool):
-        raise InvalidArgumentError(f"{name}: expected {'a whole number' if expected is int else 'a text'}")
+        raise InvalidArgumentError(f"{name}: expected {'a whole number' if expected is int else 'a string'}")
     return value
 
 

@@ -142,7 +142,7 @@ class BlindFeedback:
             try:
                 getattr(self, name).encode()
             except (AttributeError, UnicodeEncodeError):
-                raise InvalidArgumentError(f"{name} must be a text of valid Unicode") from None
+                raise InvalidArgumentError(f"{name} must be a valid Unicode string") from None
 
     @property
     def arguments(self) -> tuple[Any, ...]:

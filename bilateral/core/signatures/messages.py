@@ -308,7 +308,7 @@ def decode_feedback_auth(feedback_auth: bytes) -> tuple[FeedbackAuth, bytes]:
         MalformedAuthorizationError: The bytes are too short, or a field is out of range for its Solidity type.
     """
     if len(feedback_auth) < _AUTH_BYTES:  # eth-abi accepts a word that is cut short
-        raise MalformedAuthorizationError(f"it has only {len(feedback_auth)} bytes")
+        raise MalformedAuthorizationError(f"the data has only {len(feedback_auth)} bytes")
     try:
         values = list(decode(list(FeedbackAuth.solidity_types.values()), feedback_auth[:_AUTH_BYTES]))
     except DecodingError:

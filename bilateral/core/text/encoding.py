@@ -49,7 +49,7 @@ def encode_object(value: dict[str, Any]) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except UnicodeEncodeError:
-        raise MalformedDocumentError("a text in the document contains a lone surrogate") from None
+        raise MalformedDocumentError("a string in the document contains a lone surrogate") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise MalformedDocumentError(f"the document cannot be written as JSON: {error}") from None
 

@@ -47,14 +47,12 @@ class FeedbackValue:
     def __post_init__(self) -> None:
         if not (is_whole(self.value) and is_whole(self.decimals)):
             raise UnrepresentableValueError(
-                "a stored value is two whole numbers, value and decimals: FeedbackValue.of takes human ones"
+                "a stored value consists of two integers, value and decimals: use FeedbackValue.of for others"
             )
         if not 0 <= self.decimals <= MAX_DECIMALS:
-            raise UnrepresentableValueError(f"{self.decimals} decimals: the registry keeps 0 to {MAX_DECIMALS}")
+            raise UnrepresentableValueError(f"{self.decimals} decimals: the registry supports 0 to {MAX_DECIMALS}")
         if abs(self.value) > MAX_VALUE:
-            raise UnrepresentableValueError(
-                "the value's digits exceed the registry's limit of 1e38 either side of zero"
-            )
+            raise UnrepresentableValueError("the value's digits exceed the registry's limit of ±1e38")
 
     @classmethod
     def of(cls, human: HumanValue, decimals: int | None = None) -> FeedbackValue:
@@ -80,13 +78,13 @@ class FeedbackValue:
         if number and number.adjusted() > _MAX_EXPONENT:
             raise UnrepresentableValueError(f"{quoted(str(human))} exceeds the registry's limit of 1e38")
         if len(digits) > _MAX_DIGITS:
-            raise UnrepresentableValueError(f"{quoted(str(human))} has more digits than the registry can hold")
+            raise UnrepresentableValueError(f"{quoted(str(human))} has more digits than the registry can store")
         places = max(0, -exponent) if decimals is None else decimals
         if not is_whole(places):
-            raise UnrepresentableValueError(f"a number of decimals is a whole number, not a {type(places).__name__}")
+            raise UnrepresentableValueError(f"decimals must be a whole number, not a {type(places).__name__}")
         if not 0 <= places <= MAX_DECIMALS:
             raise UnrepresentableValueError(
-                f"{quoted(str(human))} has {places} decimals: the registry keeps 0 to {MAX_DECIMALS}"
+                f"{quoted(str(human))} has {places} decimals: the registry supports 0 to {MAX_DECIMALS}"
             )
         integer = int("".join(map(str, digits)))
         shift = exponent + places if integer else 0
@@ -208,15 +206,15 @@ def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue
     if tag is None:
         return value
     if tag.binary and value.human not in (0, 1):
-        raise UnrepresentableValueError(f"{tag1} is binary: true or false (1 or 0), not {value}")
+        raise UnrepresentableValueError(f"{tag1} must be true or false (1 or 0), not {value}")
     if isinstance(human, bool) and not tag.binary:
-        raise UnrepresentableValueError(f"{tag1} takes a number ({tag.measures}, {tag.unit}), not {human}")
+        raise UnrepresentableValueError(f"{tag1} requires a number ({tag.measures}, {tag.unit}), not {human}")
     if tag.lowest is not None and value.human < tag.lowest:
-        raise UnrepresentableValueError(f"{tag1} is at least {tag.lowest}, not {value}")
+        raise UnrepresentableValueError(f"{tag1} must be at least {tag.lowest}, not {value}")
     if tag.highest is not None and value.human > tag.highest:
-        raise UnrepresentableValueError(f"{tag1} is at most {tag.highest}, not {value}")
+        raise UnrepresentableValueError(f"{tag1} must be at most {tag.highest}, not {value}")
     if tag.qualifiers and tag2 and tag2 not in tag.qualifiers:
-        raise UnrepresentableValueError(f"{tag1} takes a tag2 of {', '.join(tag.qualifiers)}, not {quoted(tag2)}")
+        raise UnrepresentableValueError(f"{tag1} requires a tag2 of {', '.join(tag.qualifiers)}, not {quoted(tag2)}")
     return value
 
 
@@ -271,7 +269,7 @@ def value_to_stars(value: FeedbackValue) -> Decimal:
         UnrepresentableValueError: The value is not between 0 and 100.
     """
     if not 0 <= value.human <= 100:  # noqa: PLR2004  # the scale itself
-        raise UnrepresentableValueError(f"{value} is not within 0 to 100")
+        raise UnrepresentableValueError(f"{value} is not between 0 and 100")
     fifths = Decimal(f"{value.value * 5}e-{value.decimals + 2}")  # a twentieth is five hundredths
     return Decimal(format(fifths, "f").rstrip("0").rstrip(".")) if fifths else Decimal(0)
 
@@ -281,11 +279,11 @@ def _number(human: HumanValue) -> Decimal:
         return human
     if isinstance(human, int):
         if abs(human) > MAX_VALUE:
-            raise UnrepresentableValueError("the integer exceeds the registry's limit of 1e38 either side of zero")
+            raise UnrepresentableValueError("the integer exceeds the registry's limit of ±1e38")
         return Decimal(int(human))
     if not isinstance(human, str):
         raise UnrepresentableValueError(
-            f"a {type(human).__name__} is not exact: pass a Decimal, an int, or the number as text"
+            f"a {type(human).__name__} is not exact: pass a Decimal, an int, or the number as a string"
         )
     if not _PLAIN_NUMBER.fullmatch(human):
         raise UnrepresentableValueError(f"{quoted(human)} is not a plain decimal number")

@@ -101,7 +101,7 @@ class Checks:
             return None
         source.distrust()
         if not receipts.is_proven and not stated < true:
-            raise errors.EndpointLiesError(source.name, f"the receipts of block {number} contain different logs")
+            raise errors.EndpointLiesError(source.name, f"the receipts for block {number} contain different logs")
         return whole
 
     def _require_plausible(self, source: Source, header: Header, logs: BlockLogs | None) -> None:
@@ -111,7 +111,7 @@ class Checks:
             return
         is_hidden = self._announcements.are_hidden(header.bloom, logs, is_thorough=True)
         if source.is_disputed:
-            problem = f"another endpoint gives other logs, and no receipts tell which logs block {logs.number} has"
+            problem = f"another endpoint returned different logs, and no receipts settle it for block {logs.number}"
             raise errors.EndpointLiesError(source.name, problem)
         if _has_foreign_transaction(header, logs) or (is_hidden and header.is_sealed()):
             problem = f"the header of block {header.block.number} lacks a log's transaction, or does not announce a log"
@@ -144,11 +144,11 @@ class Checks:
             if lost and (before < after or after < before):
                 liar.distrust()
                 numbers = sorted(entry[0] for entry in lost)
-                problem = f"it left out {len(lost)} logs of blocks {numbers[0]} to {numbers[-1]}"
+                problem = f"it omitted {len(lost)} logs of blocks {numbers[0]} to {numbers[-1]}"
                 raise errors.EndpointLiesError(liar.name, problem)
         hashes = {block.number: block.hash for block in logs}
         if any(block.hash != hashes.get(block.number, block.hash) for block in again):
-            raise errors.ChainChangedError(source.name, f"{second.name} has other logs")
+            raise errors.ChainChangedError(source.name, f"{second.name} returned different logs")
         raise self._liar_of(source, second, min(log[0] for log in before ^ after), before)
 
     def _liar_of(self, source: Source, second: Source, number: int, before: set[Any]) -> errors.EndpointLiesError:
@@ -162,19 +162,19 @@ class Checks:
                 liar = second if is_right else source
                 liar.distrust()
                 return errors.EndpointLiesError(
-                    liar.name, f"its logs of block {number} are not those of the block's receipts"
+                    liar.name, f"its logs for block {number} do not match the block's receipts"
                 )
         for disputed in (source, second):
             disputed.distrust()
             disputed.is_disputed = True
         return errors.EndpointLiesError(
-            source.name, f"it returned different logs of block {number} than {second.name} does"
+            source.name, f"it returned different logs for block {number} than {second.name} did"
         )
 
 
 def of_another_block(source: Source, number: int) -> errors.EndpointLiesError:
     """Return the error for an endpoint whose block header has a different hash than its logs."""
-    return errors.EndpointLiesError(source.name, f"the logs of block {number} belong to another block")
+    return errors.EndpointLiesError(source.name, f"the logs for block {number} belong to a different block")
 
 
 def take_time(source: Source, header: Header, logs: BlockLogs) -> None:
@@ -182,7 +182,7 @@ def take_time(source: Source, header: Header, logs: BlockLogs) -> None:
     hint, logs.time = logs.time, header.block.time
     if hint not in (None, logs.time) and not header.is_sealed() and header.is_sealed(hint):
         raise errors.EndpointLiesError(
-            source.name, f"the header of block {logs.number} has a different time than its hash proves"
+            source.name, f"the header of block {logs.number} has a time that does not match its hash"
         )
 
 

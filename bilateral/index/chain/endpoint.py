@@ -105,7 +105,7 @@ class Endpoint:
             return [self._result(method, self._decode(method, reply, kind), numbers[0], reply)]
         answers = {answer.id: answer for answer in self._decode(method, reply, kind, is_batch=True)}
         if len(answers) != len(numbers) or not all(number in answers for number in numbers):
-            raise MalformedNodeAnswerError(f"{self.name} answers a batch of {method} with other ids than were sent")
+            raise MalformedNodeAnswerError(f"{self.name}: a batch of {method} returned ids that were not sent")
         return [self._result(method, answers[number], number, reply) for number in numbers]
 
     def each(self, method: str, calls: Sequence[Sequence[Any]], kind: type[T]) -> list[T]:
@@ -123,23 +123,23 @@ class Endpoint:
 
     def _decode(self, method: str, reply: Reply, kind: Any, *, is_batch: bool = False) -> Any:
         if reply.status != HTTPStatus.OK and reply.status not in _READABLE_ERRORS:
-            raise NodeUnreachableError(f"{self.name} answers {method} with {reply.problem}", is_final=reply.is_redirect)
+            raise NodeUnreachableError(f"{self.name}: {method} failed with {reply.problem}", is_final=reply.is_redirect)
         try:
             return _decoder(kind, is_batch).decode(reply.body)
         except (msgspec.DecodeError, RecursionError) as problem:
             if reply.status in _READABLE_ERRORS:
                 text = f"HTTP status {reply.status}: {reply.body[:300].decode(errors='replace')}"
                 raise NodeError(method, reply.status, text, wait_seconds=reply.retry_after) from None
-            raise MalformedNodeAnswerError(f"{self.name} answers {method} in another form: {problem}") from None
+            raise MalformedNodeAnswerError(f"{self.name}: {method} returned an unexpected form: {problem}") from None
 
     def _result(self, method: str, answer: Any, number: int, reply: Reply) -> Any:
         if answer.error is not None:
             error = answer.error
             raise NodeError(method, error.code, _text(error), error.data, wait_seconds=reply.retry_after)
         if answer.id != number:
-            raise MalformedNodeAnswerError(f"{self.name} answers {method} with the id of another request")
+            raise MalformedNodeAnswerError(f"{self.name}: {method} returned the id of a different request")
         if answer.result is msgspec.UNSET:
-            raise MalformedNodeAnswerError(f"{self.name} answers {method} without a result")
+            raise MalformedNodeAnswerError(f"{self.name}: {method} returned no result")
         return answer.result
 
 

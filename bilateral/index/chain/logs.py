@@ -29,7 +29,7 @@ def quantity(value: str | int) -> int:
     number = value if isinstance(value, int) else int(value, 16) if _QUANTITY.fullmatch(value) else -1
     if not 0 <= number <= _MAX_NUMBER:
         text = repr(value)[:80]
-        raise MalformedNodeAnswerError(f"the node answers with {text} instead of a number of at most 63 bits")
+        raise MalformedNodeAnswerError(f"the node returned {text} instead of a number of at most 63 bits")
     return number
 
 
@@ -46,7 +46,7 @@ def optional_quantity(value: object) -> int | None:
 def amount(text: str) -> int:
     """Read a number of up to 256 bits, such as a balance."""
     if not _QUANTITY.fullmatch(text):
-        raise MalformedNodeAnswerError(f"the node answers with {text[:80]!r} instead of a number of at most 256 bits")
+        raise MalformedNodeAnswerError(f"the node returned {text[:80]!r} instead of a number of at most 256 bits")
     return int(text, 16)
 
 
@@ -57,7 +57,7 @@ small_quantity = lru_cache(maxsize=1 << 12)(quantity)
 def word(text: str) -> bytes:
     """Read 32 bytes."""
     if not _WORD.fullmatch(text):
-        raise MalformedNodeAnswerError("the node answers with another form of hash or topic than 32 bytes")
+        raise MalformedNodeAnswerError("the node returned malformed data instead of a 32-byte hash or topic")
     return unhexlify(text[2:])
 
 
@@ -142,7 +142,7 @@ def grouped(name: str, entries: list[LogEntry], contracts: Collection[str], firs
         )
         for (number, index, _), count in places.items():
             if count > 1:
-                raise EndpointLiesError(name, f"it gives log {index} of block {number} twice") from None
+                raise EndpointLiesError(name, f"it returned log {index} of block {number} twice") from None
         raise problem from None
     except ValueError as problem:
         raise MalformedNodeAnswerError(f"{name} returned a log that cannot be decoded: {problem}") from None
@@ -175,7 +175,7 @@ def _grouped(name: str, entries: list[LogEntry], contracts: Collection[str], fir
         if entry.blockNumber != number_text:
             number, number_text = small_quantity(entry.blockNumber), entry.blockNumber
             if not first <= number <= last:
-                raise EndpointLiesError(name, f"it gives a log of {entry.address} in block {number}")
+                raise EndpointLiesError(name, f"it sent an extra log from {entry.address} in block {number}")
             if number != block.number:  # else it is the same number, padded
                 if number < block.number:
                     raise UnnumberedLogsError(number)
@@ -201,7 +201,7 @@ def _grouped(name: str, entries: list[LogEntry], contracts: Collection[str], fir
 def _requested(name: str, entry: LogEntry, contracts: Collection[str]) -> str:
     """Return the address of a log as the node sent it, if the logs of that contract were requested."""
     if address_of(entry.address) not in contracts:
-        raise EndpointLiesError(name, f"it gives a log of {entry.address[:80]} in block {entry.blockNumber}")
+        raise EndpointLiesError(name, f"it sent an extra log from {entry.address[:80]} in block {entry.blockNumber}")
     return entry.address
 
 
@@ -225,7 +225,7 @@ def bytes_of(text: str) -> bytes:
             return unhexlify(text[2:])
     except ValueError:
         pass
-    raise MalformedNodeAnswerError("the node answers with another form of bytes")
+    raise MalformedNodeAnswerError("the node returned malformed bytes")
 
 
 address_of = lru_cache(maxsize=1 << 10)(checksummed)

@@ -265,7 +265,7 @@ class Pool:
         """Check an endpoint's chain id again."""
         if (chain_id := source.chain_id()) != self.chain_id:
             self._place(source).is_checked = False
-            raise EndpointLiesError(source.name, f"it shows chain {chain_id} instead of {self.chain_id}", may_pass=True)
+            raise EndpointLiesError(source.name, f"it is on chain {chain_id} instead of {self.chain_id}", may_pass=True)
 
     def finalized(self, source: Source) -> int | None:
         """Return the last finalized block's number; None if the endpoint does not report it. Queried twice a minute."""

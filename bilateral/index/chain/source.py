@@ -224,14 +224,14 @@ class Source:
             entries: list[HeaderEntry | None] = self.endpoint.each("eth_getBlockByNumber", calls, kind)  # type: ignore[arg-type]
             for number, entry in zip(part, entries, strict=True):
                 if entry is None:
-                    raise MalformedNodeAnswerError(f"{self.name} lacks a block of {part[0]} to {part[-1]}")
+                    raise MalformedNodeAnswerError(f"{self.name} lacks a block in the range {part[0]} to {part[-1]}")
                 header = Header.of(entry)
                 self._require_number(number, header)
                 yield header
 
     def _require_number(self, number: int, header: Header) -> None:
         if header.block.number != number:
-            raise EndpointLiesError(self.name, f"asked for block {number}, it answers with block {header.block.number}")
+            raise EndpointLiesError(self.name, f"block {number} was requested, but it sent block {header.block.number}")
 
     def logs(self, first: int, last: int) -> tuple[list[BlockLogs], int]:
         """Return the registries' logs from the start of a range, for as many blocks as the endpoint allows."""
@@ -300,7 +300,7 @@ class Source:
                 receipts = read_receipts(self.endpoint, self.headers_of([problem.block])[0])
                 if problem.block in numbered or receipts is None or not receipts.number(of_block):
                     text = (
-                        f"the indices of the logs of block {problem.block} repeat or contradict the order of their "
+                        f"the indices of the logs for block {problem.block} repeat or contradict the order of their "
                         "transactions, and its receipts do not tell their order"
                     )
                     raise EndpointLiesError(self.name, text) from None
@@ -316,20 +316,20 @@ def _weight(logs: Sequence[BlockLogs]) -> int:
 
 
 _ONE_BLOCK: Final = (
-    "This one block is too much for it: add another --rpc-url, or use a plan of the provider that allows it"
+    "Even this one block exceeds its limit: add another --rpc-url, or use a larger plan from the provider"
 )
-_TOO_OFTEN: Final = "It allows fewer requests: wait, add another --rpc-url, or use a larger plan of the provider"
-_UNKNOWN: Final = "These words are new to this program: add another --rpc-url, and report the words"
+_TOO_OFTEN: Final = "It allows fewer requests: wait, add another --rpc-url, or use a larger plan from the provider"
+_UNKNOWN: Final = "This message is unknown to bilateral: add another --rpc-url, and report the message"
 _ADVICE: Final = {
-    "specify an address": "It gives logs on a dedicated plan only: add another --rpc-url, or the URL of such a plan",
-    "archive requests require": "It gives old blocks with a token only: put the token into --rpc-url, or add another "
+    "specify an address": "It only returns logs on a dedicated plan: add another --rpc-url, or use such a plan's URL",
+    "archive requests require": "It only returns old blocks with a token: put the token into --rpc-url, or add another "
     "--rpc-url",
-    r"filters\. the current limit": "It allows fewer addresses: name fewer --deployment, or add another --rpc-url",
-    "error code: 1010|forbidden|http status 403": "The provider's front keeps this program out: add another --rpc-url, "
-    "or ask the provider to let it in",
-    r"unauthorized|api.?key|must be authenticated|http status 40[12]": "It wants a key: put the provider's key into "
+    r"filters\. the current limit": "It allows fewer addresses: pass fewer --deployment, or add another --rpc-url",
+    "error code: 1010|forbidden|http status 403": "The provider's firewall blocks this program: add another --rpc-url, "
+    "or ask the provider to allow it",
+    r"unauthorized|api.?key|must be authenticated|http status 40[12]": "It requires a key: put the provider's key into "
     "--rpc-url, or add another --rpc-url",
-    "method not found": "It gives no logs at all: add another --rpc-url",
+    "method not found": "It does not return logs at all: add another --rpc-url",
 }
 """Advice, by the endpoint's message, on rejections that neither a smaller range nor waiting avoids."""
 

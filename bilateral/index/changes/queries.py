@@ -55,7 +55,7 @@ class FeedPrunedError(FeedCursorError):
     reason = "cursor_pruned"
 
     def __init__(self, cursor: str, oldest: str) -> None:
-        detail = f"is too old: the changes behind it were pruned. Read the agents again, and continue at {oldest}"
+        detail = f"is too old: the changes after it were pruned. Read the agents again, and continue at {oldest}"
         super().__init__(cursor, detail)
         self.oldest = oldest
 
@@ -171,7 +171,7 @@ def _parsed(cursor: str) -> tuple[int, _Place | None]:
     """Return the step and position of a cursor; no position if the step is read completely."""
     match = _CURSOR.fullmatch(cursor)
     if match is None:
-        raise FeedCursorError(cursor, "is malformed: pass the id of a change or the cursor of an answer, or 0")
+        raise FeedCursorError(cursor, "is malformed: pass a change's id, the cursor from a response, or 0")
     step, block, index = match.groups()
     return int(step), None if block is None else (int(block), int(index))
 
@@ -316,7 +316,7 @@ def parse_filter(
     kinds = tuple(kinds)
     for kind in kinds:
         if kind not in list(schema.ChangeKind):
-            raise InvalidArgumentError(f"kind {quoted(kind)} is unknown: choose {', '.join(schema.ChangeKind)}")
+            raise InvalidArgumentError(f"kind {quoted(kind)} is unknown: choose one of {', '.join(schema.ChangeKind)}")
     return FeedFilter(
         tuple(agent_key(registries, text) for text in agents),
         tuple(checksummed(text) for text in accounts),

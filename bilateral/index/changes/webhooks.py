@@ -56,7 +56,7 @@ def add_webhook(connection: Connection, owner: str, url: str, filter_json: str, 
     if count >= MOST_OF_OWNER:
         raise InvalidArgumentError(
             f"{quoted(owner)} has {count} webhooks, but at most {MOST_OF_OWNER} are allowed: "
-            "remove one or use another owner"
+            "remove one or use a different owner"
         )
     if total >= MOST:
         raise InvalidArgumentError(f"the index has {total} webhooks, but at most {MOST} are allowed: remove one")

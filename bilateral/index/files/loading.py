@@ -103,17 +103,17 @@ def host_of_file(uri: str) -> str | None:
     """Return the host from which a URI's file is fetched; None for a URI that needs or has no host."""
     scheme = scheme_of(uri)
     if "\N{REPLACEMENT CHARACTER}" in uri:
-        raise errors.UnsupportedUriError("the URI has NUL, U+FFFD or bytes that are not UTF-8")
+        raise errors.UnsupportedUriError("the URI contains NUL, U+FFFD or bytes that are not UTF-8")
     if scheme == "data":
         return None
     if scheme == "ipfs":
         return IPFS_HOST
     if scheme not in ("http", "https"):
-        raise errors.UnsupportedUriError("files are fetched by https, http, ipfs and data URIs only")
+        raise errors.UnsupportedUriError("files are only fetched from https, http, ipfs and data URIs")
     host, port = host_of(uri.strip())
     name = f"{host}:{port}"
     if len(name) > _MAX_HOST:
-        raise errors.UnsupportedUriError("the name of the host is too long")
+        raise errors.UnsupportedUriError("the host name is too long")
     return name
 
 

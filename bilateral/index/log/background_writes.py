@@ -92,7 +92,7 @@ def _has_spare(engine: Engine) -> bool:
 
 def _refuse(*_arguments: Any, **_options: Any) -> NoReturn:
     """Reject operations that no batch needs: `Rows` would run them on the wrong connection."""
-    raise NotImplementedError("rows that are written behind cannot do this: use those of one connection")
+    raise NotImplementedError("rows written in the background do not support this: use a connection's own rows")
 
 
 class Writer:

@@ -31,33 +31,33 @@ _LOST: Final = ("53300", "57P01", "57P02", "57P03")
 _POOLER: Final = {"yes": True, "no": False}
 """The values of `pooler` in a URL."""
 
-_RESUMES: Final = "Nothing is lost; the index resumes where it was."
-_NO_ANSWER: Final = f"the server of the database does not answer: start it, or correct --database. {_RESUMES}"
+_RESUMES: Final = "Nothing is lost; the index resumes where it stopped."
+_NO_ANSWER: Final = f"the database server did not respond: start it, or correct --database. {_RESUMES}"
 
 _PROBLEMS: Final = {
     "database is locked|lock timeout|canceling statement due to lock": "another program has locked the database for "
-    f"too long: end it, or choose another --database. {_RESUMES}",
-    "disk is full|disk I/O error|No space left|could not extend file": "the disk of the database is full, or does not "
-    f"work: free some space, and start again. {_RESUMES}",
-    'could not open extension control file|postgres_fdw" is not available': "the server of the coordinator lacks "
-    "postgres_fdw: install the contrib package of PostgreSQL there.",
+    f"too long: stop it, or choose a different --database. {_RESUMES}",
+    "disk is full|disk I/O error|No space left|could not extend file": "the database's disk is full or does not "
+    f"work: free some space, and restart. {_RESUMES}",
+    'could not open extension control file|postgres_fdw" is not available': "the coordinator's server lacks "
+    "postgres_fdw: install PostgreSQL's contrib package there.",
     'extension "postgres_fdw"|foreign-data wrapper': "the coordinator may not read other servers: let an administrator "
     "run CREATE EXTENSION postgres_fdw and GRANT USAGE ON FOREIGN DATA WRAPPER postgres_fdw there.",
-    "password": "the server of the database refuses the user or the password: correct them in its URL.",
-    "readonly database|read-only|permission denied": "the database may only be read: change the permissions of the "
-    "file or the user, or choose another --database.",
+    "password": "the database server rejected the user or password: correct them in its URL.",
+    "readonly database|read-only|permission denied": "the database is read-only: change the permissions of the "
+    "file or the user, or choose a different --database.",
     "not currently accepting connections": _NO_ANSWER,
-    "FATAL: database": "the server has no such database: make it by CREATE DATABASE, or correct the URL.",
-    "prepared statement": "a pooler lends the server's connections from transaction to transaction: add ?pooler=yes to "
-    "the URL of the database.",
-    "no such table|no such column|does not exist": "the database lacks a table of the index: name the database of an "
-    "index, or make a new one.",
-    "unable to open": "the database file cannot be opened: it is a folder, or its folder may only be read, and SQLite "
-    "writes its log beside the file. Change the permissions, copy the file elsewhere, or choose another --database.",
-    "not a database|malformed": "the database file is damaged, or of another program: restore it, or name another "
+    "FATAL: database": "the server has no such database: create it with CREATE DATABASE, or correct the URL.",
+    "prepared statement": "a pooler reassigns the server's connections after each transaction: add ?pooler=yes to "
+    "the database URL.",
+    "no such table|no such column|does not exist": "the database lacks an index table: use the database of an existing "
+    "index, or create a new one.",
+    "unable to open": "the database file cannot be opened: it is a folder, or its folder is read-only, and SQLite "
+    "must write its log there. Change the permissions, copy the file elsewhere, or use a different --database.",
+    "not a database|malformed": "the database file is damaged or from another program: restore it, or use a different "
     "--database.",
-    "could not connect to server": "a shard does not answer: start its server, or correct database.shards and run "
-    "bilateral index shards. Nothing is lost; its workers resume where they were.",
+    "could not connect to server": "a shard did not respond: start its server, or correct database.shards and run "
+    "bilateral index shards. Nothing is lost; its workers resume where they stopped.",
     "connection|server closed|terminating|failed to resolve host": _NO_ANSWER,
 }
 """The messages for driver errors, by patterns in the drivers' own messages."""
@@ -178,8 +178,8 @@ def make_engine(url: URL, **options: Any) -> Engine:
             name = quoted(connection.info.dbname)
             connection.close()
             raise DatabaseUnavailableError(
-                f"the encoding of the database {name} is {encoding}, which cannot hold all "
-                "texts: make it by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+                f"the encoding of the database {name} is {encoding}, which cannot represent all "
+                "text: create it with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
             )
         has_pooler = setting
         if has_pooler is None:
@@ -214,9 +214,9 @@ def parsed_url(url: str | None) -> URL:
         raise InvalidArgumentError("the database is not a URL, such as sqlite:///index.sqlite") from None
     backend = parsed.get_backend_name()
     if backend not in ("postgres", "postgresql", "sqlite"):
-        raise InvalidArgumentError(f"the database is sqlite or postgresql, not {backend}")
+        raise InvalidArgumentError(f"the database must be sqlite or postgresql, not {backend}")
     if (pooler := parsed.query.get("pooler", "no")) not in _POOLER:
-        raise InvalidArgumentError(f"pooler of the database's URL is yes or no, not {quoted(str(pooler))}")
+        raise InvalidArgumentError(f"pooler in the database URL must be yes or no, not {quoted(str(pooler))}")
     return parsed if backend == "sqlite" else parsed.set(drivername="postgresql+psycopg")
 
 
@@ -229,7 +229,7 @@ def require_file(url: URL) -> None:
     path = _file_of(url)
     if path is not None and not path.exists():
         raise DatabaseUnavailableError(
-            f"the database {quoted(str(path))} does not exist: bilateral index run creates it"
+            f"the database {quoted(str(path))} does not exist: create it with bilateral index run"
         )
 
 
@@ -253,7 +253,7 @@ def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
     sentence = next((sentence for words, sentence in _PROBLEMS.items() if re.search(words, reason)), None)
     if sentence is None:
         return DatabaseUnavailableError(f"the database cannot be used: {reason}")
-    return DatabaseUnavailableError(f"{sentence} (the database says: {reason})")
+    return DatabaseUnavailableError(f"{sentence} (the database reports: {reason})")
 
 
 def passing_failure(problem: DBAPIError) -> DatabaseUnavailableError:

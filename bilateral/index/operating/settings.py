@@ -71,14 +71,14 @@ def _require_shards(databases: Databases) -> None:
     places_by_url: dict[URL, str] = {}
     for place, url in places.items():
         if (parsed := parsed_url(url)).get_backend_name() != "postgresql":
-            raise InvalidArgumentError(f"{place} is not of PostgreSQL, and only PostgreSQL has shards")
+            raise InvalidArgumentError(f"{place} is not PostgreSQL, but only PostgreSQL supports shards")
         if (other := places_by_url.setdefault(parsed, place)) != place:
-            raise InvalidArgumentError(f"{place} is the database of {other}: each shard needs one of its own")
+            raise InvalidArgumentError(f"{place} is also the database of {other}: each shard needs its own")
     holders: dict[int, str] = {}
     for name, shard in databases.shards.items():
         for chain_id in shard.chains:
             if (holder := holders.setdefault(chain_id, name)) != name:
-                raise InvalidArgumentError(f"database.shards.{name}.chains: chain {chain_id} is on shard {holder}")
+                raise InvalidArgumentError(f"database.shards.{name}.chains: chain {chain_id} is also on shard {holder}")
 
 
 def require_replicas(url: str | None, readers: list[str] | tuple[str, ...]) -> None:
@@ -86,7 +86,7 @@ def require_replicas(url: str | None, readers: list[str] | tuple[str, ...]) -> N
     for place, reader in enumerate(readers):
         for name, address in (("database.url", url), (f"database.readers[{place}]", reader)):
             if parsed_url(address).get_backend_name() != "postgresql":
-                raise InvalidArgumentError(f"{name} is not of PostgreSQL, and only PostgreSQL has replicas")
+                raise InvalidArgumentError(f"{name} is not PostgreSQL, but only PostgreSQL supports replicas")
 
 
 @dataclass(frozen=True)

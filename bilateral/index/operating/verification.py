@@ -81,7 +81,7 @@ def _owner_of(endpoint: Endpoint, registry: str, agent_id: int, block: int) -> s
         return None
     if not (owner := _OWNER.fullmatch(answer)):
         raise MalformedNodeAnswerError(
-            f"{endpoint.name} answers ownerOf({agent_id}) of {registry} with {answer[:80]!r} instead of an address"
+            f"{endpoint.name} responded to ownerOf({agent_id}) on {registry} with {answer[:80]!r} instead of an address"
         )
     return checksummed("0x" + owner[1])
 
@@ -212,7 +212,7 @@ class Verifier:
     def compare(self, first: int, last: int, *, samples: int | None = None, seed: int = 0) -> Iterator[Comparison]:
         """Compare blocks."""
         if (head := self._source.head()) < last:
-            raise EndpointLiesError(self._source.name, f"its last block is {head}, and block {last} is indexed")
+            raise EndpointLiesError(self._source.name, f"its last block is {head}, but block {last} is indexed")
         starts = list(range(first, last + 1, RANGE_BLOCKS))
         if samples is not None and samples < len(starts):
             starts = sorted(random.Random(seed).sample(starts, samples))  # noqa: S311  # a sample, not a secret

@@ -203,7 +203,7 @@ def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, 
     """Return a chain's deployments: those in the settings, or the packaged canonical and project ones."""
     if any(chain_id not in book for book in settings.books):
         raise errors.DeploymentRecordError(
-            f"the address book has no chain {chain_id}: name a --deployment with the registries of that chain"
+            f"the address book has no chain {chain_id}: pass a --deployment with that chain's registries"
         )
     packaged = [packaged_deployment(chain_id, origin) for origin in Origin]
     configured = (*settings.deployments, *(book[chain_id] for book in settings.books))
@@ -244,8 +244,8 @@ def _require_code(source: Source, addresses: Sequence[str], block: int) -> None:
     for address in addresses:
         if not source.has_code(address, block):
             raise errors.UnexpectedAnswerError(
-                f"there is no contract at {address}, where an identity registry should be: check --rpc-url, or name "
-                "another --deployment"
+                f"there is no contract at {address}, where an identity registry should be: check --rpc-url, or use "
+                "a different --deployment"
             )
 
 

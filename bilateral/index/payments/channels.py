@@ -86,7 +86,7 @@ def read_channel_logs(source: TransferSource, first: int, last: int) -> ChannelL
             content = b"".join([*map(bytes_of, entry.topics[1:]), bytes_of(entry.data)])
             words = [content[at : at + WORD] for at in range(0, len(content), WORD)]
             if len(words) < (_CREATED_WORDS if topic == CHANNEL_CREATED else 3):
-                raise MalformedNodeAnswerError(f"{source.name}: log {index} of block {block.number} is cut")
+                raise MalformedNodeAnswerError(f"{source.name}: log {index} of block {block.number} is truncated")
             place = block.number, index, block.hash, block.time or 0, hash_of(entry.transactionHash)
             accounts = ["0x" + words[at][-20:].hex() for at in (1, 3, 5)] if topic == CHANNEL_CREATED else []
             parties, amount = tuple(map(checksummed, accounts)), 0 if accounts else int.from_bytes(words[2])

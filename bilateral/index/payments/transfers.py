@@ -119,7 +119,7 @@ class FilteredSource(Source):
         blocks = list(self.read(topics, first, last))
         for block, header in zip(blocks, self.headers_of([block.number for block in blocks]), strict=True):
             if block.hash != header.block.hash:
-                raise EndpointLiesError(self.name, f"the logs of block {block.number} belong to another block")
+                raise EndpointLiesError(self.name, f"the logs for block {block.number} belong to a different block")
             block.time = header.block.time
         return blocks
 
@@ -180,7 +180,7 @@ class TransferSource(FilteredSource):
                     continue
                 data = bytes_of(entry.data)
                 if len(data) != WORD:
-                    raise MalformedNodeAnswerError(f"{self.name}: the transfer in log {index} has other data")
+                    raise MalformedNodeAnswerError(f"{self.name}: the transfer in log {index} has unexpected data")
                 place = block.number, index, block.hash, block.time or 0, hash_of(entry.transactionHash)
                 accounts = _account(entry.topics[1]), _account(entry.topics[2])
                 yield TokenTransfer(*place, address_of(entry.address), *accounts, int.from_bytes(data))

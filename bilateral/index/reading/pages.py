@@ -37,7 +37,7 @@ class InvalidCursorError(FormattedError, InvalidArgumentError):
     """A cursor was not issued by this list."""
 
     reason = "invalid_cursor"
-    template = "the cursor belongs to another list: pass `next` of the previous page unchanged"
+    template = "the cursor belongs to a different list: pass the previous page's `next` unchanged"
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def statistics(
     The cost grows with the number of events on these days, not with that of the whole chain.
     """
     if not 0 <= (last - first).days < MAX_DAYS:
-        raise InvalidArgumentError(f"{first} to {last} is not 1 to {MAX_DAYS} days")
+        raise InvalidArgumentError(f"{first} to {last} must cover 1 to {MAX_DAYS} days")
     begin = int(datetime(first.year, first.month, first.day, tzinfo=UTC).timestamp())
     end = begin + ((last - first).days + 1) * _DAY
     counts: dict[tuple[int, int], dict[str, int]] = defaultdict(dict)

@@ -124,10 +124,10 @@ class FeedbackSearch:
         for name in ("minimum", "maximum"):
             value = getattr(self, name)
             if value is not None and not (Decimal(value).is_finite() and abs(value) <= MAX_VALUE):
-                raise InvalidArgumentError(f"{name} {value} is not a number within 1e38 either side of zero")
+                raise InvalidArgumentError(f"{name} {value} is not a number between -1e38 and 1e38")
         for key in self.agents:
             if key.chain_id != self.chain_id:
-                raise InvalidArgumentError(f"the agent {key.id} is not of the chain {self.chain_id}")
+                raise InvalidArgumentError(f"the agent {key.id} is not on chain {self.chain_id}")
         object.__setattr__(self, "reviewers", tuple(address("reviewer", reviewer) for reviewer in self.reviewers))
         object.__setattr__(self, "tags", tuple(map(storable, self.tags)))
         for name in ("tag1", "tag2", "tool"):

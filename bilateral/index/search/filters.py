@@ -172,9 +172,9 @@ class Gate:
             if value is not None and not 1 <= value < 2**63:
                 raise InvalidArgumentError(f"{name} {value} is out of range 1..2^63-1")
         if self.payment is not None and self.side is not Side.SERVER:
-            raise InvalidArgumentError(f"payment filters feedback, which has the side server, not {self.side}")
+            raise InvalidArgumentError(f"payment only applies to feedback, whose side is server, not {self.side}")
         if self.only_sealed and self.side is Side.VALIDATOR:
-            raise InvalidArgumentError("blind is of ratings of servers and clients: no rating of a validator is blind")
+            raise InvalidArgumentError("blind only applies to ratings of servers and clients, not of validators")
         require_short("reviewers", self.reviewers)
         object.__setattr__(self, "reviewers", tuple(dict.fromkeys(map(self._reviewer, self.reviewers))))
         if self.tag is not None:
@@ -261,13 +261,13 @@ class AgentSearch:
         for name in ("chains", "capabilities", "services", "metadata"):
             require_short(name, getattr(self, name))
         if len(self.gates) > MAX_GATES:
-            raise InvalidArgumentError(f"{len(self.gates)} gates: a search has at most {MAX_GATES}")
+            raise InvalidArgumentError(f"{len(self.gates)} gates: a search can have at most {MAX_GATES}")
         if self.order in OF_GATE and not self.gates:
             raise InvalidArgumentError(
-                f"the order {self.order} needs a gate: add a tag or another condition on ratings"
+                f"the order {self.order} requires a gate: add a tag or another condition on ratings"
             )
         if self.order in _OF_TEXT and not self.words:
-            raise InvalidArgumentError(f"the order {self.order} needs a text")
+            raise InvalidArgumentError(f"the order {self.order} requires a search text")
         require_in_range(self.registered_from, self.registered_to, self.updated_from, self.updated_to, *self.chains)
         for field, entries in (
             ("capabilities", tuple((Capability(kind), storable(value)) for kind, value in self.capabilities)),
@@ -309,12 +309,12 @@ def query_words(text: str | None, *, are_optional: bool = False) -> list[str]:
     if text is None or not text.strip():
         return []
     if len(text) > MAX_TEXT:
-        raise InvalidArgumentError(f"the text has {len(text)} characters: at most {MAX_TEXT} are searched for")
+        raise InvalidArgumentError(f"the text has {len(text)} characters: at most {MAX_TEXT} are allowed")
     words = words_of([text])
     if not words:
         raise InvalidArgumentError(f"the text {quoted(text)} has no letter or digit to search for")
     if len(words) > MAX_QUERY_WORDS and not are_optional:
-        raise InvalidArgumentError(f"the text has {len(words)} words: at most {MAX_QUERY_WORDS} are searched for")
+        raise InvalidArgumentError(f"the text has {len(words)} words: at most {MAX_QUERY_WORDS} are allowed")
     return words[:MAX_QUERY_WORDS]
 
 
@@ -341,7 +341,7 @@ def require_short(name: str, entries: tuple[object, ...] | Mapping[str, object])
         InvalidArgumentError: It is too long.
     """
     if len(entries) > MAX_LISTED:
-        raise InvalidArgumentError(f"{len(entries)} {name}: a filter has at most {MAX_LISTED}")
+        raise InvalidArgumentError(f"{len(entries)} {name}: a filter can have at most {MAX_LISTED}")
 
 
 def require_in_range(*values: int | None) -> None:

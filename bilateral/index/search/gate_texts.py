@@ -69,16 +69,16 @@ def gate_of(text: str) -> Gate:
     except ValueError:
         pairs = []
     if not pairs:
-        raise InvalidArgumentError(f"the gate {quoted(text)} is not as in {EXAMPLE}")
+        raise InvalidArgumentError(f"the gate {quoted(text)} must have a form such as {EXAMPLE}")
     fields: dict[str, Any] = {}
     for name, value in pairs:
         if name not in _NAMES:
-            raise InvalidArgumentError(f"a gate has no {quoted(name)}: it has {', '.join(_NAMES)}")
+            raise InvalidArgumentError(f"a gate has no field {quoted(name)}: its fields are {', '.join(_NAMES)}")
         if name == "reviewer":
             fields.setdefault(name, []).append(value)
             continue
         if name in fields:
-            raise InvalidArgumentError(f"the gate {quoted(text)} has {name} twice")
+            raise InvalidArgumentError(f"the gate {quoted(text)} specifies {name} twice")
         fields[name] = value
     try:
         return GateFilters(**fields).gate()
@@ -91,7 +91,7 @@ def capability_of(text: str) -> tuple[Capability, str]:
     kind, colon, value = text.partition(":")
     if not colon or kind not in list(Capability):
         raise InvalidArgumentError(
-            f"a capability is its kind and its value, such as mcp_tool:get_weather; kinds are {', '.join(Capability)}"
+            f"a capability is a kind and a value, such as mcp_tool:get_weather; the kinds are {', '.join(Capability)}"
         )
     return Capability(kind), value
 
@@ -102,7 +102,7 @@ def entry_of(text: str) -> tuple[str, bytes | None]:
     try:
         hash_bytes = bytes.fromhex(value.removeprefix(_HEX)) if value.startswith(_HEX) else value.encode()
     except ValueError:
-        raise InvalidArgumentError(f"the metadata {quoted(text)} is not as in region=eu or region=hex:6575") from None
+        raise InvalidArgumentError(f"the metadata {quoted(text)} must be like region=eu or region=hex:6575") from None
     return key, hash_bytes if equals else None
 
 
@@ -124,7 +124,7 @@ class AgentFilters(BaseModel):
         _Texts,
         Field(
             alias="capability",
-            description="Agents with this capability, by kind and exact value: mcp_tool:get_weather; may be repeated.",
+            description="Agents with this capability, such as mcp_tool:get_weather (exact match); may be repeated.",
         ),
     ] = None
     services: Annotated[

@@ -101,7 +101,7 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     require_limit(limit)
     stored = key_text(storable(tag))
     if scale_of_tag(stored) is None:
-        raise InvalidArgumentError(f"the tag {quoted(tag)} has no greatest value, and so no lower bound to rank by")
+        raise InvalidArgumentError(f"the tag {quoted(tag)} has no maximum value, so it cannot be ranked by lower bound")
     order = board or (Board.LOWER_BOUND if side is Side.VALIDATOR else Board.STANDING)
     if side is Side.VALIDATOR and order is not Board.LOWER_BOUND:
         raise InvalidArgumentError(f"validators have no standing: use board=lower_bound, not {order}")

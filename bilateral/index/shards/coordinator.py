@@ -87,9 +87,9 @@ def split(connection: Connection) -> str:
     """Turn a database without chains into a coordinator, unless it already is one."""
     if not has_schema(connection, PARTS):
         if has_schema(connection, SERVED):
-            raise ShardError("", "database.url is the database of a shard: choose another one")
+            raise ShardError("", "database.url is the database of a shard: choose a different one")
         if (chain_id := connection.execute(text("SELECT min(chain_id) FROM chain")).scalar_one()) is not None:
-            problem = f"database.url has tables of chain {chain_id}: name an empty database, and this one as a shard"
+            problem = f"database.url has tables for chain {chain_id}: use an empty database, and make this one a shard"
             raise ShardError("", problem)
         connection.exec_driver_sql(_PLACES)
         connection.execute(text("INSERT INTO sharded.coordinator VALUES (:id)"), {"id": uuid4().hex})
@@ -132,11 +132,11 @@ def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
     requested = {chain_id: name for name, shard in shards.items() for chain_id in shard.chains}
     for placed in places(connection):
         if (name := requested.get(placed.chain_id)) is None:
-            raise ShardError(placed.shard, f"the settings leave out its chain {placed.chain_id}: add it to its chains")
+            raise ShardError(placed.shard, f"the settings omit its chain {placed.chain_id}: add it to the shard")
         if name != placed.shard:
             raise ShardError(
                 placed.shard,
-                f"it holds chain {placed.chain_id}, which the settings give to {name}: "
+                f"it contains chain {placed.chain_id}, which the settings assign to {name}: "
                 f"run bilateral index move --chain-id {placed.chain_id}",
             )
 

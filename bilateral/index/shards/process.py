@@ -87,9 +87,7 @@ def require_rows(engine: Engine) -> None:
     """Reject a coordinator in commands that write chains' tables."""
     with engine.connect() as connection:
         if has_schema(connection, PARTS):
-            raise ShardError(
-                "", "it stores no rows of chains: pass --settings without --database to work on each shard"
-            )
+            raise ShardError("", "it stores no chain data: pass --settings without --database to work on each shard")
 
 
 def _settings_by_shard(settings: IndexSettings) -> dict[str, IndexSettings]:
@@ -168,7 +166,7 @@ def follow(engine: Engine, settings: IndexSettings, *, stop: threading.Event, un
         return follow_chains(engine, settings, stop=stop, until_head=until_head)
     with engine.connect() as connection:
         if not has_schema(connection, PARTS):
-            raise ShardError("", "it reads no shards yet: run bilateral index shards")
+            raise ShardError("", "it does not read any shards yet: run bilateral index shards")
         coordinator.require_places(connection, settings.shards)
         identity = coordinator.identity_of(connection)
 

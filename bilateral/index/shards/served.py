@@ -59,7 +59,7 @@ def key_of(table: Table) -> list[str]:
     return ["content_hash"] if table in NUMBERED else [column.name for column in table.primary_key]
 
 
-_OF_ANOTHER: Final = "another coordinator reads it: name that one as database.url, or pass --adopt if it is gone"
+_OF_ANOTHER: Final = "another coordinator reads it: use that one as database.url, or pass --adopt if it is gone"
 
 _RANGE: Final = 1 << 40
 """The numbers that a shard's sequence may assign before it reaches those of another shard: a trillion."""
@@ -80,7 +80,7 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
     if holder is not None and not is_own and not adopts:
         raise ShardError(name, _OF_ANOTHER)
     if holder is not None and is_own and holder.shard != name:
-        raise ShardError(name, f"the database is shard {holder.shard}: correct database.shards")
+        raise ShardError(name, f"the database belongs to shard {holder.shard}: correct database.shards")
     serve_shared(connection, number)
     if is_own:
         return False
@@ -116,7 +116,7 @@ def require_listed(connection: Connection, name: str, chains: Collection[int]) -
     """Reject a shard with chains that are missing from the settings."""
     for chain_id in connection.execute(text("SELECT chain_id FROM chain ORDER BY chain_id")).scalars():
         if chain_id not in chains:
-            raise ShardError(name, f"it holds chain {chain_id}, which database.shards.{name}.chains leaves out: add it")
+            raise ShardError(name, f"it contains chain {chain_id}, which database.shards.{name}.chains omits: add it")
 
 
 def serve(connection: Connection, chains: Iterable[int]) -> None:

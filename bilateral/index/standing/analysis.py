@@ -148,7 +148,7 @@ def _state(connection: Connection, key: AnalysisKey) -> Row[int, bytes, int]:
     """Return the index's last block, its hash, and the number of reorganisations so far."""
     if key not in identity_registries(connection):
         raise InvalidArgumentError(
-            f"the index has no agents of {quoted(key.identity_registry)} on chain {key.chain_id}: "
+            f"the index has no agents from {quoted(key.identity_registry)} on chain {key.chain_id}: "
             "see bilateral index status"
         )
     chain = schema.chain

@@ -63,7 +63,7 @@ class Reviews:
         cases: dict[str, Case] = {}
         for entry in entries:
             if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in _FIELDS):
-                raise InvalidArgumentError("a review has account, verdict and reason, all of them text")
+                raise InvalidArgumentError("a review must have account, verdict and reason, all of them strings")
             account, verdict = entry["account"].lower(), entry["verdict"]
             if verdict not in _VERDICTS:
                 raise InvalidArgumentError(f"verdict {quoted(verdict)} is invalid: write guilty or innocent")

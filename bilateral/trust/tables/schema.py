@@ -123,7 +123,7 @@ class Tables:
         """Read a folder with one Parquet file, or one folder of files, per table."""
         store = Folder.at(folder)
         if not store.has("agents"):
-            raise InvalidArgumentError(f"no agents.parquet in {quoted(store.label)}: name a folder of tables")
+            raise InvalidArgumentError(f"no agents.parquet in {quoted(store.label)}: specify a folder of tables")
         normal = {}
         for name, columns in COLUMNS.items():
             if store.has(name):
@@ -238,7 +238,7 @@ def require_ids(ids: pa.ChunkedArray) -> None:
     order = np.argsort(numbers, kind="stable")
     if len(numbers) and numbers[order[0]] < 0:
         raise InvalidArgumentError(
-            f"agents.agent_id has {numbers[order[0]]} in row {order[0] + 1}: write the agent's number, from 0"
+            f"agents.agent_id has {numbers[order[0]]} in row {order[0] + 1}: agent numbers must not be negative"
         )
     again = np.flatnonzero(numbers[order[1:]] == numbers[order[:-1]])
     if len(again):

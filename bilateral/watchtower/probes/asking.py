@@ -100,7 +100,7 @@ class Asker:
         names = {name.lower() for name in request.headers}
         is_plain = names <= _HEADERS and request.headers.get("accept-encoding") == "identity"
         if not is_plain or request.url.userinfo or not self._is_question(request.method, request.read(), names):
-            raise ForbiddenRequestError("a probe does not send this request")
+            raise ForbiddenRequestError("a probe must not send this request")
         self.requests += 1
 
     def _is_question(self, method: str, body: bytes, headers: set[str]) -> bool:

@@ -143,7 +143,7 @@ class BlindRelay:
                 changes = self._advance(row, budget_left)
             except BilateralError as failure:
                 later = self._clock() + postpone(row.attempts)
-                problem = f"{failure.reason}: it is tried again"
+                problem = f"{failure.reason}: it will be retried"
                 changes = {"attempts": row.attempts + 1, "next_at": later, "problem": problem}
             with self._engine.begin() as connection:
                 connection.execute(update(table).where(table.c.pair_id == row.pair_id).values(**changes))

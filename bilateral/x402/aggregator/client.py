@@ -65,7 +65,7 @@ class UnconfirmedFeedbackError(AggregatorFailedError):
 
     def __init__(self, sponsored: SponsoredFeedback, problem: str) -> None:
         super().__init__(
-            f"the aggregator says {sponsored.status!r}, and {problem}; "
+            f"the aggregator reports {sponsored.status!r}, but {problem}; "
             "check again later, or send it yourself with submit_signed_feedback(error.sponsored.signed)"
         )
         self.sponsored = sponsored
@@ -173,7 +173,7 @@ def _confirm(
         except ContractRevertError:
             left = end - time.monotonic()
             if left <= 0:
-                problem = f"the registry does not have the feedback after {seconds} s"
+                problem = f"the registry still has no such feedback after {seconds} s"
                 raise UnconfirmedFeedbackError(sponsored, problem) from None
             yield sleep(min(_POLL_SECONDS, left))
     return sponsored
@@ -184,7 +184,7 @@ def _confirmed(sponsored: SponsoredFeedback, entry: FeedbackEntry) -> SponsoredF
     expected = (signed.value, signed.value_decimals, signed.tag1, signed.tag2)
     is_same = expected == (entry.stored.value, entry.stored.decimals, entry.tag1, entry.tag2)
     if not is_same or (entry.event is not None and entry.event.hash != signed.feedback_hash):
-        raise UnconfirmedFeedbackError(sponsored, f"{entry.id} in the registry is a different feedback")
+        raise UnconfirmedFeedbackError(sponsored, f"{entry.id} in the registry is a different feedback entry")
     transaction = sponsored.transaction if entry.event is None else entry.event.transaction
     return replace(sponsored, entry=entry, transaction=transaction)
 
@@ -221,9 +221,9 @@ def submission_of(
 def _bodies_of(verification: Verification) -> Bodies:
     paid = verification.paid
     if paid is None or paid.response is None or paid.is_body_lost:
-        raise InvalidArgumentError("the bodies of the paid request are not available: leave send_bodies out")
+        raise InvalidArgumentError("the bodies of the paid request are not available: omit send_bodies")
     if (size := len(paid.request) + len(paid.response)) > MAX_BODIES:
-        raise InvalidArgumentError(f"bodies of {size} bytes exceed the limit of {MAX_BODIES}: leave send_bodies out")
+        raise InvalidArgumentError(f"bodies of {size} bytes exceed the limit of {MAX_BODIES}: omit send_bodies")
     return Bodies(paid.request, paid.response)
 
 
@@ -256,12 +256,12 @@ async def post_async(
 @contextmanager
 def _reaching(url: str, http: object) -> Iterator[None]:
     if http is None and not url.lower().startswith("https://"):
-        problem = f"the aggregator {quoted(url)} is not an https URL: pass http=… to use it all the same"
+        problem = f"the aggregator {quoted(url)} is not an https URL: pass http=… to use it anyway"
         raise InvalidArgumentError(problem)
     try:
         yield
     except httpx.HTTPError as error:
-        problem = f"the aggregator does not answer: {type(error).__name__}; send the feedback again"
+        problem = f"the aggregator did not respond: {type(error).__name__}; send the feedback again"
         raise AggregatorFailedError(problem) from error
 
 
@@ -287,7 +287,7 @@ def _read(response: httpx.Response, read: Reading[Answer]) -> Answer:
             return read(decoded, response.status_code != HTTPStatus.OK)
         code = Code(decoded["code"])
     except (MalformedDocumentError, KeyError, TypeError, ValueError) as error:
-        problem = f"the aggregator answers {response.status_code}, and not as one: {printable(repr(error)[:300])}"
+        problem = f"the aggregator's response ({response.status_code}) is invalid: {printable(repr(error)[:300])}"
         raise AggregatorFailedError(problem) from None
     problem = str(decoded.get("detail") or decoded.get("title") or code)
     raise FeedbackRefusedError(code, printable(problem[:1000]), details=decoded)

@@ -59,7 +59,7 @@ def check(
     is_bound = _binding(submission)
     if chain.requires_bound_proof and not is_bound:
         raise FeedbackRefusedError(
-            Code.UNBOUND_PROOF, "send the bodies: without them the proof may belong to another payment"
+            Code.UNBOUND_PROOF, "send the bodies: without them the proof may belong to a different payment"
         )
     yield from _reviewer(state, submission)
     payer, transaction = submission.reviewer.address, submission.payment.transaction
@@ -97,14 +97,14 @@ def _reviewer(state: ClientState, submission: Submission) -> Operation[None]:
     domain = Domain(deployment.chain_id, checksummed(registry))  # type: ignore[arg-type]  # it is checksummed
     digest = feedback.digest(domain)
     if not (yield from registries.is_valid_signature(state, account, digest, submission.registry_signature, registry)):
-        problem = "sponsored.signature is not the reviewer's signature of this feedback for this registry"
+        problem = "sponsored.signature is not the reviewer's signature over this feedback for this registry"
         raise FeedbackRefusedError(Code.INVALID_REVIEWER_SIGNATURE, problem, field="sponsored.signature")
     message = _reviewer_message(submission)
     signature = registry_form(submission.reviewer_signature)
     for signed in (message, prefixed_digest(message)):
         if (yield from registries.is_valid_signature(state, account, signed, signature, None)):
             return
-    problem = "reviewerSignature is not the reviewer's signature of agent, payment and value"
+    problem = "reviewerSignature is not the reviewer's signature over the agent, payment and value"
     raise FeedbackRefusedError(Code.INVALID_REVIEWER_SIGNATURE, problem, field="reviewerSignature")
 
 
@@ -154,11 +154,11 @@ def _registration(
 ) -> Operation[RegistrationFile]:
     document: Document = yield Blocking(lambda: files.load(uri, is_fresh=is_fresh))
     if document.integrity is None and (is_past or not _may_change(uri)):
-        problem = "the registration file is not provable for the past" if is_past else "the file proves nothing"
+        problem = "the registration file cannot be proven for the past" if is_past else "the file cannot be proven"
         raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, problem)
     file = document.registration()
     if file.registration_of(agent) is None:
-        raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, f"the registration file does not name {agent}")
+        raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, f"the registration file does not list {agent}")
     if (count := len(file.signers or ())) > MAX_SIGNERS:
         raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, f"{count} signers exceed the limit of {MAX_SIGNERS}")
     return file
@@ -188,11 +188,11 @@ def _file_problem(document: Document, submission: Submission) -> str | None:
     except MalformedDocumentError as error:
         return f"the feedback file is malformed: {error}"
     for name in sorted(file.malformed_fields & SIGNED_FIELDS):
-        return f"{name} of the feedback file is malformed"
+        return f"{name} in the feedback file is malformed"
     for name, value, expected in _fields_of(file, submission):
         if value != expected:
-            state = "missing or malformed" if value is None else "not that of this message"
-            return f"{name} of the feedback file is {state}"
+            state = "missing or malformed" if value is None else "different from this message"
+            return f"{name} in the feedback file is {state}"
     return None
 
 
@@ -243,7 +243,7 @@ def find_payments(
     """Find the reviewer's payments to the agent's wallet in the transaction."""
     reply = yield Rpc("eth_getTransactionReceipt", (transaction,))
     if reply is None:
-        problem = f"the transaction {transaction} is in no block"
+        problem = f"the transaction {transaction} is not in any block"
         raise FeedbackRefusedError(Code.PAYMENT_NOT_FOUND, problem, retry_seconds=_BLOCK_SECONDS)
     receipt = answers.record(reply)
     if answers.quantity(receipt.get("status")) != 1:

@@ -271,7 +271,7 @@ def _bodies(value: Any) -> Bodies | None:
         except (binascii.Error, ValueError):
             raise InvalidMessageError(f"bodies.{name}", "malformed", "expected base64") from None
     if sum(map(len, contents)) > MAX_BODIES:
-        raise InvalidMessageError("bodies", "too_long", f"both exceed the limit of {MAX_BODIES} bytes")
+        raise InvalidMessageError("bodies", "too_long", f"the bodies together exceed the limit of {MAX_BODIES} bytes")
     return Bodies(*contents)
 
 

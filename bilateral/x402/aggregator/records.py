@@ -230,7 +230,7 @@ def _find_same(connection: Connection, submission: Submission, accepted: Iterabl
     query = select(table.c.task_ref).where(table.c.interaction_hash == submission.interaction_hash).limit(1)
     used = connection.execute(query).scalar_one_or_none()
     if used is not None and used.lower() != submission.task_ref.lower():
-        raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, f"the proof belongs to another payment, {used}")
+        raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, f"the proof belongs to a different payment, {used}")
     return None
 
 
@@ -252,12 +252,12 @@ def _refuse_second_at_once(connection: Connection, chain: SponsoredChain, submis
         table.c.state.in_((State.QUEUED, State.SENT)),
     )
     if connection.execute(query.limit(1)).one_or_none() is not None:
-        problem = "an earlier feedback of the reviewer for this agent is not on chain yet: sign again once it is"
+        problem = "an earlier feedback entry by the reviewer for this agent is not on chain yet: sign again once it is"
         raise FeedbackRefusedError(Code.PENDING_FEEDBACK, problem)
 
 
 def _duplicate(submission: Submission) -> FeedbackRefusedError:
-    problem = f"the reviewer has given another feedback for the payment {submission.task_ref}"
+    problem = f"the reviewer has already given different feedback for the payment {submission.task_ref}"
     return FeedbackRefusedError(Code.DUPLICATE_TASK_REF, problem)
 
 

@@ -168,7 +168,7 @@ class Aggregator(Closing):
     def _chain_of(self, network: ChainId) -> _Chain:
         if str(network) not in self._chains:
             served = ", ".join(self._chains)
-            raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not served; served are {served}")
+            raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not supported, only {served}")
         return self._chains[str(network)]
 
     def read_pair(self, pair_id: int) -> RelayedPair | None:
@@ -207,7 +207,7 @@ class Aggregator(Closing):
         chain = self._chain_of(submission.agent.registry.chain)
         served_registry = chain.settings.deployment.agent_registry
         if submission.agent.registry != served_registry:
-            problem = f"agents of {submission.agent.registry} are not served, but those of {served_registry}"
+            problem = f"agents in {submission.agent.registry} are not supported, only those in {served_registry}"
             raise FeedbackRefusedError(Code.UNKNOWN_AGENT, problem)
         earlier = self._acceptance.find(submission)
         if earlier is not None:

@@ -60,16 +60,16 @@ class SponsoredChain:
         """Reject settings that would let strangers spend the budget."""
         self.deployment.require_function(Registry.REPUTATION, "giveFeedbackBySig")
         if not self.tokens:
-            raise InvalidArgumentError("list the tokens whose payments count: anybody can create a token")
+            raise InvalidArgumentError("list the tokens whose payments count, because anyone can create a token")
         try:
             tokens = {checksummed(address): minimum for address, minimum in self.tokens.items()}
         except MalformedIdentifierError as error:
             raise InvalidArgumentError(f"a token is not an address: {error}") from None
         if any(minimum <= 0 for minimum in tokens.values()):
-            raise InvalidArgumentError("the smallest amount of a token is at least 1")
+            raise InvalidArgumentError("the minimum amount of a token must be at least 1")
         object.__setattr__(self, "tokens", tokens)
         if self.budget < 0 or self.confirmations < 1:
-            raise InvalidArgumentError("the budget is at least 0 wei, and the confirmations at least 1")
+            raise InvalidArgumentError("the budget must be at least 0 wei, and the confirmations at least 1")
 
     @property
     def exchanges(self) -> bool:
@@ -116,7 +116,7 @@ class AggregatorSettings:
         if not self.chains:
             raise InvalidArgumentError("an aggregator needs at least one chain")
         if len({chain.chain_id for chain in self.chains}) < len(self.chains):
-            raise InvalidArgumentError("an aggregator serves each chain once")
+            raise InvalidArgumentError("each chain may only be listed once")
 
 
 _Wei = Annotated[int | str, Field(description="Wei: a number, or digits in a text")]
@@ -183,7 +183,7 @@ def _chain(table: _ChainTable, folder: Path) -> SponsoredChain:
         amount = same[name]
         if isinstance(amount, str):  # TOML's own numbers end at 2^63
             if not (amount.isascii() and amount.isdecimal()):
-                raise InvalidArgumentError(f"{name} {amount!r} is not a number of wei")
+                raise InvalidArgumentError(f"{name} {amount!r} is not an amount in wei")
             same[name] = int(amount)
     path = folder / table.deployment
     try:

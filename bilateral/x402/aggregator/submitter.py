@@ -362,7 +362,7 @@ class Submitter:
             if previous is not None:
                 self._run(broadcast(previous.raw))
             is_budget = isinstance(failure, BudgetSpentError)
-            problem = "the budget of the day does not allow the fees" if is_budget else self._public_problem(failure)
+            problem = "the day's budget does not cover the fees" if is_budget else self._public_problem(failure)
             self.queue.postpone(row, back_off(row.attempts), problem)
 
     def _public_problem(self, failure: Exception) -> str:

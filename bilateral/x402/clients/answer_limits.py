@@ -73,12 +73,12 @@ class Meter:
 
 def too_large(limits: AnswerLimits) -> AnswerLimitError:
     """Return the error for an answer that is too large."""
-    return AnswerLimitError(f"the answer exceeds {limits.bytes} bytes: raise the limit by AnswerLimits(bytes=…)")
+    return AnswerLimitError(f"the answer exceeds {limits.bytes} bytes: raise AnswerLimits(bytes=…)")
 
 
 def too_slow(limits: AnswerLimits) -> AnswerTimeoutError:
     """Return the error for an answer that took too long."""
-    return AnswerTimeoutError(f"the answer took longer than {limits.seconds} s: see AnswerLimits(seconds=…)")
+    return AnswerTimeoutError(f"the answer took longer than {limits.seconds} s: raise AnswerLimits(seconds=…)")
 
 
 def within(limits: AnswerLimits, function: Callable[[], _T], discard: Callable[[_T], object]) -> _T:

@@ -67,7 +67,7 @@ def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
     """
     interaction, registration, account = feedback.required_parts(verification)
     if agent.registry.chain == registration.chain or not agent.registry.chain.is_evm:
-        raise InvalidArgumentError(f"{agent} is not on another EVM chain than the payment on {registration.chain}")
+        raise InvalidArgumentError(f"{agent} must be on a different EVM chain than the payment on {registration.chain}")
     paid = verification.paid
     info = None if paid is None else paid.profile.info_of(paid.declaration)
     if info is None or agent not in (declared.agent for declared in info.registrations):
@@ -76,7 +76,7 @@ def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
     digest = payer_digest(agent, interaction.task_ref, AccountId(agent.registry.chain, signer.address))
     signature = payer.sign(digest)
     if not is_signature_of_account(digest, signature, registration.chain, account):
-        raise InvalidArgumentError(f"{account} paid, but the payer's key belongs to another account")
+        raise InvalidArgumentError(f"{account} paid, but the payer's key belongs to a different account")
     fields = {**feedback.specified_file(agent, interaction, stored, tags, signer), PAYER_SIGNATURE: signature.hex()}
     return feedback.feedback_arguments(verification, agent, stored, tags, fields, comment)
 

@@ -65,7 +65,7 @@ def draft_file(
 ) -> dict[str, Any]:
     """Return a feedback file's fields in the draft's form. See `specified_file`."""
     if tags.tag2 != X402_TAG:
-        raise InvalidArgumentError(f"tag2 of feedback in the profile reputation is {X402_TAG!r}, not {tags.tag2!r}")
+        raise InvalidArgumentError(f"in the profile reputation, tag2 must be {X402_TAG!r}, not {tags.tag2!r}")
     data, key = interaction.data_hash or b"", interaction.public_key or b""
     signature = _client_signature(draft_reviewer_hash(agent, interaction.task_ref, data, value, *tags), signer)
     with suppress(InvalidKeyError):  # a contract's signature has a form of its own
@@ -256,7 +256,7 @@ def required_parts(verification: Verification) -> tuple[InteractionData, AgentRe
         failed.remove(CheckName.PAYMENT)
         payer = payer_of(verification.paid.payload)
     if failed or interaction is None or registration is None or payer is None:
-        raise InvalidArgumentError(f"feedback needs a verified payment and signature; not passed: {', '.join(failed)}")
+        raise InvalidArgumentError(f"feedback needs a verified payment and signature; failed: {', '.join(failed)}")
     return interaction, registration, payer
 
 

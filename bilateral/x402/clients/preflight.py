@@ -204,7 +204,7 @@ def _payment_problems(verifier: Verifier, terms: Mapping[str, Any]) -> list[tupl
         return [(unsupported, UNSUPPORTED)]
     problems, flow, seconds = [], extra.get("paymentFlow"), terms.get("maxTimeoutSeconds")
     if flow not in _FLOWS:
-        text = "settles more than once, and a statement names one transaction: use authorization or upfront"
+        text = "settles more than once, but a statement covers one transaction: use authorization or upfront"
         problems.append(
             ("payment_flow_not_supported", f"extra.paymentFlow: {quoted(printable(str(flow)[:80]))} {text}")
         )
@@ -213,14 +213,14 @@ def _payment_problems(verifier: Verifier, terms: Mapping[str, Any]) -> list[tupl
         problems.append(("timeout_invalid", text))
     is_complete = "asset" in terms or "problem" in terms
     if scheme == "upto" and is_complete and not _is_account(extra.get("facilitatorAddress")):
-        text = "missing or zero, so that nobody could settle a payment of upto"
+        text = "missing or zero, so nobody could settle an upto payment"
         problems.append(("facilitator_missing", f"extra.facilitatorAddress: {text}"))
     if "problem" in terms and not problems:
         problems.append(("terms_invalid", printable(terms["problem"])))
     try:
         for contract in verifier.missing_contracts(terms):
             name = "permit2" if contract == PERMIT2 else "proxy"
-            text = f"{network} has no contract at {contract}, which settles payments of {scheme} by Permit2"
+            text = f"{network} has no contract at {contract}, which settles {scheme} payments by Permit2"
             problems.append((f"{name}_not_found", text))
     except PaymentRefusedError as error:
         problems.append((error.code, printable(str(error))))
@@ -250,7 +250,7 @@ def _check_keys(verifier: Verifier, declaration: Any, network: str, profile: Pro
     """Check that an agent's file lists a valid key, including the signing key if it is known."""
     listed = verifier.listed_keys(profile.info_of(declaration), network)
     if key and not any(listed_key.public_key.lower() == key.lower() for listed_key in listed):
-        problem = f"the registration file does not list {key} as valid: add it by `bilateral x402 signers add`"
+        problem = f"the registration file does not list {key} as valid: add it with `bilateral x402 signers add`"
         raise PaymentRefusedError("key_not_listed", problem)
 
 
@@ -282,7 +282,7 @@ def ask_price(
     limits = Limits(seconds=_SECONDS, redirects=0)
     answer = exchange(method, url, limits, network or Network(allow_private=True), body=content, is_cut=True)
     if answer.status != HTTPStatus.PAYMENT_REQUIRED:
-        raise InvalidArgumentError(f"{quoted(url)} answers {answer.status}, not 402: it requests no payment")
+        raise InvalidArgumentError(f"{quoted(url)} returned status {answer.status}, not 402: it requests no payment")
     header = answer.headers.get(PAYMENT_REQUIRED)
     return read_offer(header, answer.body if header is None else b"").message
 

@@ -109,7 +109,7 @@ def read_attestation(content: bytes, schemas: Mapping[str, Schema], holder: str 
     """
     attestation = Attestation.of(content)
     if attestation.schema not in schemas:
-        raise MalformedAccountError("an attestation", f"its schema {attestation.schema} is unknown")
+        raise MalformedAccountError("an attestation", f"schema {attestation.schema} is unknown")
     schema, data = schemas[attestation.schema], attestation.data
     message, digest = data.message(schema.name), data.interaction_hash(attestation.schema)
     roles: dict[Mode, list[tuple[str | None, bytes]]] = {
@@ -119,7 +119,7 @@ def read_attestation(content: bytes, schemas: Mapping[str, Schema], holder: str 
     }
     expected = roles[schema.mode]
     if len(expected) != len(attestation.signatures):
-        problem = f"it has {len(attestation.signatures)} signatures, and its schema asks for {len(expected)}"
+        problem = f"it has {len(attestation.signatures)} signatures, but its schema requires {len(expected)}"
         return ReadAttestation(attestation, "unverifiable", problem)
     if holder == data.counterparty:
         return ReadAttestation(attestation, "unverifiable", f"{holder} is both the agent's holder and the counterparty")
@@ -161,5 +161,5 @@ def sati_feedback(file: FeedbackFile, uri: str) -> dict[str, Any]:
         raise InvalidArgumentError(f"the feedback file lacks {', '.join(missing) or 'agentRegistry'}")
     registry, client = AccountId.parse(file.agent_registry), AccountId.parse(str(file.client_address))
     if registry.chain.namespace != "solana" or client.chain != registry.chain:
-        raise InvalidArgumentError(f"{registry} and {client} are not on one Solana chain")
+        raise InvalidArgumentError(f"{registry} and {client} are not on the same Solana chain")
     return {**arguments, "clientAddress": client.address}

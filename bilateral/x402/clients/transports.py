@@ -47,7 +47,7 @@ def price_problem(status: int, headers: Mapping[str, str]) -> str | None:
         return None
     message = decode_header(price)
     if message is None:
-        problem = f"PAYMENT-REQUIRED is malformed, has a name twice, or exceeds {MAX_HEADER} characters"
+        problem = f"PAYMENT-REQUIRED is malformed, contains a name twice, or exceeds {MAX_HEADER} characters"
         return f"invalid_declaration: {problem}"
     version = message.get("x402Version", X402_VERSION)
     if version == X402_VERSION:

@@ -98,7 +98,7 @@ def check_envelope(
 
 def _compare(name: str, value: object, expected: object) -> None:
     if value != expected:
-        raise InvalidArgumentError(f"{name}: the envelope says {value}, and this payment {expected}")
+        raise InvalidArgumentError(f"{name}: the envelope has {value}, but this payment has {expected}")
 
 
 def _read(value: Any) -> SignedEnvelope:
@@ -109,5 +109,5 @@ def _read(value: Any) -> SignedEnvelope:
         raise InvalidArgumentError(f"sealedRating: {len(text)} bytes exceed the limit of {_MOST_BYTES}")
     signed = SignedEnvelope.from_json(text)
     if not isinstance(signed.envelope, SealedRating):
-        raise InvalidArgumentError("sealedRating: it is the envelope of a client")
+        raise InvalidArgumentError("sealedRating: expected a server's envelope, not a client's")
     return signed

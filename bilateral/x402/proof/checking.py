@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from bilateral import checks
 
 UNSUPPORTED: Final = (
-    "no transaction of its own would prove a payment of this kind: offer the scheme exact, by EIP-3009 or Permit2, or "
-    "upto"
+    "payments of this kind cannot be proven by a single transaction: offer exact, by EIP-3009 or Permit2, or upto"
 )
 """The reason why other kinds of payments are rejected."""
 
@@ -212,7 +211,7 @@ def check_client(
         calls.append(call(state, Registry.BIDIRECTIONAL, "getClientRating", token, server_agent))
     (owner,), (wallet,), *read = yield from together(calls)
     if payer.lower() not in {owner.lower(), wallet.lower()}:
-        raise PaymentRefusedError("not_the_client_agent", f"{payer} is neither wallet nor owner of {claim.agent}")
+        raise PaymentRefusedError("not_the_client_agent", f"{payer} is not the wallet or owner of {claim.agent}")
     for has_rating, rating in read:
         indexed_rating = rating if has_rating else None
     return VerifiedClient(claim.agent, owner, payer, indexed_rating)
@@ -244,7 +243,7 @@ def check_token(terms: Mapping[str, Any]) -> Operation[None]:
     if kind_of_terms(terms.get("scheme"), extra) is not PaymentKind.EIP3009:
         return  # Permit2 moves any token
     if (yield from _view(token, "authorizationState(address,bytes32)", _STATE_ARGUMENTS)) is None:
-        problem = f"asset: {token} has no transfers with authorization (EIP-3009), which the scheme exact needs"
+        problem = f"asset: {token} has no transfers with authorization (EIP-3009), which the exact scheme needs"
         raise PaymentRefusedError("token_without_eip3009", problem)
     yield from _check_domain(token, network, extra if isinstance(extra, dict) else {})
 
@@ -289,7 +288,7 @@ def _signed_domain(token: str, network: str, extra: Mapping[str, Any]) -> tuple[
             listed = {}
         name, version = listed.get("name"), listed.get("version", "1")
     if not isinstance(name, str) or not isinstance(version, str):
-        problem = "extra: name and version of the token's EIP-712 domain must be given as text"
+        problem = "extra: the name and version of the token's EIP-712 domain must be strings"
         raise PaymentRefusedError("token_domain_missing", problem)
     return name, version
 

@@ -92,7 +92,7 @@ class DuplicateFeedbackError(FormattedError, ReputationExtensionError, ValueErro
     """
 
     reason = "duplicate_feedback"
-    template = "feedback {feedback} names the payment {task_ref}: one feedback a payment"
+    template = "feedback {feedback} already covers payment {task_ref}: a payment backs only one feedback entry"
     feedback: str
     task_ref: str
 
@@ -112,7 +112,7 @@ class UnreadFeedbackError(ReputationExtensionError):
         super().__init__(
             f"the file {quoted(uri[:200])} of feedback {feedback} cannot be "
             "loaded, so it may already be for the payment "
-            f"{task_ref} already: {problem}; try again, or pass accept_unread=True if it is for another payment"
+            f"{task_ref}: {problem}; try again, or pass accept_unread=True if it is for a different payment"
         )
         self.feedback, self.task_ref, self.uri = feedback, task_ref, uri
 

@@ -193,7 +193,7 @@ class Examination:
     def _compare_amounts(self) -> None:
         reported, payment = _required(self._receipt, "no settlement").amount, _required(self._payment, "no payment")
         if reported is not None and reported != str(payment.amount):
-            problem = f"the server reports that {reported[:80]} was paid, and the payment is {payment.amount}"
+            problem = f"the server reports that {reported[:80]} was paid, but the payment is {payment.amount}"
             raise _failed(problem, "amount_mismatch", "amount")
 
     def _read_statement(self) -> None:
@@ -204,17 +204,17 @@ class Examination:
         self._registration = self._reader.trusted_registration(self._profile.info_of(self._paid.declaration))
         interaction, agent = self._statement(), self._registration.agent
         if interaction.agent_id != agent.agent or interaction.agent_registry not in {None, agent.registry}:
-            raise _failed(f"the statement is for agent {interaction.agent_id}, not of {agent}", "agent_mismatch")
+            raise _failed(f"the statement is for agent {interaction.agent_id}, not for {agent}", "agent_mismatch")
 
     def _compare_networks(self) -> None:
         networks = {str(self._statement().network), self._receipt.network if self._receipt else "", self._paid.network}
         if len(networks) > 1:
-            raise _failed(f"different networks are named: {', '.join(sorted(networks))}", "network_mismatch")
+            raise _failed(f"the messages specify different networks: {', '.join(sorted(networks))}", "network_mismatch")
 
     def _compare_transactions(self) -> None:
         interaction, receipt = self._statement(), _required(self._receipt, "no settlement")
         if interaction.task_ref != f"{receipt.network}:{receipt.transaction}":
-            raise _failed("the statement and the settlement name different transactions", "task_ref_mismatch")
+            raise _failed("the statement and the settlement specify different transactions", "task_ref_mismatch")
 
     def _compare_hashes(self) -> Operation[None]:
         interaction, paid = self._statement(), self._paid
@@ -285,7 +285,7 @@ class Examination:
             problem = "nothing proves that the registration file is authentic: use https, ipfs or data"
             raise _failed(problem, "file_not_authentic")
         if document.integrity is None and self._terms.is_historical:
-            raise _unchecked("the file of an https URI is not provable for the past", "not_provable_for_the_past")
+            raise _unchecked("the past content of a file at an https URI cannot be proven", "not_provable_for_the_past")
         return file
 
     def _find_signers(self) -> None:
@@ -314,7 +314,7 @@ class Examination:
         if interaction.public_key is not None and not is_key(interaction.public_key, self._signer):
             self._signer = None
             raise _failed(
-                "the statement names a different key, which did not sign", "key_mismatch", "agentSignerPublicKey"
+                "the statement specifies a different key, which did not sign", "key_mismatch", "agentSignerPublicKey"
             )
 
     def _check_wallet_signature(self, interaction: InteractionData) -> Operation[None]:

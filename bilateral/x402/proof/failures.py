@@ -86,14 +86,14 @@ class FailedPayment:
             raise UnprovenFailureError("reason_not_shown", f"block {block} does not show {proof.reason}")
         is_near = payable is not None and 0 < block - payable <= MOST_BLOCKS
         if payable is None or not is_near or not (yield from self._payable_blocks([payable])):
-            problem = f"no block of the {MOST_BLOCKS} before {block} shows that the payment could be settled"
+            problem = f"none of the {MOST_BLOCKS} blocks before {block} shows that the payment could be settled"
             raise UnprovenFailureError("never_payable", problem)
         if (yield from block_time(payable)).timestamp() < self.signed.deadline - MOST_SECONDS:
             problem = f"block {payable} is more than {MOST_SECONDS} seconds before the payment's deadline"
             raise UnprovenFailureError("too_early", problem)
         settlement = yield from look_up(self.signed)
         if settlement.is_paid is not False:
-            raise UnprovenFailureError("payment_made", "the payment was made later, or that is unknown")
+            raise UnprovenFailureError("payment_made", "the payment was made later, or it is unknown whether it was")
         if not settlement.is_expired:
             raise UnprovenFailureError("still_payable", "the payment can still be settled: wait until it expires")
 
@@ -189,6 +189,6 @@ def check_failure(verifier: Verifier, evidence: Any, *, tokens: Collection[str])
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError, InvalidPaymentError) as error:
         raise UnprovenFailureError("malformed_evidence", f"the evidence is malformed: {error}") from None
     if signed.asset not in {checksummed(listed) for listed in tokens}:
-        raise UnprovenFailureError("unlisted_token", f"the token {signed.asset} is not among those that count")
+        raise UnprovenFailureError("unlisted_token", f"the token {signed.asset} is not among the accepted tokens")
     verifier.run_on(str(payment.accepted.get("network")), payment.check_proof(proof))
     return proof.reason

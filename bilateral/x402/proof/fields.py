@@ -174,7 +174,7 @@ def decode_body(body: bytes, content_encoding: str, limit: int = MAX_BODY) -> by
 def _decoded(body: bytes, encoding: str, limit: int) -> bytes:
     decode = _DECODERS.get(encoding)
     if decode is None:
-        raise UnsupportedBodyError(encoding[:80], "supported are gzip, deflate and br")
+        raise UnsupportedBodyError(encoding[:80], "only gzip, deflate and br are supported")
     if not body:
         return b""  # servers label empty bodies too
     try:
@@ -184,5 +184,5 @@ def _decoded(body: bytes, encoding: str, limit: int) -> bytes:
     if len(text) > limit:
         raise BodyTooLargeError(limit)
     if not is_finished:
-        raise UnsupportedBodyError(encoding, "the body is cut off, or more data follows it")
+        raise UnsupportedBodyError(encoding, "the body is truncated or followed by extra data")
     return text

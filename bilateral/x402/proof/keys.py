@@ -65,7 +65,7 @@ class Secp256k1Key:
     def __post_init__(self) -> None:
         """Reject bytes that are not a private key."""
         if len(self.secret) != KEY_BYTES or not 0 < int.from_bytes(self.secret) < SECPK1_N:
-            raise InvalidKeyError("a secp256k1 key is 32 bytes: a number from 1 to the order of the curve")
+            raise InvalidKeyError("a secp256k1 key must be 32 bytes encoding a number from 1 up to the curve's order")
 
     @property
     def public_key(self) -> str:
@@ -92,7 +92,7 @@ class Ed25519Key:
     def __post_init__(self) -> None:
         """Reject bytes that are not a seed."""
         if len(self.secret) != KEY_BYTES:
-            raise InvalidKeyError("an ed25519 key is a seed of 32 bytes")
+            raise InvalidKeyError("an ed25519 key must be a 32-byte seed")
 
     @property
     def public_key(self) -> str:
@@ -132,7 +132,7 @@ class RemoteKey:
         for candidate in candidates:
             if is_signature_of(digest, candidate, self.public_key, self.algorithm):
                 return candidate
-        raise InvalidKeyError("the remote key returns a signature that its public key does not verify")
+        raise InvalidKeyError("the remote key returned a signature that does not match its public key")
 
 
 def key_from_secret(secret: bytes, algorithm: Algorithm = "secp256k1") -> Secp256k1Key | Ed25519Key:
@@ -192,7 +192,7 @@ def check_key(key: InteractionKey) -> None:
     except Exception as error:
         raise InvalidKeyError(f"the signing key failed: {type(error).__name__}") from error
     if not is_signature_of(_PROBE, signature, key.public_key, key.algorithm):
-        raise InvalidKeyError("the public key of the signing key does not verify its signature")
+        raise InvalidKeyError("the signing key's signature does not match its public key")
 
 
 def is_signature_of(digest: bytes, signature: bytes, public_key: str, algorithm: str) -> bool:
@@ -259,7 +259,7 @@ def to_registry_form(signature: bytes) -> bytes:
         InvalidKeyError: The signature is not 65 bytes long, or has an invalid `v`.
     """
     if len(signature) != _RECOVERABLE_BYTES or signature[64] not in _V:
-        raise InvalidKeyError("a recoverable signature has 65 bytes, and its last byte is 0, 1, 27 or 28")
+        raise InvalidKeyError("a recoverable signature must have 65 bytes, and its last byte must be 0, 1, 27 or 28")
     return signature[:64] + bytes([27 + _V[signature[64]]])
 
 

@@ -69,7 +69,7 @@ def find_payment(signed: SignedPayment, transaction: str, confirmations: int) ->
     block, transfer = yield from find_transfer(signed, transaction)
     is_upto, moved = signed.kind is PaymentKind.PERMIT2_UPTO, int.from_bytes(transfer.data)
     if moved < signed.amount and not is_upto:
-        problem = f"only {moved} of {signed.asset} arrived at {signed.payee}, and the price is {signed.amount}"
+        problem = f"only {moved} of {signed.asset} arrived at {signed.payee}, but the price is {signed.amount}"
         raise PaymentProblemError(problem, "paid_less", is_final=True)
     depth = (yield from latest_block()) - block + 1
     if depth < confirmations:

@@ -90,7 +90,7 @@ def client_message_hash(agent: GlobalAgentId, task_ref: str, value: int) -> byte
         InvalidArgumentError: The value does not fit in one byte.
     """
     if not 0 <= value <= MAX_SIGNED_VALUE:
-        raise InvalidArgumentError(f"value {value} is out of range 0..{MAX_SIGNED_VALUE} of a signed feedback")
+        raise InvalidArgumentError(f"value {value} is out of range 0..{MAX_SIGNED_VALUE} for signed feedback")
     return keccak(f"{agent.registry}{agent.agent}{task_ref}".encode() + bytes([value]))
 
 
@@ -150,7 +150,7 @@ def _canonical(value: dict[str, Any] | list[Any], limit: int, subject: str = "to
     try:
         body = rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, RecursionError) as error:
-        raise InvalidArgumentError(f"the {subject} has no canonical JSON: {error}") from None
+        raise InvalidArgumentError(f"the {subject} cannot be encoded as canonical JSON: {error}") from None
     if len(body) > limit:
         raise BodyTooLargeError(limit)
     return body
@@ -392,5 +392,5 @@ def declaration_of(
 
 def _info(registrations: tuple[AgentRegistration, ...], **options: Any) -> ReputationInfo:
     if len({registration.chain for registration in registrations}) < len(registrations):
-        raise InvalidArgumentError("two registrations are on one chain: declare one per chain")
+        raise InvalidArgumentError("two registrations are on the same chain: declare one per chain")
     return ReputationInfo(registrations, **options)

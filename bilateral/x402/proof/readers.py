@@ -185,7 +185,7 @@ class EvmReader:
         """Check that the reputation registry refers to the identity registry."""
         (identity,) = yield from call(self.state, Registry.REPUTATION, "getIdentityRegistry")
         if identity != registration.agent.registry.address:
-            problem = f"{self._reputation} belongs to another identity registry, {identity}"
+            problem = f"{self._reputation} belongs to a different identity registry, {identity}"
             raise PaymentRefusedError("registry_mismatch", problem)
 
     def wallet(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:

@@ -253,7 +253,7 @@ class InteractionData:
         network = read.chain(fields, "networkId")
         payment = read.transaction(fields, "taskRef")
         if payment.chain != network:
-            raise InvalidMessageError("taskRef", "wrong_chain", f"{payment} is not on {network}, as networkId says")
+            raise InvalidMessageError("taskRef", "wrong_chain", f"{payment} is not on {network}, as networkId states")
         registry = None if fields.get("agentRegistry") is None else read.account(fields, "agentRegistry")
         agent_id = read.text(fields, "agentId")
         if registry is not None:

@@ -81,7 +81,7 @@ class Chains:
     def reader(self, network: str) -> RegistryReader:
         """Return a chain's reader."""
         if network not in self.readers:
-            problem = f"{quoted(network[:80])} cannot be checked; known: {', '.join(self.readers) or 'none'}"
+            problem = f"{quoted(network[:80])} cannot be checked; supported: {', '.join(self.readers) or 'none'}"
             raise PaymentRefusedError("unsupported_network", problem)
         return self.readers[network]
 
@@ -197,7 +197,7 @@ class Chains:
         with _refusals():
             self.reader(network)
             if network not in self.states:
-                raise PaymentRefusedError("unsupported_network", f"{network} has no ratings of clients")
+                raise PaymentRefusedError("unsupported_network", f"{network} has no client ratings")
             check = checking.check_client(self.states[network], claim, payer, server_agent, indexed_rating)
             client: VerifiedClient = yield network, check
         return client

@@ -84,7 +84,7 @@ class HttpAdapter:
             for option in route.accepts if isinstance(route.accepts, list) else [route.accepts]:
                 code = unsupported_kind(option.scheme, str(option.network), extra_of(option))
                 if code is not None:
-                    raise InvalidArgumentError(f"{pattern} accepts payments that are refused ({code}): {UNSUPPORTED}")
+                    raise InvalidArgumentError(f"{pattern} accepts unsupported payments ({code}): {UNSUPPORTED}")
 
     def declares(self, method: str, path: str, decoded_path: str | None = None) -> bool:
         """Return whether a request matches a paid route that declares a profile, according to the SDK's rules."""

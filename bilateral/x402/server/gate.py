@@ -83,9 +83,9 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
             `failures`.
     """
     if max_failed_settlements is not None and failures is None:
-        raise InvalidArgumentError("max_failed_settlements needs failures=FailedSettlements(), that of the extension")
+        raise InvalidArgumentError("max_failed_settlements requires failures=FailedSettlements() from the extension")
     if index is None and (policy is not None or buyers is not None):
-        raise InvalidArgumentError("policy and buyers are for the check of an index: pass index=Reader(url)")
+        raise InvalidArgumentError("policy and buyers require an index: pass index=Reader(url)")
     place = verifier, server_agent, minimum
     ask = None if index is None else _ask_index(index, *place, policy=policy, buyers=buyers)
 
@@ -117,7 +117,7 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
 
 def _require(standing: VerifiedClient, minimum: int, *, newcomers: bool) -> None:
     if standing.rating is None and not newcomers:
-        raise _declined("unrated_client", f"{standing.agent} has no rating by this service")
+        raise _declined("unrated_client", f"{standing.agent} has no rating from this service")
     if standing.rating is not None and standing.rating < minimum:
         raise _declined("low_rating", f"the rating {standing.rating} is below the minimum {minimum}")
     if standing.check is not None and standing.check.verdict == "decline":
@@ -133,7 +133,7 @@ def _count(failures: FailedSettlements, network: str, payer: str, limit: int | N
         logger.warning("the failed settlements of %s cannot be counted", payer, exc_info=True)
         return None
     if limit is not None and count.number > limit:
-        problem = f"{count.number} payments of {payer} failed after they were served; the limit is {limit}"
+        problem = f"{count.number} payments by {payer} failed after the service was delivered; the limit is {limit}"
         raise _declined("failed_settlements", problem)
     return count
 
@@ -169,7 +169,7 @@ def _ask_index(
             return index.read(read, client, deployment.reputation, count)
         except BilateralError as error:
             if policy is not None:
-                raise PaymentRefusedError("cannot_check", f"the index did not answer: {error}") from error
+                raise PaymentRefusedError("cannot_check", f"the index did not respond: {error}") from error
             logger.warning("the index fails, and the chain is asked instead", exc_info=True)
             return None, None
 
@@ -204,7 +204,7 @@ def rate_after_settlement(client: Client, standing: VerifiedClient, rating: int)
     """
     exchange = CURRENT.get()
     if exchange is None:
-        raise InvalidArgumentError("no paid request is in progress: call rate_after_settlement within its endpoint")
+        raise InvalidArgumentError("no paid request is in progress: call rate_after_settlement within a paid endpoint")
     if not 0 <= rating <= MAX_RATING:
         raise InvalidArgumentError(f"rating {rating} is out of range 0..{MAX_RATING}")
     exchange.afterwards.append(lambda: rate_client(client, standing, rating).wait())

@@ -72,7 +72,7 @@ def add_public_key(
     if any(signer.public_key.lower() == public_key.lower() for signer in listed):
         raise InvalidArgumentError(f"the key {public_key[:16]}… is already listed")
     if len(listed) >= MAX_SIGNERS:
-        raise InvalidArgumentError(f"the file lists {len(listed)} keys, and clients accept at most {MAX_SIGNERS}")
+        raise InvalidArgumentError(f"the file lists {len(listed)} keys, but clients accept at most {MAX_SIGNERS}")
     entry: dict[str, Any] = {"publicKey": public_key, "algorithm": algorithm, "role": options.get("role", "delegate")}
     entry["validFrom"] = _seconds(options.get("valid_from") or datetime.now(UTC) - CLOCK_SKEW)
     until, comment = options.get("valid_until"), options.get("comment")

@@ -81,9 +81,9 @@ class AnswerSigner:
         info = self.profile.info_of(declaration)
         registration = info.registration_on(network)
         if registration is None or exchange.response is None:
-            raise InvalidArgumentError("there is no agent on the payment's network, or no response")
+            raise InvalidArgumentError("the payment's network has no agent, or there is no response to sign")
         if not settlement.transaction:
-            raise InvalidArgumentError("the settlement names no transaction, so there is nothing to sign")
+            raise InvalidArgumentError("the settlement contains no transaction, so there is nothing to sign")
         task_ref = f"{network}:{settlement.transaction}"
         TransactionRef.parse(task_ref)
         hashes = self.profile.hashes(task_ref, exchange.request, exchange.target, exchange.response)

@@ -90,5 +90,5 @@ def test_sqlite_ends_an_entry_that_is_too_large(api_sqlite, api_settings, tmp_pa
     path = described(api_sqlite, tmp_path, "x" * 1_000_000)
     with served(replace(api_settings, database=f"sqlite:///{path}")) as url:
         answer = httpx.post(f"{url}/graphql/31337", json={"query": MANY_TIMES}, timeout=300).json()
-    assert "the answer has more than 33554432 bytes" in answer["errors"][0]["message"]
+    assert "the response exceeds 33554432 bytes" in answer["errors"][0]["message"]
     assert "data" not in answer

@@ -39,5 +39,5 @@ def test_those_who_paid_most_sellers_come_first(engine):
 
 
 def test_a_number_below_one_is_refused(engine):
-    with pytest.raises(InvalidArgumentError, match="0 proposals is too low: request at least 1"):
+    with pytest.raises(InvalidArgumentError, match="0 proposals are too few: request at least 1"):
         seeds(engine, 0)

@@ -184,7 +184,7 @@ def test_an_account_without_money_learns_it_before_it_signs(acting, market):
 def test_a_refusal_of_the_registry_is_in_words(acting, market):
     page = acting(RATE, Wallet(market.url, ALICE), refused=True)
     press(page, CONNECT)
-    expect(problem(page)).to_contain_text("Rate from an account that is not the owner or an operator.")
+    expect(problem(page)).to_contain_text("Rate from an account that is neither owner nor operator.")
 
 
 def test_a_transaction_that_fails_in_its_block_is_told(acting, market):

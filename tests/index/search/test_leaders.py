@@ -71,7 +71,7 @@ def test_validators_are_ranked_by_lower_bound_and_have_no_other_board(analysed):
 def test_a_tag_without_a_scale_has_no_leaderboard(connection):
     with pytest.raises(InvalidArgumentError) as raised:
         leaderboard(connection, "responseTime")
-    assert str(raised.value) == 'the tag "responseTime" has no greatest value, and so no lower bound to rank by'
+    assert str(raised.value) == 'the tag "responseTime" has no maximum value, so it cannot be ranked by lower bound'
 
 
 def test_a_cursor_is_of_one_leaderboard(analysed):

@@ -82,20 +82,20 @@ def test_trigrams_are_those_of_pg_trgm():
 @pytest.mark.parametrize(
     ("conditions", "problem"),
     [
-        ({"text": "a" * (MAX_TEXT + 1)}, "the text has 1001 characters: at most 1000 are searched for"),
-        ({"text": "a" * 100_000}, "the text has 100000 characters: at most 1000 are searched for"),
+        ({"text": "a" * (MAX_TEXT + 1)}, "the text has 1001 characters: at most 1000 are allowed"),
+        ({"text": "a" * 100_000}, "the text has 100000 characters: at most 1000 are allowed"),
         ({"text": "…"}, 'the text "…" has no letter or digit to search for'),
         (
             {"text": " ".join(map(str, range(MAX_QUERY_WORDS + 1)))},
-            "the text has 17 words: at most 16 are searched for",
+            "the text has 17 words: at most 16 are allowed",
         ),
         ({"owner": "0x12"}, 'owner "0x12" is not an address: expected 0x and 40 hexadecimal digits'),
         ({"wallet": "x" * 42}, f'wallet "{"x" * 42}" is not an address: expected 0x and 40 hexadecimal digits'),
-        ({"chains": tuple(range(MAX_LISTED + 1))}, "201 chains: a filter has at most 200"),
+        ({"chains": tuple(range(MAX_LISTED + 1))}, "201 chains: a filter can have at most 200"),
         ({"chains": (2**63,)}, "9223372036854775808 is out of range 0..2^63-1"),
         ({"registered_from": -1}, "-1 is out of range 0..2^63-1"),
-        ({"gates": (Gate(),) * (MAX_GATES + 1)}, "6 gates: a search has at most 5"),
-        ({"order": Order.MEAN}, "the order mean needs a gate: add a tag or another condition on ratings"),
+        ({"gates": (Gate(),) * (MAX_GATES + 1)}, "6 gates: a search can have at most 5"),
+        ({"order": Order.MEAN}, "the order mean requires a gate: add a tag or another condition on ratings"),
         ({"order": Order.RELEVANCE}, "the order relevance needs a text"),
     ],
     ids=[
@@ -119,7 +119,7 @@ def test_a_condition_out_of_range_is_refused(conditions, problem):
         ({"reviewers": ("nobody",)}, 'reviewer "nobody" is not an address: expected 0x and 40 hexadecimal digits'),
         (
             {"side": Side.CLIENT, "payment": Payment.CLAIMED},
-            "payment filters feedback, which has the side server, not client",
+            "payment only applies to feedback, whose side is server, not client",
         ),
     ],
     ids=["minimum", "lower bound", "count", "clients", "reviewer", "payment"],

@@ -116,7 +116,7 @@ def test_service_stays_ready_and_tells_monitors_which_chain_is_missing(client, t
     for chain_id, value in ((CHAIN_ID, 0.0), (OTHER_CHAIN, 1.0)):
         assert f'bilateral_chain_missing{{chain_id="{chain_id}"}} {value}' in figures
     assert f'bilateral_chain_block{{chain_id="{CHAIN_ID}"}}' in figures
-    assert any("the shard b is left out of reads: a shard does not answer: start its server" in line for line in told)
+    assert any("the shard b is left out of reads: a shard did not respond: start its server" in line for line in told)
     assert any('could not connect to server "b"' in line for line in told)
 
 

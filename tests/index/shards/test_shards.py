@@ -235,7 +235,7 @@ def test_shard_is_restored_from_its_backup_and_tells_later_changes_again(apis, s
     ("shards", "problem"),
     [
         ({"a": ("sqlite:///x", [1])}, "database.shards.a.url is not of PostgreSQL"),
-        ({"a": ("postgresql://h/c", [1])}, "database.shards.a.url is the database of database.url"),
+        ({"a": ("postgresql://h/c", [1])}, "database.shards.a.url is also the database of database.url"),
         ({"a": ("postgresql://h/a", [1]), "b": ("postgresql://h/a", [2])}, "is the database of database.shards.a.url"),
         ({"a": ("postgresql://h/a", [1]), "b": ("postgresql://h/b", [1])}, "b.chains: chain 1 is on shard a"),
         ({"A B": ("postgresql://h/a", [1])}, "database.shards.A B"),
@@ -257,26 +257,26 @@ def refused(settings, changed=None, database=None):
 def test_server_that_is_not_what_the_settings_say_is_refused_in_one_line(settings, servers, whole):
     (a, b), moves = settings.shards.values(), "run bilateral index move --chain-id 31338"
     assert refused(settings, database=whole) == (
-        "the coordinator: database.url has tables of chain 31337: name an empty database, and this one as a shard"
+        "the coordinator: database.url has tables for chain 31337: use an empty database, and make this one a shard"
     )
     third = servers.database(1, "third")
     assert refused(settings, {"c": Shard(url=settings.database)}) == (
         "shard c: the database is a coordinator itself: use the database of a shard"
     )
     assert refused(settings, {"c": Shard(url=whole)}) == (
-        "shard c: it holds chain 31337, which database.shards.c.chains leaves out: add it"
+        "shard c: it contains chain 31337, which database.shards.c.chains omits: add it"
     )
     assert refused(settings, {"a": Shard(url=third, chains=a.chains)}) == (
         "shard a: its database has changed: correct database.shards.a.url"
     )
     assert refused(settings, {"b": Shard(url=b.url)}) == (
-        "shard b: the settings leave out its chain 31338: add it to its chains"
+        "shard b: the settings omit its chain 31338: add it to the shard"
     )
     elsewhere = {"a": Shard(url=a.url, chains=[CHAIN_ID, OTHER_CHAIN]), "b": Shard(url=b.url)}
-    assert refused(settings, elsewhere) == f"shard b: it holds chain 31338, which the settings give to a: {moves}"
+    assert refused(settings, elsewhere) == f"shard b: it contains chain 31338, which the settings assign to a: {moves}"
     other = servers.database(0, "other_coordinator")
     assert refused(settings, database=other) == (
-        "shard a: another coordinator reads it: name that one as database.url, or pass --adopt if it is gone"
+        "shard a: another coordinator reads it: use that one as database.url, or pass --adopt if it is gone"
     )
     with pytest.raises(ShardError, match="another coordinator reads it: name that one as"):
         index_both(settings, other)
@@ -285,8 +285,8 @@ def test_server_that_is_not_what_the_settings_say_is_refused_in_one_line(setting
 @pytest.mark.parametrize(
     ("url", "problem"),
     [
-        ("postgresql://nobody.invalid/x", "shard a: the server of the database does not answer: start it, or correct"),
-        ("postgresql://127.0.0.1:9/x", "shard a: the server of the database does not answer: start it, or correct"),
+        ("postgresql://nobody.invalid/x", "shard a: the database server did not respond: start it, or correct"),
+        ("postgresql://127.0.0.1:9/x", "shard a: the database server did not respond: start it, or correct"),
         (None, "shard a: the server has no such database: make it by CREATE DATABASE, or correct the URL"),
     ],
 )
@@ -339,7 +339,7 @@ def test_shard_of_another_schema_is_refused_until_all_servers_are_migrated(apis,
         update_shards(settings.database, settings.shards)
     administer(settings.database, STAMP.format(new))
     assert refused(settings) == (
-        f"shard a: the tables have version {old}, and this package needs {new}: run bilateral index schema --settings"
+        f"shard a: the tables have version {old}, but this package needs {new}: run bilateral index schema --settings"
     )
     administer(settings.database, STAMP.format(old))
     with pytest.raises(ShardError, match="shard b: all servers are migrated together"):

@@ -62,7 +62,7 @@ def test_an_id_without_a_chain_is_refused(clients):
 
 
 def test_a_chain_without_a_node_is_named(clients):
-    with pytest.raises(UnknownChainError, match="no node of chain 10 was given, only of 31337, 84532") as refused:
+    with pytest.raises(UnknownChainError, match="no node is configured for chain 10, only for 31337, 84532") as refused:
         clients.of("10:42")
     assert (refused.value.chain_id, refused.value.chain_ids) == (10, (31337, OTHER_CHAIN))
 

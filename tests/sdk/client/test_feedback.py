@@ -99,7 +99,7 @@ def test_an_owner_does_not_rate_its_own_agent(connect, owner, agent, web3):
     with pytest.raises(ContractRevertError) as caught:
         connect(owner).give_feedback(agent, 100)
     assert caught.value.reason == "self_feedback"
-    assert caught.value.advice == "Rate from an account that is not the owner or an operator."
+    assert caught.value.advice == "Rate from an account that is neither owner nor operator."
     assert nonce_of(web3, owner) == before
 
 

@@ -59,7 +59,7 @@ def test_a_dry_run_refuses_who_could_not_pay(connect, web3, agent):
     web3.provider.make_request("anvil_setBalance", [nearly.address, hex(cost)])
     assert price.give_feedback(agent, 1).hash is None
     web3.provider.make_request("anvil_setBalance", [nearly.address, hex(cost - 1)])
-    with pytest.raises(InsufficientFundsError, match=f"it has {cost - 1} wei, and the transaction may cost {cost}"):
+    with pytest.raises(InsufficientFundsError, match=f"it has {cost - 1} wei, but the transaction may cost {cost}"):
         price.give_feedback(agent, 1)
 
 

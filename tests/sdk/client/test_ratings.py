@@ -214,7 +214,7 @@ def test_a_rating_waits_for_the_blocks(connect, newcomer, server, register, mine
 
 
 def test_zero_confirmations_are_refused(connect, newcomer, server, agent):
-    with pytest.raises(InvalidArgumentError, match="confirmations is 1 or more, not 0"):
+    with pytest.raises(InvalidArgumentError, match="confirmations must be at least 1, not 0"):
         connect(newcomer).rate_client(agent, 1, confirmations=0)
 
 

@@ -99,7 +99,7 @@ def test_a_fee_that_the_node_invents_is_not_raised(connect, node, newcomer, send
 def test_a_transaction_of_another_account_is_not_replaced(connect, node, newcomer, send):
     pending, stranger = send(**FEES), Account.create()
     node.interference["eth_getTransactionByHash"] = changed({"from": stranger.address})
-    with pytest.raises(InvalidArgumentError, match=f"another account than the signer {stranger.address}"):
+    with pytest.raises(InvalidArgumentError, match=f"an account other than the signer {stranger.address}"):
         connect(stranger, to=node.url).find_transaction(pending)
 
 
@@ -119,7 +119,7 @@ def test_a_transaction_of_another_chain_is_not_replaced(connect, node, newcomer,
     foreign = {"chainId": 5, "to": "0x" + "77" * 20, "value": 1, "gas": 50_000, "nonce": 0} | prices
     hash_, answer = answer_of(foreign, newcomer)
     node.interference["eth_getTransactionByHash"] = answers(answer)
-    with pytest.raises(InvalidArgumentError, match="is of chain 5: use a node of that chain"):
+    with pytest.raises(InvalidArgumentError, match="is on chain 5: use a node for that chain"):
         connect(newcomer, to=node.url).find_transaction(hash_)
 
 

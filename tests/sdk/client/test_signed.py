@@ -102,7 +102,7 @@ def test_a_node_alone_does_not_choose_how_long_a_signature_lasts(
     node.interference["eth_getBlockByNumber"] = late
     signer, last = (owner, reviewer.address) if method == "authorize_feedback" else (reviewer, 5)
     client = connect(signer, to=node.url)
-    with pytest.raises(InvalidArgumentError, match="more than a day ahead: give a"):
+    with pytest.raises(InvalidArgumentError, match="more than a day ahead: pass a"):
         getattr(client, method)(agent, last)
     later = {"expiry" if method == "authorize_feedback" else "deadline": now(web3) + ahead + timedelta(hours=1)}
     assert getattr(client, method)(agent, last, **later)
@@ -272,7 +272,7 @@ def test_feedback_that_the_registry_would_refuse_is_not_signed(connect, owner, a
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"agent_id": "1"}', pytest.param("[" * 100_000, id="deep")])
 def test_an_invalid_text_of_signed_feedback_is_refused(text):
-    with pytest.raises(InvalidArgumentError, match="this is not a signed feedback"):
+    with pytest.raises(InvalidArgumentError, match="this is not signed feedback"):
         SignedFeedback.from_json(text)
 
 

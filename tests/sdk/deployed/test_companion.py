@@ -115,7 +115,7 @@ def test_domains_stay_with_this_projects_identity_registry(world):
         lambda: world.owner.release_agent_domain(world.agent),
         lambda: world.owner.resolve_by_domain("a.example"),
     ):
-        with pytest.raises(MissingFunctionError, match="domains need an IdentityRegistry of this project"):
+        with pytest.raises(MissingFunctionError, match="domains require this project's IdentityRegistry"):
             call()
 
 

@@ -276,7 +276,7 @@ def test_feedback_file_of_another_feedback(refused, review, field, value):
 @pytest.mark.parametrize("field", ["agentSignature", "clientSignature", "interactionHash"])
 def test_feedback_file_without_a_signature_or_hash(refused, review, field):
     refusal = refused(review().with_file(**{field: None}), Code.INVALID_PAYLOAD)
-    assert f"{field} of the feedback file is missing" in str(refusal)
+    assert f"{field} in the feedback file is missing" in str(refusal)
 
 
 def test_signature_of_a_key_in_a_feedback_file_has_no_tail(refused, review):

@@ -308,7 +308,7 @@ def test_node_that_fails_loses_nothing(engine, worker, review, settings_with):
     _, cut = worker(rpc_url="http://127.0.0.1:9")
     cut.step()
     waiting = aggregator.read(taken.id)
-    assert (waiting.state, waiting.problem) == (State.QUEUED, "node_unreachable: it is tried again")
+    assert (waiting.state, waiting.problem) == (State.QUEUED, "node_unreachable: it will be retried")
     cut.queue.release_lease()
 
 

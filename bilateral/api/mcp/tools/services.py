@@ -54,7 +54,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], 
     async def check_service_(url: Annotated[str, Field(max_length=2_000)]) -> Judged:
         """Ask an x402 service for its price, and answer "should I pay?"."""
         if not nodes:
-            raise ToolError("no_node: this service has no node, so it checks no URL: use get_services")
+            raise ToolError("no_node: this service has no node, so it cannot check URLs: use get_services")
         with lookups.tool_errors():
             deployments = await to_thread.run_sync(reader.read, lambda reading: _deployments(reading, nodes))
             return _judged(await work.run(_check, url, nodes, deployments, network))
@@ -79,7 +79,7 @@ def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deploym
     # A malformed price is one for any chain.
     chain = next((chain for chain in (deployments if price is None else paid) if chain in deployments), None)
     if chain is None:
-        raise ToolError(f"no_node: it takes no payment on a chain with a node here: {', '.join(deployments) or 'none'}")
+        raise ToolError(f"no_node: the URL accepts no chain with a node here: {', '.join(deployments) or 'none'}")
     loader = Loader(limits=Limits(seconds=_SECONDS), network=network)
     try:
         with Client(
@@ -88,9 +88,7 @@ def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deploym
             return check_service(client, nodes[chain], url, price, loader=loader)
     except NODE_FAILURES as failure:  # which may name the node's URL
         _LOGGER.warning("a node failed while a service was checked: %s", failure)
-        raise ToolError(
-            f"node_failed: the node of chain {chain} does not answer as it should: try again later"
-        ) from None
+        raise ToolError(f"node_failed: the node for chain {chain} did not respond correctly: try again later") from None
 
 
 def _judged(answer: ServiceCheck) -> Judged:

@@ -94,7 +94,7 @@ export function lostAnswer(
     ? `cannot be looked up: ${settlement.problem}`
     : outcome === "expired"
       ? "was never settled, and cannot be any more"
-      : `is not settled so far, but can be until ${until}`;
+      : `is not settled yet, but can be until ${until}`;
   const named = transaction ? `(the server names transaction ${transaction}) ` : "";
   return new LostAnswerError(request, `${came}, and the payment ${named}${state}${reason}`, lost, options);
 }

@@ -79,7 +79,7 @@ export function requiredParts(proof: Verification): [InteractionData, AgentRegis
   const { interaction, registration } = proof;
   if (missing.length || interaction === null || registration === null || payer === null) {
     const listed = missing.join(", ");
-    throw new InvalidArgumentError(`feedback needs a verified payment and signature; not passed: ${listed}`);
+    throw new InvalidArgumentError(`feedback needs a verified payment and signature; failed: ${listed}`);
   }
   return [interaction, registration, payer];
 }
@@ -180,7 +180,7 @@ async function draftFields(
   tags: Tags,
   client: string,
 ): Promise<[Fields, Hex]> {
-  if (tags[1] !== "x402") throw new InvalidArgumentError(`tag2 of feedback in the profile reputation is "x402"`);
+  if (tags[1] !== "x402") throw new InvalidArgumentError(`in the profile reputation, tag2 must be "x402"`);
   const data = interaction.dataHash ?? new Uint8Array();
   const digest = draftReviewerHash(agent, interaction.taskRef, data, value, decimals, tags);
   const signature = await signed(wallet, digest);

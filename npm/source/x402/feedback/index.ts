@@ -342,7 +342,7 @@ async function posted(fetch: typeof globalThis.fetch, url: string, message: obje
   }
   if ([200, 201, 202].includes(status)) return answer;
   const { code, detail, title } = answer;
-  if (typeof code !== "string") throw new AggregatorFailedError(`the aggregator answers ${status}, and not as one`);
+  if (typeof code !== "string") throw new AggregatorFailedError(`the aggregator's response (${status}) is invalid`);
   const problem = [detail, title, code].find((text) => typeof text === "string" && text);
   throw new FeedbackRefusedError(printable(code.slice(0, 80)), printable(String(problem).slice(0, 1000)));
 }

@@ -90,7 +90,7 @@ export class ChainReader {
   async checkRegistries(): Promise<void> {
     const named = checksummed(addressOf(await this.node.call(this.reputation.address, "getIdentityRegistry()", NOTHING)));
     if (named !== this.identity.address) {
-      const problem = `${accountText(this.reputation)} belongs to another identity registry, ${named}`;
+      const problem = `${accountText(this.reputation)} belongs to a different identity registry, ${named}`;
       throw new TrustError("registry_mismatch", problem);
     }
   }
@@ -134,7 +134,7 @@ export class Chains {
   constructor(readonly terms: TrustTerms) {
     for (const chain of terms.chains) {
       const reader = new ChainReader(chain, terms);
-      if (this.readers.has(reader.chain)) throw new InvalidArgumentError(`${reader.chain} is given twice`);
+      if (this.readers.has(reader.chain)) throw new InvalidArgumentError(`${reader.chain} is specified twice`);
       this.readers.set(reader.chain, reader);
     }
   }

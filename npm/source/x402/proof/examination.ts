@@ -260,7 +260,7 @@ class Examination {
     const { amount: reported } = required(this.receipt, "no settlement");
     const { amount } = required(this.payment, "no payment");
     if (reported !== null && reported !== String(amount)) {
-      const problem = `the server reports that ${reported.slice(0, 80)} was paid, and the payment is ${amount}`;
+      const problem = `the server reports that ${reported.slice(0, 80)} was paid, but the payment is ${amount}`;
       throw failed("amount_mismatch", problem, "amount");
     }
   }
@@ -293,7 +293,7 @@ class Examination {
     const { taskRef } = this.statement();
     const receipt = required(this.receipt, "no settlement");
     if (taskRef !== `${receipt.network}:${receipt.transaction}`) {
-      throw failed("task_ref_mismatch", "the statement and the settlement name different transactions");
+      throw failed("task_ref_mismatch", "the statement and the settlement specify different transactions");
     }
   }
 
@@ -376,7 +376,7 @@ class Examination {
       }
       const file = readRegistrationFile(document.content);
       if (document.integrity === null && this.isHistorical) {
-        throw unchecked("the file of an https URI is not provable for the past", "not_provable_for_the_past");
+        throw unchecked("the past content of a file at an https URI cannot be proven", "not_provable_for_the_past");
       }
       return file;
     } catch (error) {
@@ -414,7 +414,7 @@ class Examination {
     if (this.signer === null) throw failed("signature_failed", SIGNATURE_FAILED);
     if (publicKey !== null && !isKey(publicKey, this.signer)) {
       this.signer = null;
-      const problem = "the statement names a different key, which did not sign";
+      const problem = "the statement specifies a different key, which did not sign";
       throw failed("key_mismatch", problem, "agentSignerPublicKey");
     }
   }

@@ -56,7 +56,7 @@ export function draftInteractionHash(taskRef: string, dataHash: Uint8Array): Uin
  */
 export function clientMessageHash(agent: GlobalAgentId, taskRef: string, value: number): Uint8Array {
   if (!Number.isInteger(value) || value < 0 || value > MAX_SIGNED_VALUE) {
-    throw new InvalidArgumentError(`value ${value} is out of range 0..${MAX_SIGNED_VALUE} of a signed feedback`);
+    throw new InvalidArgumentError(`value ${value} is out of range 0..${MAX_SIGNED_VALUE} for signed feedback`);
   }
   const text = `${accountText(agent.registry)}${agent.agent}${taskRef}`;
   return keccak_256(joined(utf8(text), Uint8Array.of(value)));

@@ -174,6 +174,6 @@ function requireBase58(kind: string, text: string, part: string, length: number,
   }
   const decoded = unbase58(part).length;
   if (decoded !== length) {
-    throw new MalformedIdentifierError(kind, text, `${subject} of solana has ${length} bytes, this one has ${decoded}`);
+    throw new MalformedIdentifierError(kind, text, `${subject} of solana has ${length} bytes, but this one has ${decoded}`);
   }
 }

@@ -150,7 +150,7 @@ class Parser {
         value += meaning;
       }
     }
-    if (hasHalfPair(value)) throw new MalformedDocumentError("a text in the document contains a lone surrogate");
+    if (hasHalfPair(value)) throw new MalformedDocumentError("a string in the document contains a lone surrogate");
     return value;
   }
 

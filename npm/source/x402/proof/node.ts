@@ -96,7 +96,7 @@ export function recordsOf(answer: unknown): JsonObject[] {
 
 /** Throw the error for an answer of another form. */
 export function malformed(expected: string): never {
-  throw new NodeError(`the node's answer is not ${expected}`);
+  throw new NodeError(`the node's response is not ${expected}`);
 }
 
 /** Return the address that a view returned. */
@@ -118,13 +118,13 @@ function asked(provider: Provider, seconds: number): (method: string, params: re
   return async (method, params) => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new NodeError(`the node did not answer within ${seconds} s`)), seconds * 1000);
+      timer = setTimeout(() => reject(new NodeError(`the node did not respond within ${seconds} s`)), seconds * 1000);
     });
     try {
       return await Promise.race([provider.request({ method, params: [...params] }), late]);
     } catch (error) {
       if (error instanceof NodeError) throw error;
-      throw new NodeError("the node refuses the question", { cause: error });
+      throw new NodeError("the node rejected the question", { cause: error });
     } finally {
       clearTimeout(timer);
     }
@@ -187,7 +187,7 @@ async function answersOf(
   try {
     answer = JSON.parse(text ?? "");
   } catch {
-    throw new NodeError(`the node answers with status ${response.status} and no JSON`);
+    throw new NodeError(`the node returned status ${response.status} and no JSON`);
   }
   return recordsOf(Array.isArray(answer) ? answer : [answer]);
 }
@@ -199,5 +199,5 @@ function settle(question: Question, answer: JsonObject | undefined): void {
   }
   const error = answer?.["error"];
   const message = isObject(error) && typeof error["message"] === "string" ? error["message"] : "no answer";
-  question.reject(new NodeError(`the node refuses ${question.method}: ${printable(message.slice(0, 200))}`));
+  question.reject(new NodeError(`the node rejected ${question.method}: ${printable(message.slice(0, 200))}`));
 }

@@ -176,14 +176,14 @@ function checkPermit2(kind: PaymentKind, scheme: unknown, signed: JsonObject): v
   const spender = fieldOf(signed, "spender");
   if (typeof spender !== "string") invalid("missing_spender", field("spender"), "missing, or not text");
   if (kind === "unknown") {
-    invalid("unknown_spender", field("spender"), `${printable(spender.slice(0, 80))} is not the proxy of ${asText(scheme)}`);
+    invalid("unknown_spender", field("spender"), `${printable(spender.slice(0, 80))} is not the proxy for ${asText(scheme)}`);
   }
   const facilitator = fieldOf(witness, "facilitator") ?? null;
   if (scheme === "upto" && (facilitator === null || facilitator === ZERO_ADDRESS)) {
-    invalid("missing_facilitator", field("witness.facilitator"), "missing, so anybody or nobody could settle");
+    invalid("missing_facilitator", field("witness.facilitator"), "missing, so anyone or no one could settle");
   }
   if (scheme === "exact" && facilitator !== null) {
-    invalid("unexpected_facilitator", field("witness.facilitator"), "the proxy of exact has none");
+    invalid("unexpected_facilitator", field("witness.facilitator"), "the proxy for the exact scheme uses no facilitator");
   }
 }
 

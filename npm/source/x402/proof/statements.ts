@@ -76,7 +76,7 @@ function currentStatementOf(value: unknown): InteractionData {
   const network = read.chain(fields, "networkId");
   const payment = read.transaction(fields, "taskRef");
   if (payment.chain !== network) {
-    const problem = `${payment.chain}:${payment.transaction} is not on ${network}, as networkId says`;
+    const problem = `${payment.chain}:${payment.transaction} is not on ${network}, as networkId states`;
     throw new InvalidMessageError("taskRef", "wrong_chain", problem);
   }
   const named = read.own(fields, "agentRegistry");

@@ -42,7 +42,7 @@ export async function findPayment(
   const isUpto = signed.kind === "permit2-upto";
   const moved = bigintOf(transfer.data);
   if (moved < signed.amount && !isUpto) {
-    const problem = `only ${moved} of ${signed.asset} arrived at ${signed.payee}, and the price is ${signed.amount}`;
+    const problem = `only ${moved} of ${signed.asset} arrived at ${signed.payee}, but the price is ${signed.amount}`;
     throw new PaymentProblemError(problem, "paid_less", true);
   }
   const [latest, time] = await Promise.all([chain.latestBlock(), chain.blockTime(block)]);

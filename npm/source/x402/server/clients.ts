@@ -63,7 +63,7 @@ export async function checkClient(terms: ClientTerms, payment: JsonObject): Prom
   }
   const client = await standingOf(terms, claim, payerOf((payment["payload"] ?? {}) as JsonObject) ?? "");
   if (client.rating === null && terms.newcomers === false) {
-    throw new DeclinedClientError("unrated_client", `${agentText(claim)} has no rating by this service`);
+    throw new DeclinedClientError("unrated_client", `${agentText(claim)} has no rating from this service`);
   }
   if (client.rating !== null && client.rating < terms.minimum) {
     throw new DeclinedClientError("low_rating", `the rating ${client.rating} is below the minimum ${terms.minimum}`);
@@ -84,7 +84,7 @@ async function standingOf(terms: ClientTerms, agent: GlobalAgentId, payer: strin
   const network = agent.registry.chain;
   const chains = chainsOf(terms.trust);
   const reader = chains.readerOrNull(network);
-  if (!reader) throw new DeclinedClientError("unsupported_network", `${network} has no ratings of clients`);
+  if (!reader) throw new DeclinedClientError("unsupported_network", `${network} has no client ratings`);
   const { identity, reputation } = reader.registries;
   if (!isSameRegistry(agent.registry, identity)) {
     throw new DeclinedClientError("unknown_registry", `${agentText(agent)} is not on the allow-list`);
@@ -98,7 +98,7 @@ async function standingOf(terms: ClientTerms, agent: GlobalAgentId, payer: strin
     ]);
     const speakers = [owner, wallet].map((data) => checksummed(addressOf(data)));
     if (!speakers.includes(payer)) {
-      throw new DeclinedClientError("not_the_client_agent", `${payer} is neither wallet nor owner of ${agentText(agent)}`);
+      throw new DeclinedClientError("not_the_client_agent", `${payer} is not the wallet or owner of ${agentText(agent)}`);
     }
     const rating = bigintOf(rated.subarray(0, 32)) ? Number(bigintOf(rated.subarray(32, 64))) : null;
     return { agent, owner: speakers[0] ?? "", payer, rating };

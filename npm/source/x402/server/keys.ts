@@ -82,7 +82,7 @@ export function remoteKey(options: RemoteKeyOptions): SigningKey {
       for (const candidate of candidates) {
         if (await isSignatureOf(digest, candidate, publicKey, algorithm)) return candidate;
       }
-      throw new InvalidArgumentError("the remote key returns a signature that its public key does not verify");
+      throw new InvalidArgumentError("the remote key returned a signature that does not match its public key");
     },
   };
 }
