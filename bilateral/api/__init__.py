@@ -1,1 +1,1 @@
-"""The service over HTTP: REST, GraphQL, MCP and its own metrics. `create_app` builds it."""
+"""The HTTP service: REST, GraphQL, MCP and metrics. `create_app` builds it."""

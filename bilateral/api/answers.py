@@ -1,4 +1,4 @@
-"""The routes' responses: JSON, JSON Lines and CSV, with an ETag; and errors as problem details (RFC 9457)."""
+"""The routes' responses: JSON, JSON Lines and CSV with an ETag, and errors as problem details (RFC 9457)."""
 
 import csv
 import io
@@ -39,10 +39,10 @@ FAILED: Final = "the service failed: try again later"
 """The message for an internal error. Only the operator sees its details."""
 
 _RETRY_SECONDS: Final = 1
-"""A busy reader is available again within its time limit, which is about this long."""
+"""Seconds after which to retry: a busy reader is free again within its time limit, which is about this long."""
 
 _MOST_ERRORS: Final = 20
-"""The maximum number of errors per response. A body of 1 MiB can contain about ten thousand."""
+"""The maximum number of errors per response. A body of 1 MiB can contain about ten thousand errors."""
 
 _LOGGER: Final = logging.getLogger("bilateral.api")
 _DATABASE_LOGGER: Final = logging.getLogger("bilateral.api.database")
@@ -60,7 +60,7 @@ _STATUS: Final[Mapping[type[BilateralError], HTTPStatus]] = {
     OtherHistoryError: HTTPStatus.CONFLICT,
     HistoryTooLongError: HTTPStatus.UNPROCESSABLE_ENTITY,
 }
-"""The status for each of the package's errors, by class or nearest base class. Others are internal errors."""
+"""The HTTP status for each of the package's errors, by class or nearest base class. Others are internal errors."""
 
 _CODES: Final = {
     HTTPStatus.NOT_FOUND: "not_found",
@@ -78,7 +78,7 @@ class Problem:
         type: The kind of problem, `urn:bilateral:problem:` and the code.
         title: The kind of problem as text.
         status: The HTTP status.
-        detail: The value that is wrong, and what to do.
+        detail: A message that states which value is wrong and what to do.
         code: The kind of problem, for programs; stable across releases.
     """
 
@@ -90,7 +90,7 @@ class Problem:
 
 
 class ProblemError(Exception):
-    """A request failed. Routes raise this, and the service responds with its problem.
+    """A request failed. Routes raise this error, and the service responds with the problem that it describes.
 
     Attributes:
         status: The HTTP status.
@@ -125,21 +125,21 @@ def missing(kind: str, name: object) -> ProblemError:
 
 
 def existing(value: T | None, kind: str, name: object) -> T:
-    """Return a value; raise a problem with a code for its kind if it is missing."""
+    """Return a value, or raise a problem, with a code for the kind of value, if it is missing."""
     if value is None:
         raise missing(kind, name)
     return value
 
 
 def indexed(value: T | None, kind: str, name: object) -> T:
-    """Return a value; raise an error if it or its contents are missing."""
+    """Return a value, or raise an error if the value or its contents are missing."""
     if not value:
         raise NotIndexedError(kind, name)
     return value
 
 
 def problem_of(error: BilateralError | BuyerRefusalError | ProblemError) -> ProblemError:
-    """Return the problem that reports one of the package's errors to callers. Log what they are not told."""
+    """Return the problem that reports one of the package's errors to callers. Log the details that it withholds."""
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, BuyerRefusalError):
@@ -159,7 +159,7 @@ def problem_of(error: BilateralError | BuyerRefusalError | ProblemError) -> Prob
 
 
 def add_handlers(app: FastAPI, page: Callable[[Request, ProblemError], Awaitable[Response | None]] | None) -> None:
-    """Make an application respond to every error with a problem, which browsers get as a page."""
+    """Make an application respond to every error with a problem, which is sent to browsers as a page."""
 
     async def on_error(request: Request, error: Exception) -> Response:
         problem = _problem_of_any(error)
@@ -184,7 +184,7 @@ def _problem_of_any(error: Exception) -> ProblemError:
 
 
 def answer_to(path: str, problem: ProblemError) -> Response:
-    """Respond with a problem. Published clients of `/api/` read its sentence from the member `error`."""
+    """Respond with a problem. Published clients of `/api/` read the message from the member `error`."""
     if path.startswith("/api/"):
         problem.members = {**problem.members, "error": problem.detail}
     return problem.response()
@@ -197,10 +197,10 @@ CSV: Final = "text/csv; charset=utf-8"
 _SIGNS: Final = (
     "=+@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}-"
 )
-"""The characters that start a formula. The hyphen comes last, for use in a character class."""
+"""The characters that start a formula. The hyphen is last, so that they can be used in a character class."""
 
 _RARE_ENDS: Final = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-"""The characters other than carriage return and line feed that some programs treat as line ends."""
+"""The characters, other than carriage return and line feed, that some programs treat as line ends."""
 
 _RARE_END: Final = re.compile(f"[{_RARE_ENDS}]")
 
@@ -209,7 +209,7 @@ _NOT_OF_NAMES: Final = re.compile("[^A-Za-z0-9]+")
 _ESCAPED_ENDS: Final = tuple(
     (character.encode(), f"\\u{ord(character):04x}".encode()) for character in "\x85\u2028\u2029"
 )
-"""Those characters that JSON need not escape, and their optional escapes."""
+"""The line-end characters that JSON does not have to escape, and their optional escapes."""
 
 _BLANKS: Final = " \N{NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}\N{ZERO WIDTH SPACE}\N{ZERO WIDTH NO-BREAK SPACE}"
 _DROPPED: Final = f'"{_BLANKS}{_RARE_ENDS}'
@@ -221,17 +221,17 @@ _BEGINNING: Final = re.compile(
 """The beginning of a cell. If it ends with a formula character, a spreadsheet evaluates the cell.
 
 Some programs also start a cell after a semicolon, a tab or a line end, and strip quotation marks and blanks before its
-text. A match consumes these whether or not a formula character follows. With a hostile text that contains nothing else,
-backtracking over each of them would take minutes.
+text. A match consumes these characters regardless of whether a formula character follows: for a hostile text that
+contains nothing else, backtracking over each of them would take minutes.
 """
 
 
 Described = dict[int | str, dict[str, Any]]
-"""Responses by status, in FastAPI's format for the OpenAPI document."""
+"""Responses by HTTP status, in FastAPI's format for the OpenAPI document."""
 
 
 class Format(StrEnum):
-    """The formats for lists."""
+    """The formats of lists."""
 
     JSON = "json"
     JSON_LINES = "jsonl"
@@ -239,12 +239,12 @@ class Format(StrEnum):
 
 
 def one_of(kind: Any, *problems: int) -> Described:
-    """Describe a route's responses in the OpenAPI document."""
+    """Describe a route's responses for the OpenAPI document."""
     return {200: {"model": kind}, 304: {"description": "Not modified"}, **_problems(*problems)}
 
 
 def list_of(kind: Any, *problems: int, page: Any = None) -> Described:
-    """Describe the responses of a route that returns a list in each format."""
+    """Describe the responses of a route that returns a list in any of the formats."""
     text = {"schema": {"type": "string"}}
     described = {"model": page or Page[kind], "content": {JSON_LINES: text, "text/csv": text}}
     return {200: described, 304: {"description": "Not modified"}, **_problems(*problems)}
@@ -263,17 +263,17 @@ PROBLEM: Final[Mapping[str, Any]] = {
 
 @cache
 def adapter(kind: Any) -> TypeAdapter[Any]:
-    """Return a type's encoder. It does not validate values again."""
+    """Return the encoder for a type. It does not validate values again."""
     return TypeAdapter(kind)
 
 
 def answer(request: Request, kind: Any, value: Any) -> Response:
-    """Respond with one value as JSON."""
+    """Respond with a value as JSON."""
     return tagged(request, adapter(kind).dump_json(value), JSON)
 
 
 def answer_page(request: Request, kind: Any, page: Page[Any], list_format: Format = Format.JSON) -> Response:
-    """Respond with one page of a list. A `Link` header points to the next page in each format."""
+    """Respond with one page of a list. In every format, a `Link` header points to the next page."""
     if list_format is Format.JSON:
         response = answer(request, Page[kind] if type(page) is Page else type(page), page)
     elif list_format is Format.JSON_LINES:
@@ -289,7 +289,7 @@ def answer_page(request: Request, kind: Any, page: Page[Any], list_format: Forma
 
 
 def tagged(request: Request, body: bytes, media_type: str = JSON) -> Response:
-    """Respond with a body and its ETag, omitting the body if the client already has it."""
+    """Respond with a body and its ETag, or with only the ETag if the client already has the body."""
     client_tags = ",".join(request.headers.getlist("if-none-match"))
     tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
@@ -299,7 +299,7 @@ def tagged(request: Request, body: bytes, media_type: str = JSON) -> Response:
 
 
 def json_lines(kind: Any, items: Iterable[Any]) -> bytes:
-    """Return entries as JSON Lines. Their texts contain nothing that any program treats as a line end."""
+    """Return entries as JSON Lines. Characters that programs might treat as line ends are escaped."""
     encode = adapter(kind).dump_json
     written = b"".join(encode(item) + b"\n" for item in items)
     for end, escaped in _ESCAPED_ENDS:
@@ -308,7 +308,7 @@ def json_lines(kind: Any, items: Iterable[Any]) -> bytes:
 
 
 def attachment(name: str) -> str:
-    """Return the header with a CSV file's name."""
+    """Return the header that contains a CSV file's name."""
     return f'attachment; filename="{_NOT_OF_NAMES.sub("-", name).strip("-")[:120]}.csv"'
 
 

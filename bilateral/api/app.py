@@ -1,4 +1,4 @@
-"""The application: all routes, behind request limits."""
+"""The application: all routes, protected by request limits."""
 
 import asyncio
 import logging
@@ -35,10 +35,10 @@ _DESCRIPTION: Final = (
 def create_app(settings: ApiSettings) -> FastAPI:
     """Create the application.
 
-    Each module in `bilateral.api.routes` with a `router` is part of it. A module may also have `shortcuts` and a
-    `lifespan`: a function of the application that returns an asynchronous context manager, entered while the
-    application runs. The aggregator is included if the settings configure one. Routes whose part of the index is not
-    installed return 501.
+    Each module in `bilateral.api.routes` that defines a `router` is included. A module may also define `shortcuts` and
+    a `lifespan`: a function that takes the application and returns an asynchronous context manager, which is open while
+    the application runs. The aggregator is included if the settings configure one. Routes whose part of the index is
+    not installed return 501.
     """
     aggregator = [] if settings.aggregator is None else ["bilateral.api.aggregator.routes"]
     modules, missing = import_present([*module_names(routes), *aggregator])
@@ -88,12 +88,12 @@ def create_app(settings: ApiSettings) -> FastAPI:
 
 
 async def _on_fault(_: Request, __: Exception) -> Response:
-    """Respond to a request that failed because of a fault in the service, without revealing the reason."""
+    """Respond to a request that failed because of a fault in the service, without revealing the cause."""
     return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", FAILED).response()
 
 
 class DeclaredTypes:
-    """Stops browsers from sniffing media types, so that untrusted text in JSON never runs as a page."""
+    """Stops browsers from sniffing media types, so that untrusted text in JSON is never run as a page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -150,7 +150,7 @@ _LOOK_SECONDS: Final = 1.0
 """Seconds between checks for the database, which a follower creates within a few seconds."""
 
 _RETRY_SECONDS: Final = 5
-"""Seconds after which a client should retry: a follower creates its tables faster."""
+"""Seconds after which a client should retry: a follower takes less time to create the tables."""
 
 _DETAIL: Final = "the index has no tables of this version yet: try again later"
 _NOT_READY: Final = f'{{"ready":false,"problems":["{_DETAIL}"],"chains":[],"missing":[]}}'.encode()
@@ -158,7 +158,7 @@ _LOGGER: Final = logging.getLogger("bilateral.api")
 
 
 def make_app(settings: ApiSettings) -> ASGIApp:
-    """Create the application, or a substitute that waits for its database."""
+    """Create the application, or a placeholder that waits for its database."""
     try:
         return create_app(settings)
     except (DatabaseUnavailableError, OlderSchemaError) as problem:
@@ -166,7 +166,7 @@ def make_app(settings: ApiSettings) -> ASGIApp:
 
 
 class AwaitingDatabase:
-    """Responds with 503 to everything but `/healthz` until there is a database, then becomes the application.
+    """Responds with 503 to everything except `/healthz` until there is a database, then becomes the application.
 
     Args:
         problem: The error from the first attempt to open the database.
@@ -179,7 +179,7 @@ class AwaitingDatabase:
         self._tell(problem)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Respond to a request."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif self._app is not None:
@@ -188,7 +188,7 @@ class AwaitingDatabase:
             await _answer_until_then(scope["path"])(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Check for the database from the start of the process to its end."""
+        """Check for the database for as long as the process runs."""
         await receive()
         ended = asyncio.Event()
         work = asyncio.create_task(self._become(ended))
@@ -214,7 +214,7 @@ class AwaitingDatabase:
                 await ended.wait()
 
     def _tell(self, problem: BilateralError) -> None:
-        """Log the reason once. It contains hosts and paths, so only the operator may see it."""
+        """Log the reason once. It contains hosts and paths that only the operator may see."""
         if str(problem) != self._told:
             self._told = str(problem)
             _LOGGER.warning("the service waits for its database: %s", problem)
@@ -232,7 +232,7 @@ async def _wait(ended: asyncio.Event) -> None:
 
 
 def _answer_until_then(path: str) -> Response:
-    """Return the response for a path until the database exists."""
+    """Return the response for a path while the database does not exist."""
     if path == "/healthz":
         return Response(b'{"status":"ok"}', media_type=JSON, headers={"Cache-Control": "no-store"})
     headers = {"Retry-After": str(_RETRY_SECONDS)}

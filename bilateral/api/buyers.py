@@ -1,4 +1,4 @@
-"""What the buyer routes share: their settings, how they read a buyer, and rejections as problems."""
+"""What the buyer routes share: their settings, reading a buyer, and reporting rejections as problems."""
 
 import time
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from bilateral.index.reading.registries import Registries
 
 BuyerPath = Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
 PaymentChain = Annotated[
-    int | None, Query(ge=1, lt=2**63, description="The chain; the service's first one if missing.")
+    int | None, Query(ge=1, lt=2**63, description="The chain; the service's first chain by default.")
 ]
 ScoringPolicyName = Annotated[str | None, Query(max_length=64, description="The scoring policy, such as brp-1.0.")]
 
@@ -35,7 +35,7 @@ _MOST_DEPTH: Final = 16  # messages have a few levels, and a recursion of Python
 def read_buyer(
     connection: Connection, text: str, chain_id: int | None, policy: str, *, now: int | None = None
 ) -> Standing:
-    """Read the buyer that a caller specifies."""
+    """Read the record of the buyer that a caller specifies."""
     chain, buyer, block = locate_buyer(connection, text, chain_id)
     as_of = int(time.time()) if now is None else now
     return records.read_standing(connection, chain, buyer, policy_of(policy), as_of, block)
@@ -57,7 +57,7 @@ def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tup
 
 
 def read_buyer_everywhere(connection: Connection, text: str, policy: str, *, is_expanded: bool) -> Standing:
-    """Read a buyer on all chains together."""
+    """Read a buyer's record across all chains."""
     chain, buyer = parse_buyer(text)
     if chain is not None or is_expanded:
         detail = "chainId=all requires a plain address and no expand: payments and messages are listed per chain"
@@ -80,7 +80,7 @@ def end_of_day(now: int) -> datetime:
 
 
 def buyer_registries(registries: Registries, chain_id: int) -> tuple[tuple[int, str], ...]:
-    """Return the chain and the address of each indexed buyer registry."""
+    """Return the chain and address of each indexed buyer registry."""
     by_chain = registries.by_chain
     chains = by_chain if chain_id == records.ALL_CHAINS else (chain_id,)
     return tuple(
@@ -115,14 +115,14 @@ def _inlined(schema: Any, name: str, definition: Any) -> Any:
 async def answer_to_buyer(
     request: Request, buyer: str, answer: Callable[[Request, str, dict[str, Any]], Any]
 ) -> Response:
-    """Handle a buyer's POST in a thread that may wait for a node. The response must not be cached."""
+    """Handle a buyer's POST request in a thread that may wait for a node. The response must not be cached."""
     value = await json_body(request)
     content = await service_of(request).buyer_work.run(answer, request, parse_buyer(buyer)[1], value)
     return Response(msgspec.json.encode(content), media_type=JSON, headers={"Cache-Control": "no-store"})
 
 
 async def json_body(request: Request) -> dict[str, Any]:
-    """Return the JSON object in the body of a request."""
+    """Return the JSON object in a request's body."""
     try:
         value = msgspec.json.decode(await request.body())
         _require_depth(value)
@@ -144,7 +144,7 @@ def _require_depth(value: Any, depth: int = 0) -> None:
 
 
 _MOST_BUYERS: Final = 100
-"""The maximum number of buyers per request: each needs its own SQL statements."""
+"""The maximum number of buyers per request: each buyer needs separate SQL statements."""
 
 
 @dataclass(frozen=True)
@@ -161,14 +161,14 @@ class SignedMessage:
 
 @dataclass(frozen=True)
 class Profile(BuyerProfile):
-    """A profile with the records from the chain's buyer registries: settled and attested payments separately."""
+    """A profile with the records from the chain's buyer registries, which separate settled from attested payments."""
 
     registryRecords: tuple[RegistryRecords, ...] = ()
 
 
 @dataclass(frozen=True)
 class ExpandedProfile(Profile):
-    """A profile with the buyer's last payments (section 4.1), or with the messages about it."""
+    """A profile with the buyer's latest payments (section 4.1) or with messages about the buyer."""
 
     recentTransactions: tuple[records.RecentTransaction, ...] | None = None
     messages: tuple[MessageAbout, ...] | None = None
@@ -176,7 +176,7 @@ class ExpandedProfile(Profile):
 
 @dataclass(frozen=True)
 class DiscountTerms:
-    """One buyer's discount (section 5.2). `code` and `warnings` are extensions."""
+    """A buyer's discount (section 5.2). `code` and `warnings` are extensions."""
 
     percentage: records.Number
     reason: str
@@ -188,7 +188,7 @@ class DiscountTerms:
 
 @dataclass(frozen=True)
 class ServiceDiscount:
-    """One buyer's discount for one service, under the policy published with the service."""
+    """A buyer's discount for one service, under the policy published with the service."""
 
     percentage: records.Number
     reason: str
@@ -199,8 +199,8 @@ class ServiceDiscount:
 class DiscountAnswer:
     """The discount that a seller offers a buyer (section 5.2). `scoringPolicy` and `services` are extensions.
 
-    `discount` is the largest one, and `appliesTo` lists the services that offer it. `services` has the discount for
-    each service.
+    `discount` is the largest discount, and `appliesTo` lists the services that offer it. `services` contains the
+    discount for each service.
     """
 
     buyerId: str
@@ -222,7 +222,7 @@ class Profiles:
 
 
 class Batch(BaseModel):
-    """The buyers in a batch."""
+    """The buyers in a batch request."""
 
     addresses: Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1, max_length=_MOST_BUYERS)]
     chainId: Annotated[int | None, Field(ge=1, lt=2**63, strict=True)] = None

@@ -12,16 +12,16 @@ from bilateral.api.answers import ProblemError
 from bilateral.index.changes.queries import FeedFilter, FeedPage, last_step, read_feed
 
 LOOK_SECONDS: Final = 0.5
-"""Seconds between polls for a new step. All waiters in a process share one poll."""
+"""Seconds between polls for a new step. All waiting requests in a process share one poll."""
 
 MOST_WAITING: Final = 500
-"""The maximum number of long polls and streams per process. They hold no database connection while they wait."""
+"""The maximum number of long polls and streams per process. They do not use a database connection while they wait."""
 
 MOST_OF_ADDRESS: Final = 10
-"""The maximum per address: enough for a browser's pages and a few programs."""
+"""The maximum number of long polls and streams per address: enough for a browser's pages and a few programs."""
 
 _READS: Final = 20
-"""The reads without a match after which a response ends. The caller continues from its cursor."""
+"""The number of reads without a match after which a response ends. The caller continues from the cursor."""
 
 
 class Reading(Protocol):
@@ -35,7 +35,7 @@ class Reading(Protocol):
 
 
 class Feed:
-    """The change feed as read by the routes."""
+    """The change feed as the routes read it."""
 
     def __init__(self, service: Reading) -> None:
         self._service = service
@@ -46,7 +46,7 @@ class Feed:
 
     @contextmanager
     def place(self, address: str) -> Iterator[None]:
-        """Count a request that waits."""
+        """Count a request as waiting while the context is open."""
         for count, most, whose in (
             (self._waiting[address], MOST_OF_ADDRESS, "this address"),
             (self._waiting.total(), MOST_WAITING, "the service"),
@@ -64,7 +64,7 @@ class Feed:
                 del self._waiting[address]
 
     async def last(self) -> int:
-        """Return the number of the feed's last step, possibly a moment old."""
+        """Return the number of the feed's last step, which may be slightly out of date."""
         async with self._lock:
             # A little less than the pause between two looks: otherwise jitter lets every other look see nothing new.
             if time.monotonic() - self._read_at > LOOK_SECONDS * 0.8:
@@ -73,7 +73,7 @@ class Feed:
         return self._last
 
     async def read(self, since: str, chosen: FeedFilter, limit: int) -> FeedPage:
-        """Return the next changes that match a filter; none at the end of the feed, or if many others come first."""
+        """Return the next changes that match a filter; empty at the feed's end, or if many other changes come first."""
         for _ in range(_READS):
             page: FeedPage = await self._service.read_aside(read_feed, since, chosen, limit)
             if page.items or page.is_end:
@@ -82,7 +82,7 @@ class Feed:
         return page
 
     async def wait(self, since: str, chosen: FeedFilter, limit: int, seconds: float) -> FeedPage:
-        """Return the next changes that match a filter, waiting for them if there are none."""
+        """Return the next changes that match a filter, and wait for them if there are none."""
         deadline = time.monotonic() + seconds
         while True:
             page = await self.read(since, chosen, limit)

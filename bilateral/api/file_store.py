@@ -1,8 +1,8 @@
 """The operator's store: visitors' registration files, published under `/files`.
 
-An account signs a file before it is stored, and may store a few per hour. Files wait in a separate folder until an
-indexed agent refers to them. Their number is bounded: the oldest are evicted. Files that agents have referred to do not
-count, because each cost its owner a transaction.
+An account signs a file before it is stored, and may store a few files per hour. Files stay in a separate folder until
+an indexed agent refers to them. Their number is limited, and the oldest are evicted. Files to which agents have
+referred do not count towards the limit, because each of them cost its owner a transaction.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ PATH: Final = "/files"
 """The path under which the service publishes the files."""
 
 PENDING: Final = "pending"
-"""The subfolder for files that no agent has referred to yet."""
+"""The subfolder for files to which no agent has referred yet."""
 
 MOST: Final = 10_000
-"""The maximum number of files that no agent has referred to. At up to about 100 kB each, that is a gigabyte."""
+"""The maximum number of files to which no agent has referred. At about 100 kB each at most, that is a gigabyte."""
 
 OF_ACCOUNT: Final = 10
-"""The number of files that one account may store per hour. Each process counts separately."""
+"""The maximum number of files that one account may store per hour. Each process counts separately."""
 
 _UNCLAIMED_SECONDS: Final = 1_200
-"""The age at which a file that no agent refers to may be evicted: signing and mining take minutes."""
+"""The age at which a file without a reference from an agent may be evicted: signing and mining take minutes."""
 
 _AT_ONCE: Final = 400
-"""The number of URIs per statement, so that statements do not grow with the store."""
+"""The maximum number of URIs per statement, so that statements do not grow with the store."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ class OperatorStore:
     """Stores registration files as configured by the settings `store` and `store_url`.
 
     Attributes:
-        service: The service, whose index shows which files agents refer to.
+        service: The service, whose index shows to which files agents refer.
         account: The account that signed the file to store.
         url: The URL at which the files are published.
-        most: The maximum number of files that no agent refers to.
+        most: The maximum number of files without a reference from an agent.
     """
 
     service: Service
@@ -86,7 +86,7 @@ class OperatorStore:
         return cls(service, account, Path(settings.store), settings.store_url)
 
     def put(self, content: bytes) -> StoredDocument:
-        """Store a document, see `bilateral.documents.Store`."""
+        """Store a document (see `bilateral.documents.Store`)."""
         name, pending = f"{document_hash(content).hex()}.json", self.folder / PENDING
         if (self.folder / name).exists():
             return StoredDocument(f"{self.url.rstrip('/')}/{name}", content)

@@ -1,4 +1,4 @@
-"""Limits on requests, applied before anything reads them: URL, headers, bodies, and requests per minute."""
+"""Limits on requests, applied before they are read: URL, headers, body, and requests per minute."""
 
 import asyncio
 import re
@@ -22,20 +22,20 @@ _BODY_SECONDS: Final = 15.0
 """The time limit for sending a body: enough for 1 MiB at 70 kB per second."""
 
 MAX_STORED: Final = 256 * 1024 * 1024
-"""The maximum total size of bodies that a process holds, in bytes: of requests being received, queued or handled."""
+"""The maximum total size, in bytes, of the bodies of requests being received, queued or handled by a process."""
 
 MAX_STORED_OF_ADDRESS: Final = 16 * 1024 * 1024
-"""The same limit per address: sixteen addresses fill a process."""
+"""The same limit per address: it takes sixteen addresses to reach the limit per process."""
 
 _MOST_BRACKETS: Final = 20_000
 _MOST_QUOTES: Final = 100_000
-"""The maximum number of opening brackets and of quotation marks in a body: SDK queries have up to 10,000 strings."""
+"""The maximum number of opening brackets, and of quotation marks, in a body: SDK queries have up to 10,000 strings."""
 
 _FREE: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 """Paths exempt from the rate limit, because monitors request them."""
 
 _IPV6_PREFIX: Final = 64
-"""The prefix length within which IPv6 addresses count as one: providers assign such a network to each customer."""
+"""The prefix length of IPv6 networks that count as one address: providers assign such a network to each customer."""
 
 
 _SCHEMES: Final = ("http", "https")
@@ -43,7 +43,7 @@ _HOST: Final = re.compile(r"([a-zA-Z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\])(:[0-9
 
 
 class StoredBodies:
-    """Counts the bytes of the bodies held, by the address that sent them."""
+    """Counts the bytes of the bodies in memory, by the address that sent them."""
 
     def __init__(self) -> None:
         self._of: Counter[str] = Counter()
@@ -97,7 +97,7 @@ class Guard:
                 body.give_back()
 
     def _check_head(self, scope: Scope) -> None:
-        """Reject a URL or headers that are too large, and a request with no `Host` or several (RFC 9112, 3.2)."""
+        """Reject requests with an oversized URL or headers, or without exactly one `Host` (RFC 9112, 3.2)."""
         hosts = sum(name == b"host" for name, _ in scope["headers"])
         if hosts > 1 or (not hosts and scope["http_version"] != "1.0"):
             detail = f"the request has {hosts} Host headers: send one"
@@ -126,7 +126,7 @@ class Guard:
         )
 
     def _body_limit(self, scope: Scope) -> int | None:
-        """Return the maximum body size for a request; None without a body. Aggregators accept bodies of paid calls."""
+        """Return the maximum body size for a request; None if it has no body. Aggregators accept paid calls' bodies."""
         is_evidence = self._settings.aggregator is not None and scope["path"] == FEEDBACK_PATH
         limit = max(self._settings.max_body, MAX_FEEDBACK) if is_evidence else self._settings.max_body
         declared = None
@@ -141,12 +141,12 @@ class Guard:
 
 
 class _Body:
-    """The body of a request, read completely.
+    """A request's body, read completely.
 
     Args:
-        held: Counts the bytes of all bodies.
-        address: The address it comes from.
-        limit: Its maximum size.
+        held: Counts the bytes of all bodies in memory.
+        address: The address that sent the body.
+        limit: The maximum size of the body.
     """
 
     def __init__(self, stored: StoredBodies, address: str, limit: int) -> None:
@@ -158,7 +158,7 @@ class _Body:
         self._size = 0
 
     async def read(self, receive: Receive) -> None:
-        """Read it."""
+        """Read the body."""
         try:
             async with asyncio.timeout(_BODY_SECONDS):
                 is_whole = False
@@ -182,7 +182,7 @@ class _Body:
         self._parts.append(part)
 
     def replay(self, receive: Receive) -> Receive:
-        """Return a `receive` function that yields the body, then the connection's remaining messages."""
+        """Return a `receive` function that returns the body, and then the connection's remaining messages."""
         body: bytes | None = self._whole
         self._whole = b""
 
@@ -197,12 +197,12 @@ class _Body:
         return replay
 
     def give_back(self) -> None:
-        """Release its bytes."""
+        """Release the body's bytes."""
         self._stored.give_back(self._address, self._size)
 
 
 def _require_parsable(body: bytes) -> None:
-    """Reject a body that is too expensive to parse as JSON. Parsers recurse: deep nesting could crash the process."""
+    """Reject a body that is too expensive to parse as JSON: deep nesting could crash a recursive parser."""
     brackets, quotes = body.count(b"[") + body.count(b"{"), body.count(b'"')
     if brackets > _MOST_BRACKETS or quotes > _MOST_QUOTES:
         detail = f"the body has {brackets} brackets and {quotes} quotation marks: send a smaller request"
@@ -221,7 +221,7 @@ def _too_large(limit: int) -> ProblemError:
 
 
 def client_address(scope: Scope, proxies: tuple[object, ...]) -> str:
-    """Return the client address of a request."""
+    """Return the address of a request's client."""
     peer = (scope.get("client") or ("",))[0]
     if not proxies or not _is_within(peer, proxies):
         return peer
@@ -256,7 +256,7 @@ def origin_of(scope: Scope, settings: ApiSettings) -> str:
 
 
 def network_of(scope: Scope, proxies: tuple[object, ...]) -> str:
-    """Return a client's key: its IPv4 address, or the network of its IPv6 address."""
+    """Return the key that identifies a client: its IPv4 address, or the network of its IPv6 address."""
     address = client_address(scope, proxies)
     if ":" not in address:
         return address

@@ -1,4 +1,4 @@
-"""CORS: pages from other origins may read but not write."""
+"""CORS and index state headers, and fast paths for frequent requests."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,7 +19,7 @@ from bilateral.index.operating.chains import chains
 from bilateral.index.reading.copies import VISIT, Copies, Visit
 
 READING_POSTS: Final = ("/graphql", "/api/v1/search", "/v1/checks", "/mcp")
-"""The paths, including everything below them, on which POST only reads."""
+"""The paths (including everything below them) on which POST requests only read."""
 
 _HEADERS: Final = (
     *("Content-Type", "If-None-Match", "Accept"),
@@ -29,7 +29,7 @@ _EXPOSED: Final = ("ETag", "Link", "Retry-After", "Content-Disposition", "Index-
 
 
 class CrossOriginReads:
-    """Allows pages from any origin to read, without credentials."""
+    """Allows pages from any origin to read without credentials."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -38,7 +38,7 @@ class CrossOriginReads:
         self._posts = CORSMiddleware(app, allow_methods=("GET", "HEAD", "POST"), **common)  # type: ignore[arg-type]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle preflight requests, and add the headers to responses to reads."""
+        """Handle preflight requests, and add CORS headers to the responses to reads."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
         elif _may_post(scope["path"]):
@@ -54,20 +54,20 @@ def _may_post(path: str) -> bool:
 
 
 HEADER: Final = "Index-State"
-"""The name of the header. Its value is an RFC 9651 list: `8453;block=46123456;lag=2;seconds=5, 1;block=…`.
+"""The name of the index state header. Its value is an RFC 9651 list: `8453;block=46123456;lag=2;seconds=5, 1;block=…`.
 
-A replica's response also has `;behind=3`: the number of blocks it lacked compared with the primary.
+A replica's response also contains `;behind=3`: the number of blocks that it lagged behind the primary.
 """
 
 _READ_AFTER: Final = 1.0
-"""Seconds after which the progress is read again: the header's resolution is one second."""
+"""Seconds after which the progress is read again, because the header's resolution is one second."""
 
 _LEFT_OUT: Final = ("/assets/", "/healthz", "/readyz", "/metrics", "/openapi.json")
-"""Paths whose responses do not come from the index, or report its lag in the body."""
+"""The paths whose responses do not come from the index, or report its lag in the body."""
 
 
 class IndexState:
-    """Adds the header to each response. It describes the state before the response, so it never looks too fresh."""
+    """Adds the header to each response. It never describes a later state than the response itself."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
@@ -100,7 +100,7 @@ class IndexState:
         return lambda: value
 
     async def _read(self) -> None:
-        """Read the chains' progress; none if the database does not respond."""
+        """Read the chains' progress; empty if the database does not respond."""
         self._until = time.monotonic() + _READ_AFTER  # others use the last one meanwhile
         try:
             progresses = await self._service.read_reachable(chains)
@@ -140,12 +140,12 @@ def _value_of_copies(copies: Copies, client: str) -> Callable[[], bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """A fast path for a frequent kind of GET request. Its route remains, to document the path and handle the rest.
+    """A fast path for a frequent kind of GET request. Its route documents the path and handles other requests.
 
     Attributes:
         path: The route's path, for the metrics.
-        pattern: A pattern for the paths, without the query.
-        answer: Returns the JSON for a path and a query; None to leave the request to the route.
+        pattern: A pattern that matches the paths, without the query.
+        answer: Returns the JSON for a path and query, or None to leave the request to the route.
     """
 
     path: str
@@ -154,7 +154,7 @@ class Shortcut:
 
 
 class Shortcuts:
-    """Handles requests that match a `Shortcut`, and passes the others on.
+    """Handles requests that match a `Shortcut`, and passes on all others.
 
     Args:
         shortcuts: The kinds of requests.

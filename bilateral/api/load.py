@@ -1,4 +1,4 @@
-"""Limits the load on databases and nodes: cached values, account quotas, and threads for node requests."""
+"""Limit the load on databases and nodes: cached values, account quotas, and threads for node requests."""
 
 import time
 from collections.abc import Callable
@@ -50,7 +50,7 @@ class HourlyLimit:
         self._times: dict[str, list[float]] = {}
 
     def add(self, account: str, limit: int) -> bool:
-        """Count an action; return False if its account has reached the limit, or too many accounts act."""
+        """Count an action; return False if its account has reached the limit, or if too many accounts are acting."""
         with self._lock:
             oldest = time.monotonic() - self._HOUR
             if len(self._times) >= self._ACCOUNTS:
@@ -65,17 +65,17 @@ class HourlyLimit:
 P = ParamSpec("P")
 
 AT_ONCE: Final = 16
-"""Concurrent requests that may use a node. Twice as many as node queries, because half are checked without a node."""
+"""The number of concurrent requests that may use a node: twice that of node queries, as half need no node."""
 
 MOST_UNDER_WAY: Final = 2 * AT_ONCE
-"""The maximum number of running and waiting requests. With a slow node, each takes seconds, so more would time out."""
+"""The maximum number of running and waiting requests. If a node is slow, each takes seconds, so more would time out."""
 
 _RETRY_SECONDS: Final = 5
 """The timeout for one node request."""
 
 
 class NodeWork:
-    """Runs one part of the service's work that may use a node. Work above the limit is rejected."""
+    """Runs one part of the service's work that may use a node. Work that exceeds the limit is rejected."""
 
     def __init__(self) -> None:
         self._limiter = CapacityLimiter(AT_ONCE)

@@ -1,4 +1,4 @@
-"""Metrics of the service for Prometheus, from one process or several combined."""
+"""The service's metrics for Prometheus, from one process or combined from several."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bilateral.x402.aggregator.service import Aggregator
 
 MULTIPROCESS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
-"""The environment variable for the folder in which several processes share their metrics."""
+"""The environment variable with the folder in which several processes share their metrics."""
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
@@ -49,11 +49,11 @@ class Metrics:
 
     Args:
         reader: The database, whose progress is also exported.
-        copies: The database and its replicas, whose state is also exported; None without replicas.
+        copies: The database and its replicas, whose state is also exported; None if there are no replicas.
 
     Attributes:
-        registry: The registry for additional metrics counted by each process.
-        shared: The registry for additional metrics read from the database, the same in all processes.
+        registry: The registry for additional metrics that each process counts.
+        shared: The registry for additional metrics read from the database, which are the same in all processes.
     """
 
     def __init__(self, reader: Reader, copies: Copies | None = None) -> None:
@@ -110,7 +110,7 @@ class _Progress(_LazyCollector):
 
 
 class _Servers(_LazyCollector):
-    """The database's servers, as last checked."""
+    """The state of the database's servers when last checked."""
 
     def __init__(self, copies: Copies) -> None:
         self._copies = copies
@@ -161,10 +161,10 @@ _COUNTERS: Final = {
 
 
 class AggregatorCounters:
-    """Counters of events. Each process counts its own, and Prometheus's library adds them up.
+    """Counters of events. Each process counts its own events, and Prometheus's library adds them up.
 
     Args:
-        registry: The registry of the metrics counted by each process.
+        registry: The registry for metrics that each process counts.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

@@ -1,4 +1,4 @@
-"""Web page responses. Each page is also available as JSON, by adding `.json` to the path or with `Accept`."""
+"""Web page responses. Each page is also available as JSON: add `.json` to the path, or use the `Accept` header."""
 
 import gzip
 import inspect
@@ -28,7 +28,7 @@ _MOST_DIGITS: Final = 78
 """The number of decimal digits in a 256-bit number."""
 
 _OF_PROGRAMS: Final = ("/v1", "/api", "/graphql", "/mcp", "/assets", "/healthz", "/readyz", "/metrics", "/openapi.json")
-"""The paths whose problems are JSON even for browsers."""
+"""The paths whose problems are sent as JSON, even to browsers."""
 
 SECURITY: Final = {
     "Content-Security-Policy": rendering.POLICY,
@@ -38,11 +38,11 @@ SECURITY: Final = {
     "X-Content-Type-Options": "nosniff",
     "Vary": "Accept",
 }
-"""The headers of every page."""
+"""The headers that are sent with every page."""
 
 
 class _Number(IntegerConvertor):
-    """A number in a path. With several thousand digits, Python would refuse to parse it and cause an internal error."""
+    """A number in a path. Python refuses to parse several thousand digits, which would cause an internal error."""
 
     regex = f"[0-9]{{1,{_MOST_DIGITS}}}"
 
@@ -53,10 +53,10 @@ register_url_convertor("number", _Number())
 def page_answer(
     request: Request, kind: Any, read: Callable[[], Any], render: Callable[[rendering.Frame, Any], str]
 ) -> Response:
-    """Respond with a page as HTML or JSON. Clients that request HTML get problems as pages, too.
+    """Respond with a page as HTML or JSON. Clients that request HTML also receive problems as pages.
 
-    While a database server does not respond, HTML lists its chains and shows the rows for all others. JSON is never
-    incomplete.
+    While a database server is not responding, the HTML page lists the affected chains and shows the rows for all
+    others. JSON is never incomplete.
     """
     if _wants_json(request):
         response = answer(request, kind, read())
@@ -72,7 +72,7 @@ def page_answer(
 def page(
     router: APIRouter, path: str, render: str | Callable[[rendering.Frame, Any], str]
 ) -> Callable[[Callable[..., Any]], Callable[..., Response]]:
-    """Turn a function that reads a page's content into two routes: the page, and its JSON at `.json`."""
+    """Turn a function that reads a page's content into two routes: the page, and its JSON form at `.json`."""
     html_of = rendering.template(render) if isinstance(render, str) else render
 
     def decorate(read: Callable[..., Any]) -> Callable[..., Response]:
@@ -91,7 +91,7 @@ def page(
 
 
 def _rendered(request: Request, read: Callable[[], Any], render: Callable[[rendering.Frame, Any], str]) -> str:
-    """Return a page as HTML, without the rows of chains whose server does not respond."""
+    """Return a page as HTML, without the rows of chains whose server is not responding."""
     frame, reader = _frame(request), service_of(request).reader
     try:
         return render(frame, read())
@@ -106,7 +106,7 @@ def _rendered(request: Request, read: Callable[[], Any], render: Callable[[rende
 
 
 async def problem_page(request: Request, problem: ProblemError) -> Response | None:
-    """Respond with a problem, as a page if a browser requested one, whether or not the path exists."""
+    """Respond with a problem, as a page if a browser requested it, whether or not the path exists."""
     path = request.url.path
     wants_page = "text/html" in request.headers.get("accept", "") and request.method in ("GET", "HEAD")
     if (
@@ -132,7 +132,7 @@ def _problem(request: Request, problem: ProblemError) -> Response:
 
 
 def _progress(request: Request) -> tuple[ChainProgress, ...]:
-    """Return the chains' progress; an empty tuple if the database does not respond."""
+    """Return the chains' progress; an empty tuple if the database is not responding."""
     try:
         return tuple(service_of(request).progress.get())
     except BilateralError:
@@ -155,21 +155,21 @@ def indexed_chain(service: Service, network: str) -> int:
 
 
 def agent_of(service: Service, network: str, agent_id: int) -> AgentKey:
-    """Return the agent for a path. See `indexed_chain` for errors."""
+    """Return the agent that a path specifies. See `indexed_chain` for errors."""
     return service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
 
 
 def _wants_json(request: Request) -> bool:
-    """Check whether a request asks for JSON: by its path, or by accepting JSON but not HTML."""
+    """Check whether a request is for JSON, either by its path or because it accepts JSON but not HTML."""
     accepted = request.headers.get("accept", "")
     return request.url.path.endswith(".json") or ("application/json" in accepted and "text/html" not in accepted)
 
 
 _LEVEL: Final = 5
-"""A 78 kB page takes 1 ms; a higher level would save only 1 %."""
+"""The compression level. A 78 kB page takes 1 ms; a higher level would save only 1 %."""
 
 _LEAST: Final = 1_000
-"""The minimum size in bytes for which compression saves a packet."""
+"""The minimum size, in bytes, from which compression saves a network packet."""
 
 
 def compressed(request: Request, response: Response) -> Response:

@@ -22,7 +22,7 @@ _SINGLE: Final = ("/v1/", "/api/")
 """The paths that reject repeated parameters."""
 
 _STRICT: Final = "/v1/"
-"""The paths of the service's own interface. Pages and the paths of other interfaces accept additional parameters."""
+"""The paths of the service's own API. Pages and the paths of other APIs accept additional parameters."""
 
 AgentPath = Annotated[
     str,
@@ -33,12 +33,12 @@ AgentPath = Annotated[
         examples=["8453:247"],
     ),
 ]
-"""An agent in the path, by any published form of its id. `Service.agent_key` parses it."""
+"""An agent in the path, in any published form of its id. `Service.agent_key` parses it."""
 
-Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="The largest number of entries.")]
+Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="The maximum number of entries.")]
 """The maximum number of entries in a list. `DEFAULT_LIMIT` is its default."""
 
-Cursor = Annotated[str | None, Query(max_length=1_200, description="The cursor `next` of the former page.")]
+Cursor = Annotated[str | None, Query(max_length=1_200, description="The cursor `next` from the previous page.")]
 """The position in a list."""
 
 ListFormat = Annotated[Format, Query(alias="format", description="The format of the list.")]
@@ -56,7 +56,7 @@ AddressPath = Annotated[
         examples=["0x8004B663056A597Dffe9eCcC1965A193B7388713"],
     ),
 ]
-"""An account in the path. `checksummed` of `bilateral.core.identifiers` checks it."""
+"""An account in the path. `bilateral.core.identifiers.checksummed` checks it."""
 
 Client = Annotated[str | None, Query(max_length=42, description="The client's address.")]
 """The client whose records are shown."""
@@ -65,17 +65,17 @@ SealedOnly = Annotated[
     Blind | None,
     Query(alias="blind", description="`only`: ratings that were sealed before either side saw the other's."),
 ]
-"""A filter by how ratings were given."""
+"""A filter for whether ratings were sealed before either side saw the other's rating."""
 
 Tag = Annotated[str | None, Query(max_length=1_000, description="The tag, exactly.")]
-"""A tag of feedback: untrusted text that may be empty."""
+"""A feedback tag: untrusted text that may be empty."""
 
 
-Revoked = Annotated[bool, Query(description="True to show revoked feedback too.")]
+Revoked = Annotated[bool, Query(description="True to include revoked feedback.")]
 
 
 class ListQuery(BaseModel):
-    """A list's page and format, after the list's own parameters."""
+    """A list's page and format, which come after the list's own parameters."""
 
     limit: Limit = DEFAULT_LIMIT
     cursor: Cursor = None
@@ -83,7 +83,7 @@ class ListQuery(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        """Move the fields common to all lists after the subclass's own, to order them in documents and errors."""
+        """Move the fields that all lists share after the subclass's own, to order them in documents and errors."""
         for name in ListQuery.model_fields:
             cls.model_fields[name] = cls.model_fields.pop(name)
         cls.model_rebuild(force=True)
@@ -97,17 +97,17 @@ class ListQuery(BaseModel):
 
 
 class RatingFilters(BaseModel):
-    """The ratings by servers that REST and MCP tools list."""
+    """Filters for the ratings by servers, shared by REST routes and MCP tools."""
 
-    direction: Annotated[Direction, Query(description="Ratings of the agent, or by it.")] = Direction.RECEIVED
-    side: Annotated[RatedSide | None, Query(description="The side as which the rated one acted.")] = None
+    direction: Annotated[Direction, Query(description="Ratings of the agent or by the agent.")] = Direction.RECEIVED
+    side: Annotated[RatedSide | None, Query(description="The role in which the rated agent acted.")] = None
 
 
 async def refuse_wrong_parameters(request: Request) -> None:
     """Reject unknown parameters, and repeated ones that take a single value.
 
-    If a misspelt filter were ignored, a search would find everything. With two values, it is unclear which one the
-    caller meant.
+    If a misspelt filter were ignored, a search would find everything. If a parameter has two values, it is unclear
+    which one the caller meant.
     """
     route = request.scope["route"]
     if not request.query_params or not isinstance(route, APIRoute):
@@ -117,7 +117,7 @@ async def refuse_wrong_parameters(request: Request) -> None:
     if route.path.startswith(_SINGLE):
         for name, count in names.items():
             if count > 1 and name in fields and not _is_list(fields[name]):
-                raise InvalidArgumentError(f"the parameter {quoted(name)} is given {count} times: pass it once")
+                raise InvalidArgumentError(f"the parameter {quoted(name)} was passed {count} times: pass it once")
     if is_refused or not route.path.startswith(_STRICT):
         return  # a model refuses them, with its own words
     for name in names:
@@ -127,7 +127,7 @@ async def refuse_wrong_parameters(request: Request) -> None:
 
 
 def _fields(route: APIRoute) -> tuple[dict[str, FieldInfo], bool]:
-    """Return a route's parameters by name, and True if a model rejects others."""
+    """Return a route's parameters by name, and True if a model already rejects all others."""
     fields: dict[str, FieldInfo] = {}
     is_refused = False
     for parameter in route.dependant.query_params:
@@ -154,7 +154,7 @@ T = TypeVar("T", str, str | None)
 
 
 def require_storable(text: T) -> T:
-    """Check that a database can compare a text with others."""
+    """Check that a text can be stored, so that a database can compare it with other texts."""
     if text is not None and ("\0" in text or any("\ud800" <= character <= "\udfff" for character in text)):
         raise InvalidArgumentError("the text contains U+0000 or a lone surrogate, which no record can contain")
     return text

@@ -1,4 +1,4 @@
-"""Modules that need an optional part of the index."""
+"""Modules that require an optional part of the index."""
 
 from collections.abc import Iterable
 from http import HTTPStatus
@@ -20,7 +20,7 @@ def module_names(package: ModuleType) -> list[str]:
 
 
 def import_present(names: Iterable[str]) -> tuple[list[ModuleType], set[str]]:
-    """Import modules, and return those whose parts of the index are installed and the names of missing parts."""
+    """Import modules. Return those whose parts of the index are installed, and the names of missing parts."""
     modules, missing = [], set()
     for name in names:
         try:
@@ -34,7 +34,7 @@ def import_present(names: Iterable[str]) -> tuple[list[ModuleType], set[str]]:
 
 
 def refuse_missing(parts: Iterable[str]) -> ASGIApp:
-    """Return an application that handles paths without a route if parts of the index are missing."""
+    """Return an application that handles paths whose route is missing because parts of the index are not installed."""
     names = ", ".join(sorted(parts))
 
     async def refuse(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001  # the form of an application

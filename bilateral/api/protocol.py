@@ -1,4 +1,4 @@
-"""HTTP connections, with limits that apply before a request is complete."""
+"""HTTP connections with limits that apply before a request is complete."""
 
 import asyncio
 import logging
@@ -16,11 +16,11 @@ HEAD_BYTES: Final = 64 * 1024
 """The size in bytes of a request's first line and headers above which the connection is closed."""
 
 HEAD_SECONDS: Final = 20.0
-"""The time limit for sending these, so that slow clients do not occupy all connections."""
+"""The time limit for sending the first line and headers, so that slow clients do not occupy all connections."""
 
 
 READ_SECONDS: Final = 20.0
-"""The time limit for a client to read `READ_BYTES` of its response, or what is left of it."""
+"""The time limit for a client to read `READ_BYTES` of its response, or the rest of the response."""
 
 READ_BYTES: Final = 64 * 1024  # what a transport of asyncio holds before it asks a writer to wait
 
@@ -29,10 +29,10 @@ MAX_CONNECTIONS: Final = 800
 
 
 class _SeldomWarnings(SeldomFilter):
-    """Passes errors, and rate-limits other records, since any request can cause a warning."""
+    """Passes error records, and limits the rate of other records, because any request can cause a warning."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Check that a record may be logged."""
+        """Check whether a record may be logged."""
         return record.levelno >= logging.ERROR or super().filter(record)
 
 
@@ -40,7 +40,7 @@ logging.getLogger("uvicorn.error").addFilter(_SeldomWarnings())
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes connections whose client sends or reads too slowly, or does not send HTTP.
+    """Closes connections whose client sends or reads too slowly, or does not speak HTTP.
 
     If there are too many connections, it closes the one that has been idle longest.
     """
@@ -82,7 +82,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._watch_reader()
 
     def resume_writing(self) -> None:
-        """Stop checking: the client has read nearly everything."""
+        """Stop checking, because the client has read nearly everything."""
         super().resume_writing()
         self._stop_watching()
 
@@ -104,7 +104,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(ProblemError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", detail))
 
     def send_400_response(self, msg: str) -> None:
-        """Reject what is not HTTP."""
+        """Reject data that is not HTTP."""
         self._refuse(ProblemError(HTTPStatus.BAD_REQUEST, "invalid_request", msg))
 
     def on_headers_complete(self) -> None:
@@ -126,7 +126,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _watch_reader(self) -> None:
-        """If anything is left to read, check later how much the client has read."""
+        """If the client has not read everything, check later how much it has read."""
         unread = self.transport.get_write_buffer_size()
         if unread and self._reader_timer is None:
             self._reader_timer = self.loop.call_later(READ_SECONDS, self._look_at_reader, unread)

@@ -1,4 +1,4 @@
-"""The service as a process: the index in a thread, and the API in the main thread or in several processes."""
+"""The service as a process: the index runs in a thread, and the API in the main thread or in several processes."""
 
 import json
 import logging
@@ -30,10 +30,10 @@ _GRACE_SECONDS: Final = 10
 """The time allowed for finishing requests in progress at shutdown, after which they are aborted."""
 
 _KEEP_ALIVE_SECONDS: Final = 30
-"""The keep-alive time of an idle connection: pages send their next requests within this time."""
+"""The keep-alive time for an idle connection: pages send their next requests within this time."""
 
 _PARENT_SECONDS: Final = 1.0
-"""Seconds between checks for the parent: an orphan holds the port until it notices."""
+"""Seconds between checks for the parent process: an orphaned process occupies the port until it notices."""
 
 _NODE_SECONDS: Final = 5.0
 """The timeout for querying a node's chain id at startup."""
@@ -42,7 +42,7 @@ _LOGGER: Final = logging.getLogger("bilateral.api")
 
 
 def app_from_environment() -> ASGIApp:
-    """Create the application of one of several processes, with the settings in `SETTINGS_VARIABLE`."""
+    """Create the application for one of several processes, with the settings in `SETTINGS_VARIABLE`."""
     from bilateral.api.app import make_app  # noqa: PLC0415  # after the folder of the figures is known
 
     log_safely()
@@ -53,7 +53,7 @@ def app_from_environment() -> ASGIApp:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process when its parent has exited. A killed parent cannot notify its children."""
+    """End this process when its parent has exited: a killed parent cannot notify its children."""
     while os.getppid() == parent:
         time.sleep(_PARENT_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -62,9 +62,9 @@ def _end_with_parent(parent: int) -> None:
 def serve(
     settings: ApiSettings, index: IndexSettings | None = None, *, report: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Serve until SIGINT or SIGTERM. Requests in progress are finished first.
+    """Serve until SIGINT or SIGTERM is received. Requests in progress are finished first.
 
-    Without `index`, the service waits for a database that does not exist yet, and responds with 503 until then.
+    Without `index`, if the database does not exist yet, the service waits for it and responds with 503 in the meantime.
     """
     if index is not None:
         _create_tables(settings)
@@ -131,7 +131,7 @@ def server_config(app: Any, settings: ApiSettings, **options: Any) -> uvicorn.Co
 
 
 class _One(uvicorn.Server):
-    """The API in this process, which reports when it is ready."""
+    """The API in this process. It reports when it is ready."""
 
     def __init__(self, settings: ApiSettings, report: Callable[[str], None]) -> None:
         from bilateral.api.app import make_app  # noqa: PLC0415  # slow to import
@@ -147,12 +147,12 @@ class _One(uvicorn.Server):
             self._report(_url(str(address[0]), int(address[1])))
 
     def stop(self) -> None:
-        """End the service."""
+        """Stop the service."""
         self.should_exit = True
 
 
 class _Several:
-    """The API in several processes, which share one port and their metrics."""
+    """The API in several processes, which share a port and their metrics."""
 
     def __init__(self, settings: ApiSettings, report: Callable[[str], None]) -> None:
         self._report = report
@@ -167,7 +167,7 @@ class _Several:
         self._supervisor = Multiprocess(self._config, sockets=[self._socket])
 
     def run(self) -> None:
-        """Serve until a signal, or `stop`."""
+        """Serve until a signal is received or `stop` is called."""
         address = self._socket.getsockname()
         self._report(_url(str(address[0]), int(address[1])))
         try:
@@ -177,7 +177,7 @@ class _Several:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def stop(self) -> None:
-        """End the service."""
+        """Stop the service."""
         self._supervisor.should_exit.set()
 
 

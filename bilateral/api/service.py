@@ -1,4 +1,4 @@
-"""What all routes share: settings, the database, and the metrics of the service."""
+"""What all routes share: the service's settings, database and metrics."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SHORT_SECONDS: Final = 0.1
-"""The time limit for a read in the event loop. A longer read is restarted in a thread."""
+"""The time limit for a read in the event loop. A read that takes longer is restarted in a thread."""
 
 _REGISTRIES_SECONDS: Final = 2.0
 """Seconds after which the list of registries is read again. It changes when the index starts following a new chain."""
@@ -34,13 +34,13 @@ class Service:
     """What all routes share. `service_of(request)` returns it.
 
     Attributes:
-        copies: The database and its replicas; None without replicas.
+        copies: The database and its replicas; None if there are no replicas.
         metrics: The metrics for Prometheus.
         progress: The chains' recent progress, for monitors.
-        payments: The recent progress of their payments.
+        payments: The recent progress of the chains' payments.
         buyer_work: Runs work about buyers that may query a node.
         visitor_work: Runs node requests for visitors who act.
-        kept_files: The files that accounts have stored in the last hour.
+        kept_files: Limits the files that an account may store per hour.
     """
 
     def __init__(self, settings: ApiSettings) -> None:
@@ -61,7 +61,7 @@ class Service:
         self._registries_until = 0.0
 
     def read(self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs) -> T:
-        """Run a query of `bilateral.index`, in a route that is not `async`."""
+        """Run a query from `bilateral.index`, in a route that is not `async`."""
         return self.reader.read(query, *arguments, **options)
 
     async def read_aside(
@@ -73,7 +73,7 @@ class Service:
     async def read_briefly(
         self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs
     ) -> T:
-        """Run a query that reads few rows, for callers that are `async`. On SQLite it needs no thread. See `read`."""
+        """Run a query that reads few rows, for `async` callers. On SQLite, it does not need a thread. See `read`."""
         if self._short is not None:
             try:
                 return self._short.read(query, *arguments, **options)
@@ -82,7 +82,7 @@ class Service:
         return await self.read_aside(query, *arguments, **options)
 
     async def read_reachable(self, query: Callable[[Connection], T]) -> T:
-        """Run a query that reads few rows, omitting chains whose server does not respond. See `read_briefly`."""
+        """Run a query that reads few rows, omitting chains whose server is not responding. See `read_briefly`."""
         with without_missing_chains():
             return await self.read_briefly(query)
 
@@ -115,7 +115,7 @@ class Service:
         self.registries().require_indexed(chains)
 
     def recent(self, kind: type[T]) -> T:
-        """Return this service's single instance of a class that caches recent answers."""
+        """Return this service's single instance of a class that caches recent results."""
         recent: T = self._recent.get(kind) or self._recent.setdefault(kind, kind())
         return recent
 

@@ -1,4 +1,4 @@
-"""Settings of the service."""
+"""The service's settings."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ _MAPPED_PREFIX: Final = 96
 
 @dataclass(frozen=True)
 class ApiSettings:
-    """The settings of the service.
+    """The service's settings.
 
     Attributes:
-        database: The SQLAlchemy URL of the index's database; None for the default one.
-        readers: The URLs of its replicas, from which the service reads while they respond.
-        max_delay: The seconds that a replica may lag before the service reads from another server.
-        host: The address at which it listens.
-        port: The port at which it listens; 0 for any free one.
-        workers: The number of its processes.
-        query_seconds: The time limit of a query.
+        database: The SQLAlchemy URL of the index's database; None for the default database.
+        readers: The URLs of the database's replicas, from which the service reads while they respond.
+        max_delay: The seconds that a replica may lag before the service reads from a different server.
+        host: The address on which the service listens.
+        port: The port on which the service listens; 0 for any free port.
+        workers: The number of processes.
+        query_seconds: The time limit for a query.
         connections: The maximum number of concurrent queries in each process.
-        rate: The number of requests that an address may send, such as `1200/minute`; None for no limit. Each process
+        rate: The rate at which an address may send requests, such as `1200/minute`; None for no limit. Each process
             counts separately.
         trusted_proxies: The networks of proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `Host` are trusted. By
             default, none are.
-        public_url: The address at which visitors reach the service, such as `https://explorer.example`. Absolute links
-            use it, regardless of the request; None to take it from requests from this machine or a trusted proxy, and
-            otherwise to write no such links.
+        public_url: The address at which visitors reach the service, such as `https://explorer.example`. All absolute
+            links use it. If it is None, the address is taken from requests that come through a trusted proxy or are
+            addressed to this machine directly; in responses to other requests, absolute links are omitted.
         max_body: The maximum size of a request's body, in bytes.
         max_url: The maximum length of a path with its query, in bytes.
         max_headers: The maximum total size of a request's headers, in bytes.
@@ -57,16 +57,16 @@ class ApiSettings:
         max_silence: The maximum number of seconds since the index last polled a chain for the service to count as
             ready.
         needs_analysis: True if the service counts as ready only while all chains have current standings.
-        aggregator: The aggregator's settings, or the path of their TOML file; None to switch it off.
-        buyers: The settings of the service for buyers.
+        aggregator: The aggregator's settings, or the path of a TOML file with them; None to disable the aggregator.
+        buyers: The settings of the buyer service.
         nodes: The URL of a node for each chain, by the chain's id in digits. The node simulates visitors' actions. On a
-            chain without a node, visitors can only read. While the service follows chains, their nodes are added.
-        store: The folder for registration files that the service stores for visitors; None to store none.
+            chain without a node, visitors can only read. If the service follows chains, their nodes are added.
+        store: The folder for registration files that the service stores for visitors; None to store no files.
         store_url: The public URL of these files, such as `https://explorer.example/files`: the service publishes them
             at `/files`. It is recorded on chain permanently.
         allow_private: True to let `check_service` access services and files on private addresses. For tests and closed
-            networks only, because anyone may pass a URL.
-        docs: The folder with documentation archives, a release's `bilateral-docs-<version>.zip`; None to show no
+            networks only, because anyone can pass a URL.
+        docs: The folder with documentation archives (`bilateral-docs-<version>.zip` from a release); None to show no
             documentation.
     """
 
@@ -144,7 +144,7 @@ def _plain(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
 
 
 def read_api_settings(path: Path | None, **options: Any) -> ApiSettings:
-    """Read the settings of the service from the table `[api]` of the index's TOML file."""
+    """Read the service's settings from the table `[api]` in the index's TOML file."""
     values: dict[str, Any] = {}
     if path is not None:
         try:

@@ -1,4 +1,4 @@
-"""The source of buyers' records for checks: the payments in the index. It needs only the extra `index`."""
+"""The source of buyers' records for checks: the payments in the index. It requires only the `index` extra."""
 
 from decimal import Decimal
 from typing import Any, Final
@@ -19,10 +19,10 @@ _EXAMPLES: Final = 3  # examples: whom the buyer paid last
 
 
 def stored_buyers(connection: Connection, as_of: AsOfBlock, account: str) -> BuyerRecord | None:
-    """Return a buyer's record for a check: from the payments and reviews on chain up to a block.
+    """Return a buyer's record for a check, from the payments and reviews that are on chain up to a block.
 
-    It uses the policy that discounts wash payments. A payment counts from the block at which the index read it, and a
-    funder counts from the block after an analysis found it.
+    It uses the scoring policy that discounts wash payments. A payment counts from the block at which the index read it,
+    and a funder from the block after an analysis found it.
     """
     if read_cursors(connection, as_of.chain_id).get(as_of.chain_id, -1) < 0:
         return None

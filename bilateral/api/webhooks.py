@@ -1,4 +1,4 @@
-"""Webhooks: subscriptions to changes in the feed, and their signed deliveries with retries."""
+"""Webhooks: subscriptions to changes in the feed, and signed deliveries with retries."""
 
 from __future__ import annotations
 
@@ -44,36 +44,36 @@ _RENEW_SECONDS: Final = 5.0
 """Seconds after which the lease is renewed: a sixth of its duration, as the database may be busy for a while."""
 
 _THREADS: Final = 16
-"""Maximum concurrent deliveries. A hanging receiver occupies one for ten seconds, then is retried ever less often."""
+"""The maximum concurrent deliveries. A hanging receiver occupies one for ten seconds, then is retried less often."""
 
 _OF_OWNER: Final = 2
 """The maximum number of concurrent deliveries per owner, so that one owner's hanging receivers do not delay others."""
 
 _LIMITS: Final = Limits(bytes=64 * 1024, seconds=10.0, redirects=0)
-"""The limits for one attempt, and for the response, which is ignored."""
+"""The limits for one delivery attempt and for the response, whose content is ignored."""
 
 _AT_ONCE: Final = 100
 """The maximum number of changes per delivery: at most about 600 kB."""
 
 _READS: Final = 20
-"""The number of reads without a match before other subscriptions have their turn."""
+"""The number of reads without a match after which other subscriptions have their turn."""
 
 _FIRST_WAIT: Final = 5
 _LONGEST_WAIT: Final = 3_600
-"""The wait after a failure, in seconds: it doubles with each failure, up to an hour."""
+"""The wait after the first failure, in seconds. It doubles with each further failure, up to an hour."""
 
 _STOP_SECONDS: Final = 3 * 86_400
-"""Seconds of failures after which a subscription stops: a receiver may be down from Friday evening to Monday."""
+"""Seconds of continuous failure after which a subscription stops: a receiver may be down for a weekend."""
 
 _NOTE_SECONDS: Final = 60.0
-"""Seconds after which the cursor of a subscription without matches is stored. A restart resumes from there."""
+"""Seconds after which the cursor of a subscription without matches is stored, so that a restart resumes from it."""
 
 _MOST_PROBLEM: Final = 300  # characters: the status and the first words tell the cause
 
 
 @dataclass
 class _Position:
-    """How far a subscription has read, if nothing matched since its stored cursor."""
+    """How far a subscription has read, if nothing has matched since its stored cursor."""
 
     since: str
     cursor: str
@@ -89,11 +89,11 @@ class _Batch:
 
 
 class Deliverer:
-    """Delivers changes until it is stopped. A lease in the database lets one process at a time do so.
+    """Delivers changes until it is stopped. A lease in the database ensures that only one process at a time delivers.
 
     Args:
         signer: Signs the requests.
-        stop: Set this to stop. Attempts in progress end first, within ten seconds.
+        stop: Set this event to stop. Attempts in progress end first, within ten seconds.
         network: The connection settings. By default, private addresses are rejected.
     """
 
@@ -163,7 +163,7 @@ class Deliverer:
             del self._busy[row.id]
 
     def _next(self, row: Any) -> _Batch | None:
-        """Return the next changes of a subscription; None if there are none yet."""
+        """Return the next changes for a subscription; None if there are none yet."""
         position = self._positions.get(row.id)
         if position is None or position.since != row.since:
             position = self._positions[row.id] = _Position(row.since, row.since, time.monotonic())
@@ -180,7 +180,7 @@ class Deliverer:
         return None
 
     def _send(self, row: Any, batch: _Batch) -> None:
-        """Attempt a delivery, and store its outcome. Its last change is stored first, so retries send the same set."""
+        """Attempt a delivery and store its outcome. The last change is stored first, so retries send the same ones."""
         if row.pending != batch.cursor and not self._note(row, pending=batch.cursor):
             return  # it was removed, or another process is faster
         delivery = f"{row.id}/{row.since}"
@@ -214,7 +214,7 @@ class Deliverer:
 
 
 def _cut(items: tuple[FeedChange, ...], pending: str | None) -> _Batch | None:
-    """Return the changes up to and including a given one; None if it is not among them."""
+    """Return the changes up to and including a given change; None if it is not among them."""
     for number, change in enumerate(items, 1):
         if change.id == pending:
             return _Batch(items[:number], change.id)
@@ -222,10 +222,10 @@ def _cut(items: tuple[FeedChange, ...], pending: str | None) -> _Batch | None:
 
 
 TAG: Final = "bilateral-webhook"
-"""The signatures' tag. Receivers require it, so that other signatures by the same key are not accepted."""
+"""The tag in the signatures. Receivers require it, so that other signatures by the same key are not accepted."""
 
 COVERED: Final = ("@method", "@target-uri", "content-type", "webhook-delivery")
-"""The signed parts of a request, besides `content-digest`, which covers the body."""
+"""The signed parts of a request, in addition to `content-digest`, which covers the body."""
 
 _CURVE: Final = "Ed25519"
 
@@ -266,7 +266,9 @@ def read_key(path: Path) -> OKPKey:
         raise InvalidArgumentError(f"the key {path} cannot be read: {problem.strerror}") from None
     if os.name == "posix" and mode & 0o077:
         raise InvalidArgumentError(f"the key {path} is readable by other users: run chmod 600 {path}")
-    unusable = InvalidArgumentError(f"{path} is not an Ed25519 key in PEM: create one with bilateral webhooks new-key")
+    unusable = InvalidArgumentError(
+        f"{path} is not an Ed25519 private key in PEM format: create one with bilateral webhooks new-key"
+    )
     try:
         key = OKPKey.import_key(content)
     except (JoseError, ValueError, TypeError):
@@ -333,7 +335,7 @@ def subscribe(  # noqa: PLR0913  # two have defaults
 
 
 def _is_private(host: str) -> bool:
-    """Return True for an address that is not public, and for this machine's names. Other names are resolved later."""
+    """Return True for an address that is not public and for this machine's names. Other names are resolved later."""
     name = host.strip("[]").rstrip(".").lower()
     try:
         return not is_public(name if ":" in name else inet_ntoa(inet_aton(name)))  # 127.1 is 127.0.0.1
@@ -342,7 +344,7 @@ def _is_private(host: str) -> bool:
 
 
 def _stored(chosen: FeedFilter) -> str:
-    """Return a filter as JSON. Agent ids include their registry, so that they stay unambiguous."""
+    """Return a filter as JSON. Agent ids include their registry, so that they remain unambiguous."""
     values = {
         "agents": [key.global_id for key in chosen.agents],
         "accounts": chosen.accounts,

@@ -33,7 +33,7 @@ def endpoints(facts: Facts, policy: Policy) -> Drafts:
     elif is_fresh and probed and all(entry.state == "down" for entry in probed):
         yield _of_dead(facts, probed, measured)
     elif measured.signals:
-        sentence = "A watchtower that you trust reported that the agent is not reachable, and none that it is."
+        sentence = "A watchtower that you trust reported that the agent is not reachable, and none reported that it is."
         yield Draft(Code.UNREACHABLE, sentence, tuple(signal.event for signal in measured.signals))
     else:
         yield Draft(Code.NOT_MEASURED, _why_not_measured(measured, is_fresh=is_fresh, hours=limit))
@@ -46,24 +46,28 @@ def endpoints(facts: Facts, policy: Policy) -> Drafts:
 def _of_alive(alive: list[EndpointFacts]) -> Drafts:
     flapping = next((entry for entry in alive if entry.code == "flapping"), None)
     if flapping is not None and all(entry.code == "flapping" for entry in alive):
-        sentence = f"The agent's {flapping.protocol} endpoint goes up and down since {_time(flapping.since)}."
+        sentence = f"The agent's {flapping.protocol} endpoint has been going up and down since {_time(flapping.since)}."
         yield Draft(Code.UNSTABLE, sentence)
     if any(entry.protocol == "x402" and entry.code == "free" for entry in alive):
-        yield Draft(Code.FREE_OF_CHARGE, "The agent's x402 endpoint serves without a payment.")
+        yield Draft(Code.FREE_OF_CHARGE, "The agent's x402 endpoint serves requests without payment.")
 
 
 def _of_dead(facts: Facts, down: list[EndpointFacts], measured: MeasurementFacts) -> Draft:
     as_of = f"as of {_time(measured.measured_at)}"
     if any(entry.was_alive for entry in down):
         last = max(down, key=lambda entry: (entry.was_alive, entry.since or 0))
-        which = f"The agent's {last.protocol} endpoint is" if len(down) == 1 else f"All {len(down)} endpoints are"
+        which = (
+            f"The agent's {last.protocol} endpoint has been"
+            if len(down) == 1
+            else f"All {len(down)} endpoints have been"
+        )
         sentence = f"{which} down since {_time(last.since)} ({last.code}), {as_of}."
         return Draft(Code.UNREACHABLE, sentence)
     first = min(entry.first_at or 0 for entry in down)
     is_proven = (measured.measured_at or 0) - first >= _NEVER_ALIVE_SECONDS
     severity = Severity.DECLINE if is_proven and facts.payment is not None else None
     listed = number_of(len(down), "endpoint")
-    sentence = f"The agent lists {listed}, and none has answered since the first probe on {_time(first)}, {as_of}."
+    sentence = f"The agent lists {listed}, and none has responded since the first probe on {_time(first)}, {as_of}."
     return Draft(Code.NEVER_ALIVE, sentence, severity=severity)
 
 
@@ -73,8 +77,8 @@ def _why_not_measured(measured: MeasurementFacts, *, is_fresh: bool, hours: int)
     if not any(entry.is_probed for entry in measured.endpoints):
         return "The registration file asks watchtowers not to probe the agent."
     if not is_fresh and measured.measured_at is not None:
-        return f"The last measurement is of {_time(measured.measured_at)}; the policy asks for one of {hours} hours."
-    return "Whether the agent answers is not known: no probe of its endpoints counts."
+        return f"The last measurement is from {_time(measured.measured_at)}; the policy allows up to {hours} hours."
+    return "It is not known whether the agent responds: no probe of its endpoints counts."
 
 
 def _of_drift(facts: Facts, entry: EndpointFacts, drift: Drift) -> Drafts:

@@ -206,7 +206,7 @@ class _Reader:
         if past is not None and past.registered is not None:
             age = head.days_since(past.registered)
         else:
-            age = Unknown("the age of the agent: the node does not give logs so far back")
+            age = Unknown("the age of the agent: the node does not return logs that old")
             self._unknown.append(age.reason)
         handed_over = changed = False
         if self._policy.recent_days and then is not None:

@@ -33,7 +33,7 @@ class Snapshot(BaseModel):
     analysis: Annotated[
         _Block | None, Field(description="The `analysis` value of an earlier answer, to reproduce it.")
     ] = None
-    findings: Annotated[bool, Field(description="False to leave out the findings of trust analysis.")] = True
+    findings: Annotated[bool, Field(description="False to omit the trust analysis's findings.")] = True
 
     def snapshot_options(self) -> dict[str, Any]:
         """Return the check's options for its block and sources, and whether findings count."""

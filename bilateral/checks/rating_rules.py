@@ -79,7 +79,7 @@ def ratings(facts: Facts, policy: Policy) -> Drafts:
     counted, evidence = facts.ratings.counted, facts.ratings.evidence
     stake = Stake(facts.standing, facts.amount, policy)
     if counted.own:
-        sentence = f"{number_of(counted.own, 'rating')} came from accounts of the agent's own side, and did not count."
+        sentence = f"{number_of(counted.own, 'rating')} came from accounts on the agent's own side and did not count."
         yield Draft(Code.OWN_RATINGS, sentence, facts.ratings.own_evidence)
     rating, bound = counted.rating, counted.lower_bound
     if rating is None or bound is None:
@@ -90,16 +90,16 @@ def ratings(facts: Facts, policy: Policy) -> Drafts:
     if stake.deciding is not None:
         yield from _rating_of_standing(stake, evidence)
     elif counted.is_below(policy.minimum_rating):
-        sentence = f"The rating is {rating} of 100 by {raters}; the policy asks for {policy.minimum_rating}."
+        sentence = f"The rating is {rating} of 100 by {raters}; the policy requires {policy.minimum_rating}."
         yield Draft(Code.LOW_RATING, sentence, evidence)
     elif bound < policy.minimum_rating:
-        sentence = f"The rating is {rating} of 100 by {raters}, but its lower bound is {bound}; the policy asks for "
+        sentence = f"The rating is {rating} of 100 by {raters}, but its lower bound is {bound}; the policy requires "
         yield Draft(Code.UNCERTAIN_RATING, f"{sentence}{policy.minimum_rating}.", evidence)
     if counted.raters < policy.minimum_raters:
-        sentence = f"Only {raters} rated the agent; the policy asks for {policy.minimum_raters}."
+        sentence = f"Only {raters} rated the agent; the policy requires {policy.minimum_raters}."
         yield Draft(Code.FEW_RATERS, sentence, evidence, stake.softened(Code.FEW_RATERS))
     if not facts.ratings.is_vetted:
-        sentence = "The policy names nobody whose ratings count, and anybody can make any number of raters."
+        sentence = "The policy does not say whose ratings count, and anyone can create any number of raters."
         yield Draft(Code.UNVETTED_RATERS, sentence, evidence, stake.softened(Code.UNVETTED_RATERS))
 
 
@@ -110,7 +110,7 @@ def _no_ratings(rated: RatingFacts, side: Side, stake: Stake) -> Draft:
     tag, under, hint = stake.policy.tag, "", ""
     if side is Side.SERVER and (other_tags := _under_other_tags(rated.lines, tag)):
         under = f" under {tag or 'no tag'}"
-        hint = f" It has {', '.join(other_tags)}: name the tag in the policy to count these."
+        hint = f" It has {', '.join(other_tags)}: set that tag in the policy to count these."
     sentence = f"The agent has {whose}{under}.{ignored}{hint}"
     return Draft(Code.NO_RATINGS, sentence, severity=stake.softened(Code.NO_RATINGS))
 
@@ -124,7 +124,7 @@ def _under_other_tags(lines: Sequence[Line], tag: str) -> list[str]:
         for line in standard
     ]
     if free:
-        words.append(f"{number_of(sum(line.count for line in free), 'rating')} under tags of its raters' own")
+        words.append(f"{number_of(sum(line.count for line in free), 'rating')} under tags that its raters made up")
     return words
 
 
@@ -139,13 +139,13 @@ def _rating_of_standing(stake: Stake, evidence: tuple[EventEvidence, ...]) -> Dr
     standing, limit, policy = stake.deciding, stake.limit, stake.policy
     if standing is None or limit is None or standing.rating is None:
         return
-    sentence = f"The rating by the analysis is {standing.rating:.0f} of 100"
+    sentence = f"The rating from the analysis is {standing.rating:.0f} of 100"
     if limit.ground in (Ground.BAD, Ground.LOW_RATING):
         is_doubtful = limit.ground is Ground.LOW_RATING and Code.LOW_RATING not in policy.severities
-        sentence = f"{sentence}, and at most {standing.upper:.0f}; the policy asks for {policy.minimum_rating}."
+        sentence = f"{sentence}, and at most {standing.upper:.0f}; the policy requires {policy.minimum_rating}."
         yield Draft(Code.LOW_RATING, sentence, evidence, Severity.CAUTION if is_doubtful else None)
     elif standing.lower < policy.minimum_rating:
-        bound = f"{standing.lower:.0f}; the policy asks for {policy.minimum_rating}."
+        bound = f"{standing.lower:.0f}; the policy requires {policy.minimum_rating}."
         sentence = f"{sentence}, but its lower bound is {bound}"
         yield Draft(Code.UNCERTAIN_RATING, sentence, evidence, stake.softened(Code.UNCERTAIN_RATING))
 
@@ -168,8 +168,8 @@ def standing(facts: Facts, policy: Policy) -> Drafts:
         yield Draft(Code.STAKE_ABOVE_EVIDENCE, sentence)
     elif limit.ground is Ground.EVIDENCE and amount is not None and not is_tried:
         cost = cents(facts.standing.evidence_cost)
-        since, enough = facts.standing.since, f"{cost}, enough for {limit.amount:.2f}"
-        sentence = f"The payment is {amount}. The evidence{since} cost its raters {enough}."
+        since, enough = facts.standing.since, f"{cost}, which supports payments of up to {limit.amount:.2f}"
+        sentence = f"The payment is {amount}. Creating the evidence{since} cost its raters {enough}."
         yield Draft(Code.STAKE_ABOVE_EVIDENCE, sentence)
 
 
@@ -184,9 +184,9 @@ def validations(facts: Facts, policy: Policy) -> Drafts:
     if isinstance(answers, Unknown):
         return
     if answers.count < least:
-        sentence = f"{answers.count} validations count; the policy asks for {least}."
+        sentence = f"{answers.count} validations count; the policy requires {least}."
         yield Draft(Code.TOO_FEW_VALIDATIONS, sentence, answers.evidence)
     if answers.mean is not None and (policy.validators or least) and answers.mean < policy.minimum_validation:
-        minimum = f"the policy asks for {policy.minimum_validation}."
-        sentence = f"Validators answered {answers.mean} of 100 on average; {minimum}"
+        minimum = f"the policy requires {policy.minimum_validation}."
+        sentence = f"Validators responded with {answers.mean} of 100 on average; {minimum}"
         yield Draft(Code.LOW_VALIDATION, sentence, answers.evidence)

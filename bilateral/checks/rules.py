@@ -67,14 +67,14 @@ def wallet(facts: Facts, _: Policy) -> Drafts:
         return
     if agent.wallet is None:
         where = " on this chain" if is_foreign else ""
-        sentence = f"The agent has no wallet{where}, so no payment can be for it."
+        sentence = f"The agent has no wallet{where}, so no payment can be made to it."
         yield Draft(Code.NO_WALLET, sentence, (agent.wallet_event,))
     elif payment is not None and payment.pay_to != agent.wallet:
         whose = "the wallet" if is_foreign else "the agent's wallet"
         sentence = f"The payment would go to {payment.pay_to[:64]}; {whose} is {agent.wallet}."
         yield Draft(Code.PAY_TO_DIFFERS, sentence, (agent.wallet_event or agent.registered,))
     if agent.wallet is not None and not agent.is_wallet_proven:
-        yield Draft(Code.WALLET_UNPROVEN, "The holder names the wallet, and nobody proved that its key agreed.")
+        yield Draft(Code.WALLET_UNPROVEN, "The holder set the wallet, but nobody proved that the wallet agreed.")
 
 
 def payment_chain(facts: Facts, _: Policy) -> Drafts:
@@ -83,8 +83,8 @@ def payment_chain(facts: Facts, _: Policy) -> Drafts:
     if agent is not None and payment is not None and payment.chain_id not in (None, chain):
         yield Draft(
             Code.OTHER_CHAIN,
-            f"The payment is on chain {payment.chain_id}, and the wallet was proven on chain {chain} only. "
-            "A contract may have the same address for another owner there.",
+            f"The payment is on chain {payment.chain_id}, but the wallet was proven only on chain {chain}. "
+            "There, the same address may be a contract that belongs to someone else.",
             (agent.wallet_event or agent.registered,),
         )
 
@@ -96,12 +96,12 @@ def age(facts: Facts, policy: Policy) -> Drafts:
         return
     if not isinstance(agent.age_days, Unknown):
         if agent.age_days < policy.minimum_age_days:
-            sentence = f"The agent is {days(agent.age_days)} old; the policy asks for {minimum}."
+            sentence = f"The agent is {days(agent.age_days)} old; the policy requires {minimum}."
             yield Draft(Code.TOO_YOUNG, sentence, (agent.registered,))
     elif agent.existed is False:
-        yield Draft(Code.TOO_YOUNG, f"The agent did not exist {minimum} ago, as the policy asks.")
+        yield Draft(Code.TOO_YOUNG, f"The agent did not exist {minimum} ago, as the policy requires.")
     elif isinstance(agent.existed, Unknown):
-        yield Draft(Code.TOO_YOUNG, f"Nothing shows that the agent is {minimum} old, as the policy asks.")
+        yield Draft(Code.TOO_YOUNG, f"Nothing shows that the agent is {minimum} old, as the policy requires.")
 
 
 def wallet_change(facts: Facts, policy: Policy) -> Drafts:
@@ -116,8 +116,8 @@ def owner_change(facts: Facts, policy: Policy) -> Drafts:
     """A recent change of ownership."""
     agent = facts.agent
     if agent is not None and (change := _recent(agent.owner_change, policy)) is not None:
-        sentence = f"The agent was handed over {_when(change, policy)}, to {agent.owner}. "
-        yield Draft(Code.OWNER_CHANGED, f"{sentence}Its earlier ratings are those of another owner.", (change.event,))
+        sentence = f"The agent was transferred {_when(change, policy)}, to {agent.owner}. "
+        yield Draft(Code.OWNER_CHANGED, f"{sentence}Its earlier ratings belong to a previous owner.", (change.event,))
 
 
 def _recent(change: Change | Unknown | None, policy: Policy) -> Change | None:
@@ -136,19 +136,19 @@ def _when(change: Change, policy: Policy) -> str:
 def file_state(facts: Facts, _: Policy) -> Drafts:
     """Judge whether there is a registration file, and whether it could be read."""
     if facts.registration is None:
-        yield Draft(Code.NO_FILE, "The agent names no registration file.", (facts.uri_event,))
+        yield Draft(Code.NO_FILE, "The agent has no registration file.", (facts.uri_event,))
         return
     file, evidence = facts.registration.file, _file_evidence(facts)
     if file.state is FileState.WAITING:
-        sentence = "The index had not fetched the registration file by the block."
+        sentence = "The index had not yet fetched the registration file at that block."
         if facts.source is not Source.INDEX:
-            sentence = "This machine could not look for the registration file, for no fault of its host."
+            sentence = "This machine could not fetch the registration file; its host is not at fault."
         yield Draft(Code.FILE_NOT_LOADED, sentence, (facts.uri_event,))
     elif file.problem in _HASH_PROBLEMS:
-        sentence = "The registration file has another hash than it must have."
+        sentence = "The registration file's hash does not match the expected one."
         yield Draft(Code.FILE_HASH_DIFFERS, sentence, evidence)
     elif file.state is FileState.MALFORMED:
-        yield Draft(Code.FILE_MALFORMED, "The registration file is not a registration file.", evidence)
+        yield Draft(Code.FILE_MALFORMED, "The file at the agent's URI is not a registration file.", evidence)
     elif file.problem is not None:
         when = " last time" if facts.source is Source.INDEX else ""
         cause = f": {_CAUSES[file.problem]}" if file.problem in _CAUSES else ""
@@ -166,10 +166,10 @@ def confirmation(facts: Facts, _: Policy) -> Drafts:
     if registration is None or registration.file.state is not FileState.LOADED or registration.is_confirmed:
         return
     if registration.names_agents:
-        sentence = "The registration file names other agents, and not this one."
+        sentence = "The registration file lists other agents, but not this one."
         yield Draft(Code.FILE_OF_OTHER_AGENT, sentence, evidence)
     else:
-        sentence = "The registration file does not name the agent in return."
+        sentence = "The registration file does not list this agent."
         yield Draft(Code.FILE_UNCONFIRMED, sentence, evidence)
 
 
@@ -177,7 +177,7 @@ def protection(facts: Facts, _: Policy) -> Drafts:
     """Judge whether the server that hosts the registration file can change it."""
     registration = facts.registration
     if registration is not None and registration.file.state is FileState.LOADED and registration.file.integrity is None:
-        sentence = "The registration file has no hash: its server can change it."
+        sentence = "No hash protects the registration file, so its server can change it."
         yield Draft(Code.FILE_UNPROTECTED, sentence, _file_evidence(facts))
 
 
@@ -206,7 +206,7 @@ def other_registrations(facts: Facts, _: Policy) -> Drafts:
     for other in listed[:_MOST_CLAIMS] if is_index else listed:
         if other.proof == "both_ways":
             where = f" on {family_of(other.agent)}" if is_index else ""
-            sentence = f"The agent is also {other.agent}{where}: both files name each other."
+            sentence = f"The agent is also {other.agent}{where}: both registration files list each other."
             yield Draft(Code.ALSO_PROVEN, sentence, evidence)
         elif is_index:
             sentence = f"The agent claims to be {other.agent} on {family_of(other.agent)} too, {other.problem}."
@@ -221,10 +221,10 @@ def domains(facts: Facts, policy: Policy) -> Drafts:
         return
     file = None if facts.registration is None else facts.registration.file
     if not facts.domains.is_host:
-        sentence = "The agent is registered under a domain that is not the name of a host."
+        sentence = "The agent is registered under a domain that is not a host name."
         yield Draft(Code.DOMAIN_UNPROVEN, sentence, (facts.domains.event,))
     elif not facts.domains.domains and policy.require_domain:
-        yield Draft(Code.DOMAIN_UNPROVEN, "No https domain of the agent is known.", (file,))
+        yield Draft(Code.DOMAIN_UNPROVEN, "The agent has no known https domain.", (file,))
     for number, domain in enumerate(facts.domains.domains, 1):
         yield _of_domain(domain, number, (domain.file or file,))
 
@@ -233,13 +233,13 @@ def _of_domain(domain: Domain, number: int, evidence: tuple[Observation | None])
     """Return the reason for a domain. A host name may spell a sentence, so reasons refer to domains by number."""
     where = f"{'The agent is registered under' if domain.is_registered else 'A service is at'} domain {number}"
     if domain.is_proven:
-        return Draft(Code.DOMAIN_PROVEN, f"Domain {number} names the agent.", evidence)
+        return Draft(Code.DOMAIN_PROVEN, f"Domain {number} confirms the agent.", evidence)
     if domain.is_denied:
-        sentence = f"{where}, and this domain names other agents, but not this one."
+        sentence = f"{where}, but this domain lists other agents and not this one."
         return Draft(Code.DOMAIN_DENIED, sentence, evidence)
     if domain.is_read:
-        return Draft(Code.DOMAIN_UNPROVEN, f"{where}, and this domain does not name the agent.", evidence)
-    sentence = f"{where}. This is not checked: the index has not read the domain's file."
+        return Draft(Code.DOMAIN_UNPROVEN, f"{where}, but this domain does not list the agent.", evidence)
+    sentence = f"{where}. This is unconfirmed: the index has not read the domain's file."
     return Draft(Code.DOMAIN_UNPROVEN, sentence, evidence)
 
 
@@ -278,7 +278,7 @@ def rating_by_asker(facts: Facts, policy: Policy) -> Drafts:
         return
     sentence = f"Your rating of the client is {by_us.rating}"
     if by_us.rating < policy.minimum_rating:
-        sentence = f"{sentence}; the policy asks for {policy.minimum_rating}."
+        sentence = f"{sentence}; the policy requires {policy.minimum_rating}."
         yield Draft(Code.LOW_RATING_BY_US, sentence, (by_us.event,))
     else:
         yield Draft(Code.RATED_BY_US, f"{sentence}.", (by_us.event,))
@@ -296,7 +296,7 @@ def account_age(facts: Facts, policy: Policy) -> Drafts:
     account = None if facts.client is None else facts.client.account_age
     if account is not None and (account.days or 0) < policy.minimum_age_days:
         since = "was never seen" if account.days is None else f"was first seen {days(account.days)} ago"
-        sentence = f"The account {since}; the policy asks for {days(policy.minimum_age_days)}."
+        sentence = f"The account {since}; the policy requires {days(policy.minimum_age_days)}."
         yield Draft(Code.TOO_YOUNG, sentence, (account.event,))
 
 
@@ -323,7 +323,7 @@ def buyer(facts: Facts, policy: Policy) -> Drafts:
         sentence = "The buyer behind the account proved privately, for day "
         yield Draft(Code.TIER_PROVEN, f"{sentence}{proof.epoch}, that it is at least {proof.tier}.")
     if record is not None and minimum is not None and record.score < minimum:
-        sentence = f"The buyer's score is {record.score}; the policy asks for {minimum}."
+        sentence = f"The buyer's score is {record.score}; the policy requires {minimum}."
         yield Draft(Code.LOW_BUYER_SCORE, sentence, record.evidence)
 
 
@@ -334,7 +334,7 @@ def failed_settlements(facts: Facts, _: Policy) -> Drafts:
         return
     why = ", ".join(f"{count} by {reason.replace('_', ' ')}" for reason, count in sorted(failures.reasons.items()))
     date = datetime.fromtimestamp(failures.last_at, UTC).date()
-    sentence = f"{number_of(failures.number, 'payment')} to you failed after you had served"
+    sentence = f"{number_of(failures.number, 'payment')} to you failed after you had delivered the service"
     yield Draft(Code.FAILED_SETTLEMENTS, f"{sentence}, the last on {date}: {why}.")
 
 

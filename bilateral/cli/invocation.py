@@ -216,7 +216,9 @@ class Invocation:
             if value
         ]
         if len(stores) > 1:
-            raise errors.InvalidArgumentError(f"documents go to a single store: choose one of {' or '.join(stores)}")
+            raise errors.InvalidArgumentError(
+                f"documents can only be stored in one place: choose one of {' or '.join(stores)}"
+            )
         _require_whole(settings)
         if settings.store_folder:
             return FolderStore(settings.store_folder, settings.store_url)

@@ -150,10 +150,14 @@ def retire(
 def _matching(signers: list[Signer], digits: str) -> str:
     digits = digits.lower().removeprefix("0x")
     if len(digits) < _MIN_DIGITS:
-        raise InvalidArgumentError(f"{quoted(digits)} has fewer than {_MIN_DIGITS} digits of a public key")
+        raise InvalidArgumentError(
+            f"{quoted(digits)} is too short: pass at least {_MIN_DIGITS} digits of the public key"
+        )
     keys = {signer.public_key.lower() for signer in signers if signer.public_key.lower().startswith(digits)}
     if len(keys) != 1:
-        raise InvalidArgumentError(f"{len(keys)} listed keys begin with {quoted(digits[:16])}")
+        raise InvalidArgumentError(
+            f"{len(keys)} listed keys begin with {quoted(digits[:16])}: pass digits that match exactly one"
+        )
     return keys.pop()
 
 

@@ -1,1 +1,1 @@
-"""The vocabulary of every package: identifiers, values, signatures, contracts, events, errors, text and HTTP."""
+"""Building blocks for every package: identifiers, values, signatures, contracts, events, errors, text and HTTP."""

@@ -1,4 +1,4 @@
-"""Settings of the Python interpreter for a batch with many objects and two threads."""
+"""Python interpreter settings for a batch with many objects and two threads."""
 
 import gc
 import sys
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 _TURN_SECONDS: Final = 0.0005
-"""The longest time slice for a thread while another one waits."""
+"""The longest time slice for a thread while another thread is waiting."""
 
 _LOCK: Final = threading.Lock()
 _users = 0
@@ -20,10 +20,10 @@ _was_collecting = False
 def tuned_interpreter() -> Iterator[None]:
     """Pause the garbage collector and shorten threads' time slices while a batch is read, stored or aggregated.
 
-    Logs, events, rows and links have no cycles, so they are freed without the collector, which would take a third of
-    the time. The thread that reads ahead computes without pausing. The thread that stores queries the database often,
-    and would wait for the end of a 5 ms time slice after each result. Several threads may be inside at once; the last
-    one to leave restores the settings.
+    Logs, events, rows and links have no reference cycles, so they are freed without the collector, which would take a
+    third of the time. The thread that reads ahead computes without pausing, while the thread that stores data queries
+    the database often and would have to wait for the end of a 5 ms time slice after each result. Several threads may
+    use the settings at the same time; the last thread to finish restores them.
     """
     global _users, _turn_before, _was_collecting  # noqa: PLW0603  # one interpreter a process
     with _LOCK:

@@ -24,7 +24,7 @@ INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Interrupted(BaseException):
-    """A signal requests this process to exit."""
+    """A signal asks this process to exit."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"interrupted by {signal.Signals(number).name}")
@@ -45,7 +45,7 @@ class AnvilEndedError(FormattedError, RuntimeError):
     """Anvil exited before it was ready.
 
     Attributes:
-        code: Its exit code.
+        code: Anvil's exit code.
     """
 
     reason = "anvil_ended"
@@ -69,8 +69,8 @@ def find_anvil(program: Path | None = None) -> Path:
 def running_anvil(program: Path, *options: str, port: int = 0, states: int = 256) -> Iterator[str]:
     """Run anvil.
 
-    A signal that would end this process stops anvil first, even while anvil is being started. After SIGKILL, which no
-    process can handle, anvil is stopped too.
+    A signal that would end this process stops anvil first, even while anvil is being started. Anvil is stopped even
+    after SIGKILL, which no process can handle.
     """
     with _delayed_interruptions() as release:
         anvil = subprocess.Popen(  # noqa: S603  # anvil
@@ -100,7 +100,7 @@ def running_anvil(program: Path, *options: str, port: int = 0, states: int = 256
 
 @contextmanager
 def ended_after_us(process: subprocess.Popen[str]) -> Iterator[None]:
-    """End a process when this one is killed, which breaks the pipe on which a shell waits."""
+    """End a process when this process is killed: that breaks a pipe on which a shell waits."""
     command = ["sh", "-c", "read -r _; kill $0", str(process.pid)]
     watcher = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603  # ours
     try:
@@ -112,7 +112,7 @@ def ended_after_us(process: subprocess.Popen[str]) -> Iterator[None]:
 
 @contextmanager
 def _delayed_interruptions() -> Iterator[Release]:
-    """Convert signals to `Interrupted`, but only once released."""
+    """Convert signals to `Interrupted`, but defer them until released."""
     if threading.current_thread() is not threading.main_thread():  # signals arrive in the main thread only
         yield Release()
         return
@@ -126,7 +126,7 @@ def _delayed_interruptions() -> Iterator[Release]:
 
 
 class Release:
-    """Lets interruptions through once called."""
+    """Lets interruptions through once it is called."""
 
     def __init__(self) -> None:
         self._open = False

@@ -14,7 +14,7 @@ TOKEN: Final = "MockPaymentToken"  # noqa: S105  # the name of a contract
 """The payment token, `Test Dollar`: six decimals, transfers by signature, and anyone may mint."""
 
 TOKEN_DOMAIN: Final = {"name": "Test Dollar", "version": "2"}
-"""The token's EIP-712 domain, which payers sign for."""
+"""The token's EIP-712 domain, for payers' signatures."""
 
 CONTRACTS: Final = (
     *(Registry.IDENTITY, Registry.BIDIRECTIONAL, Registry.AUTHORIZED, Registry.VALIDATION),
@@ -24,7 +24,7 @@ CONTRACTS: Final = (
 """The contracts in deployment order."""
 
 CODE: Final = "code.json"
-"""The file of the package with their creation code, which `make abi` writes."""
+"""The package's file with the contracts' creation code, which `make abi` writes."""
 
 _MINT: Final = {
     "type": "function",

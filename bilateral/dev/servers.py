@@ -26,7 +26,7 @@ from bilateral.x402.server.settling import SettlingSigner
 POLL_SECONDS = 0.005  # tests start many servers
 RECEIPT_POLL_SECONDS = 0.01  # the local node mines at once
 KEEP_ALIVE_SECONDS = 600
-"""A server that closes idle connections sooner may close one on which the next request is already in transit."""
+"""With a shorter time, a server may close an idle connection while the next request is already in transit."""
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def serving(app: FastAPI, port: int = 0) -> Iterator[str]:
 
 
 class _LocalSigner(FacilitatorWeb3Signer):
-    """The SDK's signer for a local node, which polls for receipts more often than every 100 ms."""
+    """The SDK's signer for a local node. It polls for receipts more often than every 100 ms."""
 
     def __init__(self, secret: str, rpc: str, **options: Any) -> None:
         super().__init__(secret, rpc, **options)
@@ -74,7 +74,7 @@ def facilitator_app(rpc: str, secret: str, network: str, registry: str | None = 
 
 
 def facilitator_app_of(facilitator: x402FacilitatorSync) -> FastAPI:
-    """Add the HTTP interface to a facilitator of the SDK."""
+    """Add the HTTP interface to an SDK facilitator."""
     app = FastAPI()
 
     def perform(action: str, message: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The parts of `bilateral dev`, in the order of their dependencies."""
+"""The components of `bilateral dev`, in order of their dependencies."""
 
 import json
 import logging
@@ -22,13 +22,13 @@ from bilateral.documents import RegistrationFile
 from bilateral.x402 import Secp256k1Key
 
 ROLES: Final = ("deployer", "seller", "buyer", "facilitator", "newcomer")
-"""Anvil's accounts by role. The newcomer does not own an agent yet. It and the buyer have test dollars."""
+"""Anvil's accounts by role. The newcomer does not own an agent yet. The newcomer and the buyer have test dollars."""
 
 STATES: Final = 1_000
-"""Blocks whose states anvil retains. A check of an old answer requests the state of its block."""
+"""The number of blocks whose state anvil retains. Checking an old answer requests the state of its block."""
 
 FUNDS: Final = 1_000_000_000
-"""The tokens of a buyer, in the smallest unit: a thousand dollars."""
+"""A buyer's token balance, in the smallest unit: a thousand dollars."""
 
 RECORD: Final = "deployment.json"
 ENVIRONMENT: Final = "environment.sh"
@@ -48,7 +48,7 @@ wait_until() {
   return 1
 }
 """
-"""A shell function in the file, with which the documentation pages wait for what they start."""
+"""A shell function in the file, with which documentation pages wait for the programs that they start."""
 
 _MODE: Final = 0o600  # only the user may read the keys
 _POLL_SECONDS: Final = 0.05  # the local node mines at once
@@ -56,13 +56,13 @@ _POLL_SECONDS: Final = 0.05  # the local node mines at once
 
 @dataclass(frozen=True)
 class Ports:
-    """The ports of the parts; 0 for any free one.
+    """The components' ports; 0 for any free port.
 
     Attributes:
-        chain: The chain's JSON-RPC.
-        service: The service over the index.
-        facilitator: The facilitator, which settles payments.
-        shop: The seller's paid route.
+        chain: The port of the chain's JSON-RPC.
+        service: The port of the service over the index.
+        facilitator: The port of the facilitator, which settles payments.
+        shop: The port of the seller's paid route.
     """
 
     chain: int = 8545
@@ -80,7 +80,7 @@ class World:
         weather_url: The URL of the seller's paid route.
         token: The address of the payment token.
         deployment: The registries.
-        record: The file of the deployment record.
+        record: The deployment record's file.
         keys: The key of each account, by role.
         agents: The id of each agent, by role.
     """
@@ -96,7 +96,7 @@ class World:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment variables by which commands and examples find all parts."""
+        """The environment variables with which commands and examples find all components."""
         return {
             "BILATERAL_RPC_URL": self.rpc_url,
             "BILATERAL_DEPLOYMENT": str(self.record),
@@ -148,7 +148,7 @@ def running_world(anvil: Path, folder: Path, ports: Ports) -> Iterator[World]:
 def write_environment(path: Path, variables: Mapping[str, str]) -> None:
     """Write a file for shells that sets variables and defines `wait_until`.
 
-    Only its owner may read it, although anvil's keys are public.
+    Only the file's owner may read it, although anvil's keys are public.
     """
     path.touch(_MODE)
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())

@@ -250,7 +250,7 @@ class PinningStore:
                 status = self._status(session.get(f"{pins}/{status['requestid']}", headers=headers), cid)
         if status["status"] != "pinned":
             raise UnreachableDocumentError(
-                f"{quoted_url(self.api_url)} does not pin {cid}: its status is {quoted(status['status'])}"
+                f"{quoted_url(self.api_url)} did not pin {cid}: its status is {quoted(status['status'])}"
             )
         return stored
 

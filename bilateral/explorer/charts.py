@@ -80,7 +80,7 @@ def neighbourhood(agent: str, clients: Sequence[Neighbour], servers: Sequence[Ne
         *(_FAN_WIDTH, _FAN_HEIGHT, *_CENTRE),
         [*_fan(clients, -1, "blue"), *_fan(servers, 1, "orange")],
         identicon(agent, 62),
-        f"Trust neighbourhood: {len(clients) + len(servers)} counterparts. The table of ratings names them.",
+        f"Trust neighbourhood: {len(clients) + len(servers)} counterparts. The table of ratings lists them.",
         *(len(clients), len(servers)),
     )
 

@@ -68,11 +68,11 @@ LEAST: Final = 20
 """The group size below which the prover rejects a group."""
 
 LINES: Final = (
-    ("The seller", "learns a tier of at least t, the payer, and one number for a buyer there and on that day."),
+    ("The seller", "learns the proven tier, the payer, and a number that stands for the buyer there on that day."),
     ("The service", "learns the buyer and its commitment, but neither where nor when the tier is used."),
-    ("Everybody", "sees the members of each group and the numbers that were used, but not which member acts."),
-    ("A fresh wallet", "that the main wallet funded shows the main wallet. No proof repairs that."),
-    ("A small group", "hides badly: a proof says that one of its members acts."),
+    ("Everybody", "sees the members of each group and the numbers that were used, but not which member used them."),
+    ("A fresh wallet", "that the main wallet funded reveals the main wallet. No proof can prevent that."),
+    ("A small group", "hides its members badly: a proof reveals that one of them acted."),
 )
 """Who learns what, one line per party."""
 

@@ -297,7 +297,7 @@ def search_of(fields: Mapping[str, str]) -> AgentSearch:
         raise refusal(error) from None
     if form.order in OF_GATE and not gates:
         raise InvalidArgumentError(
-            "this order ranks agents by the first gate: fill in a tag, such as starred, or choose another order"
+            "this order ranks agents by the first requirement: enter a tag, such as starred, or choose another order"
         )
     return form.search_by(gates, form.order)
 

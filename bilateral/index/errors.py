@@ -8,28 +8,28 @@ from bilateral.core.text import quoted
 
 
 class CursorMovedError(FormattedError):
-    """Another worker indexes the same chain and was faster. Nothing was lost; read the cursor again.
+    """Another worker indexed the same blocks first. Nothing was lost; read the cursor again.
 
     Attributes:
         block: The block at which the cursor was expected.
     """
 
     reason = "cursor_moved"
-    template = "another worker moved the cursor of chain {chain_id} away from block {block}"
+    template = "another worker moved the cursor for chain {chain_id} away from block {block}"
     chain_id: int
     block: int
 
 
 class AnalysisOutdatedError(FormattedError):
-    """Reorganisations repeatedly replaced the analysed blocks while the analysis ran. Run it again."""
+    """Reorganisations repeatedly replaced the analysed blocks while the analysis was running. Run it again."""
 
     reason = "analysis_outdated"
-    template = "chain {chain_id} was reorganised during each analysis: run it again. Nothing was stored."
+    template = "chain {chain_id} was reorganised during every analysis attempt: run it again. Nothing was stored."
     chain_id: int
 
 
 class EndpointRefusesError(FormattedError):
-    """An endpoint refuses to return logs, and changing the request does not help.
+    """An endpoint rejects every request for logs, and changing the request does not help.
 
     Attributes:
         endpoint: The endpoint's host.
@@ -51,11 +51,11 @@ class EndpointRefusesError(FormattedError):
 
 
 class EndpointLiesError(FormattedError):
-    """An endpoint contradicts itself, another endpoint, or the request.
+    """An endpoint's response contradicts the request, an earlier response, or another endpoint.
 
     Attributes:
         endpoint: The endpoint's host.
-        may_pass: True if the cause may be a reorganisation, or a node that lags behind others on its host.
+        may_pass: True if the cause may be a reorganisation, or a node that lags behind other nodes on its host.
     """
 
     reason = "endpoint_lies"
@@ -66,7 +66,7 @@ class EndpointLiesError(FormattedError):
 
 
 class EndpointLagsError(FormattedError):
-    """An endpoint lacks blocks that another one on its chain has had for some time.
+    """An endpoint lacks blocks that another endpoint of the chain has had for some time.
 
     Attributes:
         endpoint: The endpoint's host.
@@ -74,7 +74,7 @@ class EndpointLagsError(FormattedError):
     """
 
     reason = "endpoint_lags"
-    template = "{endpoint} lags: its last block is {head}, and {other} has block {other_head}"
+    template = "{endpoint} lags: its last block is {head}, but {other} has block {other_head}"
     endpoint: str
     head: int
     other: InitVar[str]
@@ -82,7 +82,7 @@ class EndpointLagsError(FormattedError):
 
 
 class FinalizedBlockError(BilateralError):
-    """An endpoint lacks finalized blocks that are indexed, and no second endpoint does. Nothing was removed.
+    """An endpoint lacks finalized blocks that are indexed, and no second endpoint confirms this. Nothing was removed.
 
     Attributes:
         endpoint: The endpoint's host.
@@ -94,7 +94,7 @@ class FinalizedBlockError(BilateralError):
 
     def __init__(self, endpoint: str, block: int, finalized: int) -> None:
         super().__init__(
-            f"{endpoint} lacks blocks {block + 1} to {finalized}, which are indexed and finalized. They stay until a "
+            f"{endpoint} lacks blocks {block + 1} to {finalized}, which are indexed and finalized. They remain until a "
             "second endpoint lacks them too: add another --rpc-url. If you know that the chain was reorganised this "
             "deeply, run with --trust-reorganisation"
         )
@@ -104,7 +104,7 @@ class FinalizedBlockError(BilateralError):
 
 
 class MissingLogsError(FormattedError):
-    """A block's filter announces a registry's logs that no endpoint returns. Nothing from the block was stored.
+    """A block's filter indicates registry logs that no endpoint returns. Nothing from the block was stored.
 
     Attributes:
         endpoint: The endpoint's host.
@@ -121,7 +121,7 @@ class MissingLogsError(FormattedError):
 
 
 class ChainChangedError(FormattedError):
-    """The chain changed while blocks were read, as in a reorganisation. Nothing was stored; read again.
+    """The chain changed while blocks were read, for example in a reorganisation. Nothing was stored; read again.
 
     Attributes:
         endpoint: The endpoint's host.
@@ -134,11 +134,11 @@ class ChainChangedError(FormattedError):
 
 
 class NoEndpointError(BilateralError):
-    """No endpoint of a chain is usable now.
+    """No endpoint of a chain is currently usable.
 
     Attributes:
         chain_id: The chain; None if no endpoint reported its chain.
-        is_final: True if waiting does not help: each endpoint refuses permanently.
+        is_final: True if waiting does not help, because every endpoint rejects requests permanently.
     """
 
     reason = "no_endpoint"
@@ -153,7 +153,7 @@ class NoEndpointError(BilateralError):
 
 
 class OtherRegistriesError(BilateralError):
-    """The database has a chain with different registries than those to be indexed now."""
+    """The database contains a chain with registries other than those to be indexed."""
 
     reason = "other_registries"
 
@@ -168,7 +168,7 @@ class OtherRegistriesError(BilateralError):
 
 
 class EarlierRegistryError(FormattedError):
-    """A registry to add may have events before the first block in the database. The arguments are the two blocks."""
+    """A registry to add may have events before the database's first block. The arguments are the two block numbers."""
 
     reason = "earlier_registry"
     template = (
@@ -182,7 +182,7 @@ class EarlierRegistryError(FormattedError):
 
 
 class OtherFirstBlockError(BilateralError):
-    """The database has a chain with a different first block than the settings specify."""
+    """The database contains a chain whose first block differs from the one in the settings."""
 
     reason = "other_first_block"
 
@@ -197,7 +197,7 @@ class OtherFirstBlockError(BilateralError):
 
 
 class FirstBlockAheadError(FormattedError):
-    """A chain has not reached the first block to index yet.
+    """A chain has not yet reached the first block to index.
 
     Attributes:
         first_block: The first block to index.
@@ -250,21 +250,21 @@ class DatabaseUnavailableError(BilateralError):
 
 
 class ChainServerFailedError(DatabaseUnavailableError):
-    """A shard failed during a visit of its coordinator. The next visit leaves it out."""
+    """A shard failed while its coordinator was queried. The next query leaves the shard out."""
 
 
 class MissingChainError(FormattedError, DatabaseUnavailableError):
-    """A chain's shard is not responding, so a response about that chain would lack rows. Other chains work."""
+    """A chain's shard is not responding, so a response about that chain would lack rows. Other chains still work."""
 
     template = "the database of chain {chain_id} is not responding: try again later, or query other chains"
     chain_id: int
 
 
 class NotIndexedError(BilateralError):
-    """The index does not have what a query requests.
+    """The index does not contain what was requested.
 
     Attributes:
-        kind: The kind of thing, such as `chain`.
+        kind: The kind of object that was not found, such as `chain`.
     """
 
     reason = "not_indexed"
@@ -278,7 +278,7 @@ class NotIndexedError(BilateralError):
 
 
 class ShardError(BilateralError):
-    """A server in a sharded index does not match the settings. Nothing was changed.
+    """A server in a sharded index does not match its settings. Nothing was changed.
 
     Attributes:
         shard: The name of the shard, or `coordinator`.
@@ -292,7 +292,7 @@ class ShardError(BilateralError):
 
 
 class MisplacedChainError(FormattedError):
-    """A worker would write a chain into a database that does not own it. Nothing was changed."""
+    """A worker tried to write a chain to a database that does not own it. Nothing was changed."""
 
     reason = "misplaced_chain"
     template = "chain {chain_id} {problem}"

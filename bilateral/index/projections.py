@@ -1,6 +1,6 @@
-"""The log's projections, in order. A new kind of fact needs a new folder and one line here.
+"""The log's projections, in order. To add a kind of fact, add a folder and one line here.
 
-A projection only imports those before it. Search is a reader of file contents.
+A projection imports only the projections before it. Search is implemented as a reader of file contents.
 """
 
 from collections import defaultdict
@@ -46,11 +46,11 @@ PARTITIONED_TABLES: Final[Sequence[Table]] = tuple(
     for table in (*LOG_TABLES, *(table for projection in PROJECTIONS for table in projection.tables))
     if is_partitioned(table)
 )
-"""The tables with a partition per chain in PostgreSQL."""
+"""The tables with one partition per chain in PostgreSQL."""
 
 
 def progress_of(connection: Connection, chain_id: int | None = None) -> Mapping[int, Mapping[str, Any]]:
-    """Return what the projections add to the progress of each chain, by chain id."""
+    """Return the fields that the projections add to each chain's progress, by chain id."""
     fields: dict[int, dict[str, Any]] = defaultdict(dict)
     for projection in PROJECTIONS:
         for chain, values in projection.progress(connection, chain_id).items():

@@ -1,1 +1,1 @@
-"""The tables of a database, by version."""
+"""Migrations of a database's tables, one module per version."""

@@ -1,4 +1,4 @@
-"""Runs the migrations of the index within the transaction of `bilateral.index.log.revisions`."""
+"""Run the index's migrations within the transaction of `bilateral.index.log.revisions`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""JSON-RPC to a node: steps, transport, and the interpretation of nodes' answers. It does not depend on the client."""
+"""JSON-RPC to a node: steps, transport, and parsing of responses. This package does not depend on the client."""

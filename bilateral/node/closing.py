@@ -1,4 +1,4 @@
-"""Objects with connections that are closed at the end of a `with` block."""
+"""Base classes of objects whose connections are closed at the end of a `with` block."""
 
 from abc import ABC, abstractmethod
 from types import TracebackType

@@ -1,6 +1,6 @@
-"""HTTP connections to a node: no redirects, no cookies, a deadline and a size limit for each reply.
+"""HTTP connections to a node, without redirects or cookies, and with a deadline and a size limit for each response.
 
-The node's URL may contain a key. Neither messages nor logs of this package or its HTTP library include the URL.
+The node's URL may contain a key, so messages and logs from this package and its HTTP library never include the URL.
 """
 
 import asyncio
@@ -22,23 +22,23 @@ from bilateral.core.http.waits import seconds_to_wait
 from bilateral.node.json_rpc import Post, Reply
 
 MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
-"""Maximum bytes of one decompressed reply. Larger lists of logs are requested in parts."""
+"""The maximum size of a decompressed response, in bytes. Larger lists of logs are requested in parts."""
 
 _KEEPALIVE_SECONDS: Final = 30.0
-"""How long an idle connection is kept: on every chain the next block arrives sooner."""
+"""How long to keep an idle connection open: on every chain, the next block arrives sooner."""
 
 _MAX_RETRY_AFTER_SECONDS: Final = 3600.0
 """The longest wait that a node may request, so that a wrong header does not block anyone for days."""
 
 
 class Url:
-    """The checked URL of a node.
+    """A node's validated URL.
 
     Args:
         text: The URL.
 
     Attributes:
-        name: The host, and the port if the URL contains one. It contains no key.
+        name: The host, and the port if the URL contains one. The name contains no key.
 
     Raises:
         InvalidArgumentError: The text is not an http(s) URL. The message omits it, because it may contain a key.
@@ -67,7 +67,7 @@ class Url:
             self.headers.append((b"Authorization", b"Basic " + base64.b64encode(login.encode())))
 
     def request_headers(self, body: bytes) -> list[tuple[bytes, bytes]]:
-        """Return the headers of a request."""
+        """Return the headers for a request."""
         return [*self.headers, (b"Content-Length", str(len(body)).encode())]
 
 
@@ -148,7 +148,7 @@ class AsyncConnection:
 
 
 class _Body:
-    """The body of a reply, decompressed as it arrives and never beyond the limit."""
+    """A response body, decompressed as it arrives and never beyond the limit."""
 
     def __init__(self, method: str, headers: list[tuple[bytes, bytes]]) -> None:
         encoding = _header(headers, b"content-encoding").lower()
@@ -183,7 +183,7 @@ def _header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes:
 
 
 def _retry_after(headers: list[tuple[bytes, bytes]]) -> float | None:
-    """Return the seconds in the header Retry-After, at most an hour; None if it is missing or malformed."""
+    """Return the seconds in the Retry-After header, at most an hour; None if it is missing or malformed."""
     seconds = seconds_to_wait(_header(headers, b"retry-after").decode("latin-1"))
     return None if seconds is None else min(float(seconds), _MAX_RETRY_AFTER_SECONDS)
 
@@ -209,14 +209,14 @@ def _node_errors(method: str) -> Iterator[None]:
 
 
 class _RequestDeadline:
-    """The deadline of each thread's request."""
+    """The deadline for each thread's request."""
 
     def __init__(self) -> None:
         self._request = threading.local()
 
     @contextmanager
     def until(self, deadline: float) -> Iterator[None]:
-        """Set the deadline of this thread's request."""
+        """Set the deadline for this thread's request."""
         self._request.deadline = deadline
         try:
             yield
@@ -224,7 +224,7 @@ class _RequestDeadline:
             del self._request.deadline
 
     def remaining(self, at_most: float | None = None, /) -> float | None:
-        """Return the seconds until this thread's deadline, limited to `at_most`; `at_most` without a deadline."""
+        """Return the seconds until this thread's deadline, at most `at_most`; `at_most` if there is no deadline."""
         deadline: float | None = getattr(self._request, "deadline", None)
         if deadline is None:
             return at_most

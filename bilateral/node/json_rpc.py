@@ -1,6 +1,6 @@
-"""JSON-RPC over any connection: requests, batches, retries, and checks of the node's answers.
+"""JSON-RPC over any connection: requests, batches, retries, and validation of the node's responses.
 
-It does no I/O. It yields what to post, so that the blocking and the asynchronous connection share it.
+This module does no I/O. It yields what to post, so that blocking and asynchronous connections can share it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from bilateral.node.steps import Pause, Rpc
 T = TypeVar("T")
 
 RETRIES: Final = 3
-"""Additional attempts after a temporary failure."""
+"""The number of additional attempts after a temporary failure."""
 
 _BACKOFF_SECONDS: Final = 0.2
-"""The first pause before a retry. It doubles: three retries take at most two seconds."""
+"""The pause before the first retry. It doubles each time, so three retries take at most two seconds."""
 
 _BATCH_SIZES: Final = (100, 10, 1)
-"""Requests per batch; if a node refuses one size, the next is used."""
+"""The numbers of requests per batch to try. If a node rejects one size, the next is used."""
 
 REPEATABLE: Final = frozenset(
     {
@@ -49,20 +49,20 @@ REPEATABLE: Final = frozenset(
         *("getSignatureStatuses", "getSignaturesForAddress", "getTransaction"),
     }
 )
-"""Node methods, for any kind of chain, that are safe to retry. A transaction is sent once; its outcome is looked up."""
+"""Node methods on any kind of chain that are safe to retry. A transaction is sent once, then looked up."""
 
 _TOO_LARGE: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
-"""HTTP statuses that mean "too large": request less."""
+"""HTTP statuses that mean that a request is too large and should be split."""
 
 
 @dataclass(frozen=True)
 class Post:
-    """Bytes to post to the node. The answer is a `Reply`.
+    """Bytes to post to the node. The result is a `Reply`.
 
     Attributes:
         body: The bytes.
         method: The JSON-RPC method, for messages.
-        deadline: When the reply must be complete, by the monotonic clock.
+        deadline: When the reply must be complete, according to the monotonic clock.
     """
 
     body: bytes
@@ -77,9 +77,9 @@ class Reply:
     Attributes:
         status: The HTTP status.
         body: The decompressed body.
-        retry_after: The value of the header Retry-After, in seconds; None if missing.
-        location: The origin of a redirect's target, as `https://host`; empty without one. The path is omitted, as it
-            may contain a key.
+        retry_after: The value of the Retry-After header, in seconds; None if missing.
+        location: The origin of a redirect's target, such as `https://host`; empty if there is no redirect. The path is
+            omitted, because it may contain a key.
     """
 
     status: int
@@ -97,7 +97,7 @@ class Reply:
 
     @property
     def is_redirect(self) -> bool:
-        """True if the URL has moved: retrying does not help."""
+        """True if the URL has moved, so that retrying does not help."""
         return HTTPStatus.MULTIPLE_CHOICES <= self.status < HTTPStatus.BAD_REQUEST
 
 
@@ -109,8 +109,8 @@ class JsonRpc:
     """A JSON-RPC session with one node.
 
     Attributes:
-        timeout: Seconds for a request, including its retries.
-        batch_sizes: The sizes of batches that the node has not refused, largest first.
+        timeout: The timeout for a request, including its retries, in seconds.
+        batch_sizes: The batch sizes that the node has not rejected, largest first.
     """
 
     timeout: float
@@ -126,7 +126,7 @@ class JsonRpc:
         return result_of(method, _decode(method, reply.body), id_)
 
     def batch(self, requests: Sequence[Rpc]) -> Exchange[list[Any]]:
-        """Send requests as batches, or one by one to a node that refuses batches."""
+        """Send requests in batches, or individually if the node rejects batches."""
         reply: list[Any] = []
         while len(reply) < len(requests):
             part = requests[len(reply) : len(reply) + self.batch_sizes[0]]
@@ -173,7 +173,7 @@ class JsonRpc:
         return values
 
     def _again(self, request: Rpc, error: BilateralError) -> Exchange[Any]:
-        """Resend a request of a batch by itself after a rate limit or a missing answer. Return its result or error."""
+        """Resend a single request from a batch after a rate limit or a missing response. Return its result or error."""
         is_worth_it = not isinstance(error, NodeError) or is_temporary(error.node_message, error.code)
         if request.method not in REPEATABLE or not is_worth_it:
             return error
@@ -209,7 +209,7 @@ _TEMPORARY_GATEWAYS: Final = (
 
 
 def _may_retry(reply: Reply, *, is_repeatable: bool) -> bool:
-    """Return whether a reply is a temporary refusal of a request that is safe to retry."""
+    """Return whether a reply temporarily rejects a request that is safe to retry."""
     if reply.status == HTTPStatus.TOO_MANY_REQUESTS:  # given before the node reads a transaction
         return True
     if not is_repeatable:
@@ -221,7 +221,7 @@ def _may_retry(reply: Reply, *, is_repeatable: bool) -> bool:
 
 
 def _error_in(body: bytes) -> tuple[str, int | None] | None:
-    """Return message and code of a body that is one JSON-RPC error; None for anything else."""
+    """Return the message and code if a body is a single JSON-RPC error; None otherwise."""
     if b'"error"' not in body[:4096]:
         return None
     try:
@@ -236,7 +236,7 @@ def _error_in(body: bytes) -> tuple[str, int | None] | None:
 
 
 def result_of(method: str, answer: Any, id_: int | None = None) -> Any:
-    """Return the `result` of a JSON-RPC answer."""
+    """Return the `result` from a JSON-RPC response."""
     if not isinstance(answer, Mapping) or ("result" not in answer and "error" not in answer):
         raise MalformedNodeAnswerError(f"the node's response to {method} is not JSON-RPC")
     error, answered = answer.get("error"), answer.get("id")

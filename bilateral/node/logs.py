@@ -1,4 +1,4 @@
-"""Logs by address, topics and range of blocks, not decoded."""
+"""Undecoded logs, selected by address, topics and block range."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from bilateral.node.ranges import Reaction, judge
 from bilateral.node.steps import Operation, Rpc
 
 Topic: TypeAlias = str | Sequence[str] | None
-"""A topic as 0x and 64 hexadecimal digits; several of which one must match; None for any."""
+"""A topic as 0x and 64 hexadecimal digits; several topics, one of which must match; or None for any topic."""
 
 _FIRST_SPAN: Final = 10_000
-"""Blocks to request after the first refusal: the limit of most nodes that have one."""
+"""The number of blocks to request after the first rejection: the limit on most nodes that have one."""
 
 _SUCCESSES_TO_GROW: Final = 8
-"""Consecutive answers after which a longer range is tried: a refusal costs as much as an answer."""
+"""The number of responses in a row before a longer range is tried: a rejection costs as much as a response."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class LogFilter:
     """The logs to request.
 
     Attributes:
-        addresses: The contracts, 0x and 40 hexadecimal digits. Some nodes refuse a filter without any.
+        addresses: The contracts, as 0x and 40 hexadecimal digits. Some nodes reject a filter without addresses.
         topics: The topics, by position.
     """
 
@@ -33,21 +33,21 @@ class LogFilter:
     topics: Sequence[Topic] = ()
 
     def parameters(self, first: int, last: int) -> dict[str, Any]:
-        """Return the parameters of `eth_getLogs`."""
+        """Return the parameters for `eth_getLogs`."""
         address = self.addresses[0] if len(self.addresses) == 1 else list(self.addresses)
         return {"address": address, "topics": list(self.topics), "fromBlock": hex(first), "toBlock": hex(last)}
 
 
 @dataclass
 class RangeLimit:
-    """The range of blocks that a node accepts, adapted to its refusals.
+    """The size of block range that a node accepts, adjusted after each rejection.
 
-    A reader of few logs requests everything first. The index reads a whole chain, and needs a more precise limit: see
-    `bilateral.index.chain.source.RangeSize`.
+    A reader of few logs first requests the whole range. The index, which reads a whole chain, needs a more precise
+    limit: see `bilateral.index.chain.source.RangeSize`.
 
     Attributes:
-        span: Blocks to request next; None for all at once.
-        ceiling: The largest span worth trying; None before the first refusal.
+        span: The number of blocks to request next; None for the whole range.
+        ceiling: The largest span worth trying; None before the first rejection.
     """
 
     span: int | None = None
@@ -55,13 +55,13 @@ class RangeLimit:
     _successes: int = 0
 
     def accepted(self) -> None:
-        """Record an answer. After eight in a row, the span grows by a quarter, up to the ceiling."""
+        """Record a response. After eight responses in a row, the span grows by a quarter, up to the ceiling."""
         self._successes += 1
         if self.span is not None and self.ceiling is not None and self._successes % _SUCCESSES_TO_GROW == 0:
             self.span = min(self.ceiling, self.span + max(1, self.span // 4))
 
     def refused(self, failure: Exception, first: int, last: int) -> bool:
-        """Record a refusal."""
+        """Record a rejection."""
         self._successes, requested, limit_blocks = 0, last - first + 1, None
         if requested == 1:
             return False
@@ -84,7 +84,7 @@ def read_logs(
     limit: RangeLimit | None = None,
     is_last: Callable[[RawLog], bool] = lambda _: False,
 ) -> Operation[list[RawLog]]:
-    """Read logs, oldest first. If the node refuses the whole range, read it in parts that the node accepts."""
+    """Read logs, oldest first. If the node rejects the whole range, read it in parts that the node accepts."""
     limit = RangeLimit() if limit is None else limit
     logs: list[RawLog] = []
     start = first
@@ -105,7 +105,7 @@ def read_logs(
 
 
 def read_answer(query: LogFilter, first: int, last: int, answer: Any) -> list[RawLog]:
-    """Check and read a node's answer to `eth_getLogs`."""
+    """Validate and parse a node's response to `eth_getLogs`."""
     logs = [RawLog.from_json(item) for item in answers.records(answer)]
     addresses = {address.lower() for address in query.addresses}
     for log in logs:

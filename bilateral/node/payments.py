@@ -1,4 +1,4 @@
-"""The payments of one transaction, as a node reports them: its logs, and the calls with which Permit2 settled some."""
+"""The payments in a transaction, from the logs and the Permit2 settlement calls that a node reports."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -16,14 +16,15 @@ from bilateral.node.steps import Operation, Rpc
 _TOPICS: Final = 3  # of a transfer, and of the use of an authorization
 
 NOT_SETTLED: Final = "the transfer used no authorization (EIP-3009), and no proxy of Permit2 made it"
-NO_TRACE: Final = "another contract settled the payment, and there is no trace (callTracer) to judge it by"
+NO_TRACE: Final = "another contract settled the payment, and no trace (callTracer) is available to verify it"
 
 
 class PaidTransfer(NamedTuple):
     """A token transfer and the payment that caused it.
 
     Attributes:
-        kind: `plain` without a payment; None if only a trace could show it and the node has none.
+        kind: The payment's kind; `plain` if there is no payment; None if only a trace could show the kind and the node
+            has no trace.
         payment: The settled Permit2 payment, or the nonce of an EIP-3009 payment; None if there is none.
     """
 
@@ -40,10 +41,10 @@ class PaidTransfer(NamedTuple):
 def read_transfers(
     transaction: str, receipt: Mapping[str, Any], payer: str, payee: str, *, traces: bool = True
 ) -> Operation[list[PaidTransfer]]:
-    """Return the transfers from one account to another in a transaction, in order. Others' payments cause none of them.
+    """Return a transaction's transfers from payer to payee, in order. Only the payer's payments can cause them.
 
     Args:
-        traces: False to request no trace, so that settlements by other contracts have no kind.
+        traces: False to request no trace. The kind of settlements made by other contracts is then unknown.
     """
     logs = [receipt_log(record) for record in answers.records(receipt.get("logs"))]
     accounts = TRANSFER, address_topic(payer), address_topic(payee)
@@ -71,7 +72,7 @@ def read_transfers(
 
 
 def settling_calls(transaction: str, events: int, *, traces: bool = True) -> Operation[list[ProxyCall] | None]:
-    """Return the calls of the proxies in a transaction; None if another contract made them and there is no trace."""
+    """Return a transaction's calls to the proxies; None if another contract made them and there is no trace."""
     sent = answers.record((yield Rpc("eth_getTransactionByHash", (transaction,))))
     call = proxy_call(sent.get("to"), answers.data(sent.get("input")))
     if call is not None and events == 1:
@@ -86,7 +87,7 @@ def settling_calls(transaction: str, events: int, *, traces: bool = True) -> Ope
 
 
 def receipt_log(record: Mapping[str, Any]) -> ReceiptLog:
-    """Read a log in a receipt."""
+    """Parse a log from a receipt."""
     topics = record.get("topics")
     try:
         account = checksummed(str(record.get("address")).lower())

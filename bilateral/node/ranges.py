@@ -1,7 +1,8 @@
-"""The single classification of refused block ranges, whose messages may state a node's block limit.
+"""Classifies rejections of block ranges, whose messages may state a node's block limit. No other module does so.
 
-Each node has its own limits, and its own messages for them. The class of a refusal comes first, its number second. A
-number is a ceiling to try, never a certainty. `tests/index/test_limits.py` lists the supported messages.
+Each node has its own limits, and its own messages for them. A rejection's class takes precedence over the number that
+its message states. That number is a ceiling to try, never a certainty. `tests/index/test_limits.py` lists the supported
+messages.
 """
 
 import json
@@ -15,10 +16,10 @@ from bilateral.core.errors import NodeError, NodeTimeoutError
 
 
 class Reaction(StrEnum):
-    """The answer to a refusal."""
+    """How to react to a rejection."""
 
     SPLIT = "split"
-    """Request fewer blocks: as many as the refusal states, or half."""
+    """Request fewer blocks: as many as the rejection states, or half as many."""
 
     WAIT = "wait"
     """Try again later."""
@@ -27,20 +28,20 @@ class Reaction(StrEnum):
     """The chain is shorter than assumed: request its head again."""
 
     STOP = "stop"
-    """Use another endpoint: changing the request does not help."""
+    """Use a different endpoint, because changing the request does not help."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer to one refusal.
+    """How to react to a particular rejection.
 
     Attributes:
-        reaction: The answer.
-        blocks: The number of blocks to request next, if it is `SPLIT` and the refusal states a number.
-        repeats: The number of refusals in a row that get this answer; None for any number of them.
-        otherwise: The answer to subsequent ones.
-        limits_blocks: False if the node limits logs, bytes or time: its number only applies to this segment of the
-            chain.
+        reaction: What to do.
+        blocks: The number of blocks to request next, if the reaction is `SPLIT` and the rejection states a number.
+        repeats: The number of consecutive rejections to which this reaction applies; None for any number.
+        otherwise: The reaction to subsequent rejections.
+        limits_blocks: False if the node limits logs, bytes or time, so that its number applies only to this segment of
+            the chain.
     """
 
     reaction: Reaction
@@ -71,7 +72,7 @@ _SIZE: Final = re.compile(
     re.IGNORECASE,
 )
 _UNTRUE: Final = re.compile(r"on free(tier| plan)", re.IGNORECASE)
-"""The wording next to a number of blocks that is a hundred times the enforced one."""
+"""Wording that accompanies a stated number of blocks a hundred times the enforced limit."""
 
 _NUMBERS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -96,7 +97,7 @@ _TOO_WIDE: Final = re.compile(
     r"range (is )?(too|bigger|larger|exceed)|too (wide|many|large)|too big|maxblockrange", re.IGNORECASE
 )
 _AMBIGUOUS: Final = re.compile(r"limit exceeded", re.IGNORECASE)
-"""Some nodes use this wording for the range, and others for the rate."""
+"""Wording that some nodes use for the block range and others for the request rate."""
 
 _THOUSAND: Final = 1000  # of limits such as `10k`
 _TIMEOUTS: Final = 3  # an eighth of the range that times out, too, is slow for another reason
@@ -120,7 +121,7 @@ _AFTER_NUMBERS: Final = (
 
 
 def judge(error: NodeError | NodeTimeoutError, first: int, last: int) -> Verdict:
-    """Decide how to answer a refused range of blocks."""
+    """Decide how to react to a rejected block range."""
     if isinstance(error, NodeTimeoutError):
         return Verdict(Reaction.SPLIT, repeats=_TIMEOUTS, limits_blocks=False)
     text = _words_of(error)
@@ -135,7 +136,7 @@ def judge(error: NodeError | NodeTimeoutError, first: int, last: int) -> Verdict
 
 
 def _words_of(error: NodeError) -> str:
-    """Return the full text of an error. Some nodes only put the reason into the data, so these come first."""
+    """Return the full text of an error. Its data comes first, because some nodes state the reason only there."""
     data = error.data if isinstance(error.data, str) else json.dumps(error.data, default=str) if error.data else ""
     return f"{data} {error.node_message}"
 
@@ -145,7 +146,7 @@ def _by_class(classes: Iterable[tuple[re.Pattern[str], Verdict]], text: str) -> 
 
 
 def _by_hint(text: str, first: int, last: int) -> Verdict | None:
-    """Return the verdict on a refusal that states a range. One that repeats the requested range is useless."""
+    """Return the verdict on a rejection that suggests a range. Repeating the requested range is no use."""
     hint = _HINT.search(text)
     if hint is None:
         return None

@@ -1,6 +1,6 @@
-"""The single classification of refusals by nodes, which use their own wording and few codes.
+"""Classifies rejections by nodes, which use their own wording and few codes. No other module does so.
 
-Deployment scripts use it too, so it accepts plain messages, codes and HTTP statuses.
+Deployment scripts use this module too, so it accepts plain messages, codes and HTTP statuses.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ class Refusal(Enum):
     HAS_IT = auto()
     """The node already has this transaction."""
     PRICE_TOO_LOW_TO_REPLACE = auto()
-    """Another transaction with the same nonce is pending."""
+    """A different transaction with the same nonce is pending."""
     NONCE_USED = auto()
-    """A transaction with the same nonce is in a block. It may be this one."""
+    """A transaction with the same nonce was mined. It may be this transaction."""
     UNCLEAR = auto()
     """The node may have accepted the transaction."""
     INSUFFICIENT_FUNDS = auto()
     """The account has insufficient funds."""
     OTHER = auto()
-    """The node rejected the transaction for another reason."""
+    """The node rejected the transaction for a different reason."""
 
     @classmethod
     def of(cls, failure: Exception) -> Refusal:
@@ -59,7 +59,7 @@ _RATE_LIMIT_WORDS = re.compile(
 _TEMPORARY_STATUSES: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)})
 
 _RESULTS = re.compile(r"results|logs|response size|block range|blocks range")
-"""The wording about the size of one answer. A rate limit may share its code and wording."""
+"""Wording about the size of a single response. A rate limit may use the same code and wording."""
 
 
 def is_temporary(message: str, code: int | None = None, status: int | None = None) -> bool:

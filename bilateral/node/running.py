@@ -1,6 +1,6 @@
-"""Runners of operations: they perform each step of an operation with one transport and pass it the answer.
+"""Runners, which perform each step of an operation with one transport and pass the result back to it.
 
-`StepRunner` blocks, `AsyncStepRunner` does not. Clients and verifiers share them.
+`StepRunner` blocks; `AsyncStepRunner` does not. Clients and verifiers share these runners.
 """
 
 import asyncio

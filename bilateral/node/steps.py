@@ -1,4 +1,4 @@
-"""The steps of an operation: a generator that yields steps, receives their answers, and returns a result.
+"""The steps of an operation, which is a generator that yields steps, receives their results, and returns a value.
 
 An operation does no I/O itself. The blocking `Client` and `AsyncClient` run the same operations.
 """
@@ -14,16 +14,16 @@ T = TypeVar("T")
 Step: TypeAlias = "Rpc | Batch | Blocking | Pause | Exclusive"
 
 Operation: TypeAlias = Generator[Step, Any, T]
-"""Yields steps, receives their answers, returns a `T`."""
+"""A generator that yields steps, receives their results, and returns a `T`."""
 
 
 @dataclass(frozen=True)
 class Rpc:
-    """A request to the node. The answer is the `result` of JSON-RPC. An error is thrown as a `NodeError`.
+    """A request to the node. Its result is the JSON-RPC `result`. An error is thrown as a `NodeError`.
 
     Attributes:
         method: The method, such as `eth_call`.
-        parameters: Its parameters, as JSON values.
+        parameters: The method's parameters, as JSON values.
     """
 
     method: str
@@ -32,9 +32,9 @@ class Rpc:
 
 @dataclass(frozen=True)
 class Batch:
-    """Several requests to the node at once.
+    """Several requests that are sent to the node together.
 
-    The answer is a list in the same order. It contains each `result`, or the exception that `Rpc` would throw.
+    The result is a list in the same order. It contains each `result`, or the exception that `Rpc` would throw.
     """
 
     requests: tuple[Rpc, ...]
@@ -42,7 +42,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Blocking:
-    """A call of a function that may take long, such as loading a document or signing. The answer is its result."""
+    """A call to a function that may take a long time, such as loading or signing. Returns the function's result."""
 
     function: Callable[[], Any]
 
@@ -60,10 +60,10 @@ class Pause:
 
 @dataclass(frozen=True)
 class Exclusive:
-    """Another operation, run while no other exclusive operation of the client is running. The answer is its result.
+    """An operation to run while no other exclusive operation of the client is running. Returns its result.
 
     Attributes:
-        operation: The other operation.
+        operation: The operation to run.
     """
 
     operation: Operation[Any]
@@ -71,7 +71,7 @@ class Exclusive:
 
 @dataclass(frozen=True)
 class Failure:
-    """An answer that is an exception, to throw into the operation.
+    """An exception to throw into the operation in place of a result.
 
     Attributes:
         error: The exception.
@@ -81,11 +81,11 @@ class Failure:
 
 
 _NOT_SHARED: Final = ("eth_sendRawTransaction", "sendTransaction")
-"""Methods with side effects, so that identical requests are not merged."""
+"""Methods with side effects. Identical requests for these methods are not merged."""
 
 
 def run(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
-    """Run a generator of steps to its end, with a function that performs one. Exceptions are left to the generator."""
+    """Run a generator of steps to its end, using a function that performs one step. Exceptions are thrown into it."""
     try:
         step = next(steps)
         while True:
@@ -101,7 +101,7 @@ def run(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
 
 
 async def run_async(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
-    """Run a generator of steps to its end with a coroutine. See `run`."""
+    """Run a generator of steps to its end, using a coroutine that performs one step. See `run`."""
     try:
         step = next(steps)
         while True:
@@ -139,7 +139,7 @@ def together(operations: Sequence[Operation[T]]) -> Operation[list[T]]:
 
 
 def advance(operation: Operation[Any], answer: Any) -> Step:
-    """Pass an operation the answer to its last step, and return its next step."""
+    """Pass an operation the result of its last step, and return its next step."""
     if isinstance(answer, Failure):
         return operation.throw(answer.error)
     return operation.send(answer)

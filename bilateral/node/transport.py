@@ -14,17 +14,17 @@ _MAX_SECONDS: Final = 10**6  # eleven days; more is a mistake of units
 
 
 class Provider(Protocol):
-    """A connection to a node that the user created. The providers of web3.py are such connections."""
+    """A connection to a node that the user created. Those in web3.py are such connections."""
 
     def make_request(self, method: Any, params: Any, /) -> Any:
-        """Send a request, and return the JSON-RPC answer: a mapping with `result` or `error`."""
+        """Send a request, and return the JSON-RPC response: a mapping with `result` or `error`."""
 
 
 class AsyncProvider(Protocol):
     """An asynchronous connection to a node that the user created. See `Provider`."""
 
     def make_request(self, method: Any, params: Any, /) -> Awaitable[Any]:
-        """Send a request, and return the JSON-RPC answer: a mapping with `result` or `error`."""
+        """Send a request, and return the JSON-RPC response: a mapping with `result` or `error`."""
 
 
 class Transport:
@@ -32,7 +32,7 @@ class Transport:
 
     Args:
         rpc: The URL of the node's JSON-RPC, or a provider.
-        timeout: Seconds for a request, including its retries. A provider has its own time-outs.
+        timeout: The timeout for a request, including its retries, in seconds. A provider has its own timeouts.
 
     Raises:
         InvalidArgumentError: The URL or the number of seconds is invalid.
@@ -52,10 +52,10 @@ class Transport:
         return run(self._rpc.request(method, parameters), self._perform)
 
     def batch(self, requests: Sequence[Rpc]) -> list[Any]:
-        """Send several requests at once; one by one to a provider, or to a node that refuses batches.
+        """Send several requests together, or individually if the transport is a provider or the node rejects batches.
 
         Returns:
-            For each request its result, or the `NodeError` or `MalformedNodeAnswerError` that occurred.
+            For each request, its result, or the `NodeError` or `MalformedNodeAnswerError` that occurred.
         """
         return run(self._rpc.batch(requests), self._perform)
 
@@ -87,7 +87,7 @@ class AsyncTransport:
         return await run_async(self._rpc.request(method, parameters), self._perform)
 
     async def batch(self, requests: Sequence[Rpc]) -> list[Any]:
-        """Send several requests at once. See `Transport.batch`."""
+        """Send several requests together. See `Transport.batch`."""
         return await run_async(self._rpc.batch(requests), self._perform)
 
     async def close(self) -> None:
@@ -106,7 +106,7 @@ class AsyncTransport:
 
 
 class _OfProvider:
-    """A session with a provider, which has its own retries. Each answer is that of one request."""
+    """A session with a provider, which does its own retries. Each response belongs to one request."""
 
     def request(self, method: str, parameters: Sequence[Any]) -> Generator[Rpc, Any, Any]:
         """Send a request."""
@@ -118,7 +118,7 @@ class _OfProvider:
             _rethrow(method, failure)
 
     def batch(self, requests: Sequence[Rpc]) -> Generator[Rpc, Any, list[Any]]:
-        """Send requests one by one."""
+        """Send requests individually."""
         results: list[Any] = []
         for request in requests:
             try:

@@ -8,7 +8,7 @@ from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers.caip import ADDRESS_BYTES, base58_bytes, base58_problem, base58_text
 
 SATI: Final = "satiRkxEiwZ51cv8PRu8UMzuaqeaNU9jABo6oAFMsLe"
-"""The program of SATI, the same on all networks."""
+"""The SATI program, which has the same address on all networks."""
 
 TOKEN: Final = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"  # noqa: S105  # a program
 TOKEN_2022: Final = "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb"  # noqa: S105  # a program
@@ -22,7 +22,7 @@ TESTNET: Final = "solana:4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z"
 
 _PRIME: Final = 2**255 - 19  # the field of Curve25519: an address off the curve has no key
 _D: Final = -121665 * pow(121666, -1, _PRIME) % _PRIME
-"""The parameter of the curve of ed25519."""
+"""The parameter of the ed25519 curve."""
 
 _MARKER: Final = b"ProgramDerivedAddress"
 _MAX_SEED: Final = 32  # bytes of a seed (`MAX_SEED_LEN` of the runtime)
@@ -39,7 +39,7 @@ def address_bytes(address: str) -> bytes:
 
 
 def address_text(content: bytes) -> str:
-    """Return the address of 32 bytes."""
+    """Return 32 bytes as an address."""
     return base58_text(content)
 
 
@@ -56,7 +56,7 @@ def is_on_curve(content: bytes) -> bool:
 
 @lru_cache(maxsize=4096)  # a derivation takes milliseconds, and a seller's payments all go to one account
 def program_address(program: str, *seeds: bytes) -> tuple[str, int]:
-    """Derive an address of a program: the first one off the curve, from bump 255 down."""
+    """Derive a program's address: the first address off the curve, trying bumps from 255 down."""
     if len(seeds) >= _MAX_SEEDS or any(len(seed) > _MAX_SEED for seed in seeds):
         raise ValueError(f"an address can have at most {_MAX_SEEDS - 1} seeds of at most {_MAX_SEED} bytes")
     joined, suffix = b"".join(seeds), address_bytes(program) + _MARKER
@@ -68,12 +68,12 @@ def program_address(program: str, *seeds: bytes) -> tuple[str, int]:
 
 
 def token_account(owner: str, mint: str, program: str) -> str:
-    """Derive the associated token account of an owner."""
+    """Derive an owner's associated token account."""
     return program_address(ASSOCIATED_TOKEN, *map(address_bytes, (owner, program, mint)))[0]
 
 
 def registry_address(program: str = SATI) -> str:
-    """Derive the registry account of SATI."""
+    """Derive SATI's registry account."""
     return program_address(program, b"registry")[0]
 
 

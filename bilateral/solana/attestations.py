@@ -1,4 +1,4 @@
-"""SATI's feedback as bytes: its data, the messages that agent and counterparty sign, and strictly decoded attestations.
+"""SATI feedback as bytes: its data, the messages that agent and counterparty sign, and strictly decoded attestations.
 
 Nothing here writes to Solana. SATI's client submits feedback through Light's programs, and Photon returns attestations.
 The layouts are those of SATI's program 1.0.0.
@@ -52,10 +52,10 @@ class FeedbackData:
     """The data of an attestation.
 
     Attributes:
-        task_ref: The hash that identifies the task, see `task_ref_of`.
+        task_ref: The hash that identifies the task; see `task_ref_of`.
         agent: The agent's mint.
         counterparty: The account that gives the feedback.
-        data_hash: The hash of request and response that the agent signs.
+        data_hash: The hash of the request and response, which the agent signs.
 
     Raises:
         InvalidArgumentError: A field is out of range, or the agent is its own counterparty.
@@ -70,7 +70,7 @@ class FeedbackData:
     content: bytes = b""
 
     def __post_init__(self) -> None:
-        """Refuse data that SATI's program would refuse."""
+        """Reject data that SATI's program would reject."""
         if self.outcome not in tuple(Outcome):
             raise InvalidArgumentError(f"outcome {self.outcome} is not one of 0 (negative), 1 (neutral), 2 (positive)")
         for name, value in (("task_ref", self.task_ref), ("data_hash", self.data_hash)):
@@ -116,7 +116,7 @@ class FeedbackData:
         """Check that the content fits into public feedback.
 
         Raises:
-            InvalidArgumentError: It does not.
+            InvalidArgumentError: The content is too large.
         """
         if len(self.content) > MAX_PUBLIC_CONTENT:
             problem = f"at most {MAX_PUBLIC_CONTENT} fit into public feedback: store the rest and write its IPFS CID"

@@ -1,4 +1,4 @@
-"""Accounts, and a reader of the fields in their bytes that checks every length before it is used."""
+"""Accounts, and a reader for the fields in their bytes that checks every length before using it."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -7,11 +7,11 @@ from bilateral.core.errors.solana import MalformedAccountError
 
 
 class Fields:
-    """Reads bytes from the start to the end.
+    """Reads bytes from start to end.
 
     Args:
         content: The bytes.
-        kind: The kind of bytes, for messages, such as "a mint".
+        kind: What the bytes represent, such as "a mint", for messages.
     """
 
     def __init__(self, content: bytes, kind: str) -> None:
@@ -30,11 +30,11 @@ class Fields:
         return self._content[self.position - length : self.position]
 
     def number(self, length: int) -> int:
-        """Return the next bytes as a number, the lowest byte first."""
+        """Return the next bytes as a little-endian number."""
         return int.from_bytes(self.take(length), "little")
 
     def compact(self) -> int:
-        """Return the next number of one to three bytes with seven bits each, as encoded in transactions."""
+        """Return the next number, encoded in one to three bytes with seven bits each, as in transactions."""
         value = 0
         for shift in (0, 7, 14):
             byte = self.number(1)
@@ -53,12 +53,12 @@ class Fields:
             raise self.malformed("a string is not UTF-8") from None
 
     def end(self) -> None:
-        """Require that everything was read."""
+        """Check that all bytes have been read."""
         if self.left:
             raise self.malformed(f"{self.left} extra bytes follow the end")
 
     def malformed(self, problem: str) -> MalformedAccountError:
-        """Return the error for a problem of these bytes."""
+        """Return the error for a problem with these bytes."""
         return MalformedAccountError(self._kind, problem)
 
 
@@ -67,8 +67,8 @@ class Account:
     """An account as a node returns it.
 
     Attributes:
-        owner: The program that owns it.
-        content: Its bytes.
+        owner: The program that owns the account.
+        content: The account's bytes.
     """
 
     owner: str
@@ -76,7 +76,7 @@ class Account:
 
 
 def anchor_account(account: Account | None, program: str, kind: str, name: str, length: int) -> Fields:
-    """Return the fields of an account of an Anchor program, after its discriminator."""
+    """Return the fields of an Anchor program's account, after the discriminator."""
     if account is None:
         raise MalformedAccountError(kind, "it does not exist")
     if account.owner != program:

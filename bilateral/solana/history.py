@@ -1,4 +1,4 @@
-"""The past of an agent. Nodes do not retain past state, so it is provable only if nothing has changed since."""
+"""An agent's past. Nodes do not retain past state, so it is provable only if nothing has changed since then."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from bilateral.solana.transactions import MAX_TRANSACTION, SignedTransaction
 NOT_PROVABLE: Final = "not_provable_for_the_past"
 
 _PAGE: Final = 1000
-"""The maximum number of signatures in one answer."""
+"""The maximum number of signatures in one response."""
 
 MAX_EXAMINED: Final = 20
-"""Transactions to examine. An agent that many others touched is not provable; reading them all would take minutes."""
+"""The maximum number of transactions to examine. With more, an agent's past is not provable."""
 
 _MAX_DATA_DIGITS: Final = 2 * MAX_TRANSACTION
-"""The digits of inner data to decode. No harmless instruction has longer data."""
+"""The maximum number of digits of inner data to decode. No harmless instruction has longer data."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Watched:
 
     Attributes:
         addresses: The accounts.
-        harmless: The programs that may change them, each with the first bytes of its instructions that change neither
-            wallet nor URI nor holder.
+        harmless: The programs that may change these accounts, each with the first bytes of the instructions that change
+            neither the wallet, the URI nor the holder.
     """
 
     addresses: tuple[str, ...]
@@ -44,18 +44,18 @@ class ReadAgent(Protocol):
 
     @property
     def watched(self) -> Watched:
-        """The accounts that determine its state."""
+        """The accounts that determine the agent's state."""
 
     @property
     def slot(self) -> int:
-        """The slot of the node's answer."""
+        """The slot of the node's response."""
 
 
 def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operation[None]:
     """Check that an agent has not changed since the end of a slot.
 
-    A plain transfer of a SATI agent only mentions the token account, and a change of metadata only the mint, so all
-    watched accounts are searched.
+    A plain transfer of a SATI agent mentions only the token account, and a metadata change mentions only the mint, so
+    all watched accounts are searched.
     """
     if slot >= agent.slot:
         return
@@ -65,7 +65,9 @@ def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operatio
     requests = [Rpc("getFirstAvailableBlock"), *searches]
     first, *pages = yield from _all(requests)
     if whole(first) > slot:
-        raise _not_provable(f"the node only retains transactions from slot {whole(first)}, not from slot {slot}")
+        raise _not_provable(
+            f"the node only retains transactions from slot {whole(first)} onwards, not from slot {slot}"
+        )
     later: dict[str, None] = {}
     for page in pages:
         later |= dict.fromkeys(_later(answers.records(page), slot))

@@ -1,4 +1,4 @@
-"""Write a SATI agent as its owner: URI, metadata, wallet, transfer. Registration needs SATI's own client.
+"""Change a SATI agent as its owner: URI, metadata, wallet, transfer. Registration needs SATI's own client.
 
 with SatiIdentity("https://api.mainnet-beta.solana.com", MAINNET, secret) as identity:
     identity.set_uri(mint, "ipfs://…") identity.set_wallet(mint, wallet)
@@ -22,27 +22,27 @@ from bilateral.solana.sati import WALLET_KEY, SatiAgent, read_agent
 from bilateral.solana.sending import keypair_of, send
 
 _OWN_FIELDS: Final = frozenset({"name", "symbol", "uri"})
-"""The fields that token metadata always has. They are not among an agent's additional texts."""
+"""The fields that token metadata always contains. They are not among an agent's additional texts."""
 
 _LENGTHS: Final = 8
-"""The bytes of the two lengths of a key and its value."""
+"""The number of bytes for the lengths of a key and its value."""
 
 
 class SatiIdentity(Closing):
-    """Writes SATI agents with their owner's key. Each write is simulated first, sent once, and waited for.
+    """Changes SATI agents using their owner's key. Each write is simulated, sent once, and then awaited.
 
     Args:
         provider: The URL of a node.
         chain: The chain (CAIP-2).
-        secret: The owner's key: a seed of 32 bytes, or the 64 bytes of Solana's key files.
-        commitment: `confirmed` or `finalized`: what a write waits for.
-        seconds: The longest wait for a transaction. A blockhash expires after about 90 seconds.
-        request_timeout: Seconds for one request to the node.
+        secret: The owner's key: a 32-byte seed, or the 64 bytes in a Solana key file.
+        commitment: The commitment that a write waits for: `confirmed` or `finalized`.
+        seconds: The maximum time to wait for a transaction. A blockhash expires after about 90 seconds.
+        request_timeout: The timeout for one request to the node, in seconds.
 
     Raises:
         MissingExtraError: The extra `solana` is not installed.
         SolanaWriteError: The key is malformed.
-        InvalidArgumentError: The chain is not on Solana, or the URL is invalid.
+        InvalidArgumentError: The chain is not a Solana chain, or the URL is invalid.
     """
 
     def __init__(  # noqa: PLR0913  # settings, all but three with a default
@@ -70,7 +70,7 @@ class SatiIdentity(Closing):
         return str(self._keypair.pubkey())
 
     def agent(self, mint: str) -> SatiAgent:
-        """Return everything on chain about an agent.
+        """Return everything that is stored on chain about an agent.
 
         Raises:
             SolanaError: The accounts do not prove the agent. See `code`.
@@ -87,12 +87,12 @@ class SatiIdentity(Closing):
             The transaction's id.
 
         Raises:
-            SolanaError: The agent is not this owner's, or the transaction fails. See `code`.
+            SolanaError: The agent does not belong to this owner, or the transaction failed. See `code`.
         """
         return self._run(self._set(mint, instructions.URI, uri))
 
     def set_metadata(self, mint: str, key: str, value: str) -> str:
-        """Set an additional text in an agent's metadata. See `set_uri`; the wallet has `set_wallet`."""
+        """Set an additional text in an agent's metadata. See `set_uri`. For the wallet, use `set_wallet`."""
         if not key or key in _OWN_FIELDS or key == WALLET_KEY:
             raise SolanaWriteError(f"the key {key!r} is reserved: use set_uri or set_wallet", "reserved_key")
         return self._run(self._set(mint, key, value))
@@ -102,7 +102,7 @@ class SatiIdentity(Closing):
 
         Args:
             mint: The agent's mint.
-            wallet: Its address, or its CAIP-10 id on this chain. It is written as CAIP-10.
+            wallet: The wallet's address, or its CAIP-10 id on this chain. It is stored as a CAIP-10 id.
         """
         try:
             account = AccountId.parse(wallet) if ":" in wallet else AccountId(self._node.chain, wallet)
@@ -113,11 +113,11 @@ class SatiIdentity(Closing):
         return self._run(self._set(mint, WALLET_KEY, str(account)))
 
     def remove(self, mint: str, key: str) -> str:
-        """Remove a further text of an agent's metadata. See `set_uri`. Without the wallet, the holder is paid."""
+        """Remove an additional text from an agent's metadata. See `set_uri`. Without a wallet, the holder is paid."""
         return self._run(self._remove(mint, key))
 
     def transfer(self, mint: str, to: str) -> str:
-        """Transfer an agent with everything that controls it, and clear its wallet, as ERC-8004 does.
+        """Transfer an agent with everything that controls it, and clear its wallet, as in ERC-8004.
 
         Args:
             mint: The agent's mint.
@@ -127,7 +127,7 @@ class SatiIdentity(Closing):
             The transaction's id.
 
         Raises:
-            SolanaError: The agent is not this owner's, is soulbound, or the transaction fails. See `code`.
+            SolanaError: The agent does not belong to this owner or is soulbound, or the transaction failed. See `code`.
         """
         return self._run(self._transfer(mint, to))
 
@@ -150,7 +150,7 @@ class SatiIdentity(Closing):
         return (yield from self._send([*calls, instructions.set_field(mint, self.address, key, value)]))
 
     def _rent(self, mint: str, grown: int) -> Operation[list[Call]]:
-        """Return the instruction that pays for additional bytes of a mint, if its lamports are not enough."""
+        """Return the instruction that pays for additional bytes in a mint, if its lamports do not suffice."""
         if grown <= 0:
             return []
         options = {"encoding": "base64", "commitment": self._node.commitment}

@@ -1,4 +1,4 @@
-"""Instructions of Token-2022 with which an owner changes an agent: its metadata, its holder and its authorities."""
+"""Token-2022 instructions with which an owner changes an agent's metadata, holder and authorities."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ class Account:
     """An account used by an instruction.
 
     Attributes:
-        is_signer: True if it must sign.
-        is_writable: True if the instruction may change it.
+        is_signer: True if the account must sign.
+        is_writable: True if the instruction may change the account.
     """
 
     address: str
@@ -35,7 +35,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Call:
-    """An instruction before it is part of a transaction."""
+    """An instruction that is not yet part of a transaction."""
 
     program: str
     accounts: Sequence[Account]
@@ -49,7 +49,7 @@ def set_field(mint: str, authority: str, key: str, value: str) -> Call:
 
 
 def remove_field(mint: str, authority: str, key: str) -> Call:
-    """Remove an additional text from an agent's metadata. A missing one is ignored."""
+    """Remove an additional text from an agent's metadata. A missing text is ignored."""
     return _metadata_call("remove_key_ix", b"\x01" + _text(key), mint, authority)
 
 
@@ -65,7 +65,7 @@ def hand_over_pointer(mint: str, authority: str, new: str) -> Call:
 
 
 def make_token_account(payer: str, owner: str, mint: str) -> Call:
-    """Create the associated token account of an owner, unless it exists."""
+    """Create an owner's associated token account, unless it exists."""
     accounts = [
         Account(payer, is_signer=True, is_writable=True),
         Account(token_account(owner, mint, TOKEN_2022), is_writable=True),
@@ -75,7 +75,7 @@ def make_token_account(payer: str, owner: str, mint: str) -> Call:
 
 
 def transfer_agent(mint: str, source: str, owner: str, new: str) -> Call:
-    """Move an agent from a token account of its owner to the associated one of another account."""
+    """Move an agent from its owner's token account to another account's associated token account."""
     accounts = [
         Account(source, is_writable=True),
         Account(mint),
@@ -86,7 +86,7 @@ def transfer_agent(mint: str, source: str, owner: str, new: str) -> Call:
 
 
 def pay_rent(payer: str, account: str, lamports: int) -> Call:
-    """Transfer to an account the lamports it needs for more bytes."""
+    """Transfer the lamports that an account needs for additional bytes."""
     accounts = [Account(payer, is_signer=True, is_writable=True), Account(account, is_writable=True)]
     return Call(SYSTEM, accounts, _SYSTEM_TRANSFER.to_bytes(4, "little") + lamports.to_bytes(8, "little"))
 

@@ -1,4 +1,4 @@
-"""Requests to a node of Solana, with checked answers. Every function is an operation."""
+"""Requests to a Solana node, with validated responses. Every function is an operation."""
 
 import base64
 import binascii
@@ -16,25 +16,25 @@ from bilateral.solana.fields import Account
 Commitment: TypeAlias = Literal["confirmed", "finalized"]
 
 COMMITMENTS: Final = ("confirmed", "finalized")
-"""The commitments. The state of a `processed` block may never become part of the chain."""
+"""The supported commitments. The state of a `processed` block may never become part of the chain."""
 
 OLDER_SLOT: Final = -32016
-"""The error of a node that has not reached the slot to which another answer refers."""
+"""The error from a node that has not yet reached the slot of an earlier response."""
 
 MAX_ACCOUNT: Final = 100 * 1024
-"""The largest account to read, in bytes: a mint with much metadata has 3 KiB, and a transaction adds at most 10."""
+"""The largest account to read, in bytes: a large mint takes 3 KiB, and a transaction adds at most 10 KiB."""
 
 
 @dataclass
 class SolanaNode:
-    """A node's chain, and the commitment of its answers.
+    """A node's chain, and the commitment of its responses.
 
     Attributes:
         chain: The chain that the node must serve.
         commitment: `confirmed` or `finalized`.
 
     Raises:
-        InvalidArgumentError: The chain is not on Solana, or the commitment is invalid.
+        InvalidArgumentError: The chain is not a Solana chain, or the commitment is invalid.
     """
 
     chain: ChainId
@@ -42,14 +42,14 @@ class SolanaNode:
     _is_checked: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse other chains and commitments."""
+        """Reject other chains and commitments."""
         if self.chain.namespace != "solana":
             raise InvalidArgumentError(f"{self.chain} is not a Solana chain")
         if self.commitment not in COMMITMENTS:
             raise InvalidArgumentError(f"commitment {self.commitment!r} is not one of {', '.join(COMMITMENTS)}")
 
     def require_chain(self) -> Operation[None]:
-        """Ask the node for its chain, once."""
+        """Check the node's chain, once."""
         if self._is_checked:
             return
         genesis = yield Rpc("getGenesisHash")
@@ -58,7 +58,7 @@ class SolanaNode:
         self._is_checked = True
 
     def accounts(self, addresses: Sequence[str], slot: int = 0) -> Operation[tuple[int, list[Account | None]]]:
-        """Read accounts at once, at most 100."""
+        """Read up to 100 accounts in one request."""
         options: dict[str, Any] = {"encoding": "base64", "commitment": self.commitment}
         if slot:
             options["minContextSlot"] = slot

@@ -1,4 +1,4 @@
-"""Payments of the scheme `exact` on Solana: a client's signed transaction, and its outcome on the chain."""
+"""Payments in the `exact` scheme on Solana: a client's signed transaction, and its outcome on the chain."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _TRANSFERS: Final = frozenset({_TRANSFER, _TRANSFER_CHECKED, _TRANSFER_WITH_FEE}
 _TRANSFER_BYTES: Final = 10  # `TransferChecked`: its number, 8 bytes of an amount, and decimals
 _TRANSFER_ACCOUNTS: Final = 4  # source, mint, destination and authority
 _MAX_AMOUNT_DIGITS: Final = 20
-"""The digits of the largest amount, 2^64 - 1."""
+"""The number of digits in the largest amount, 2^64 - 1."""
 
 PAYMENT_MISSING: Final = "payment_not_found"
 _LATEST_VERSION: Final = 0
-"""The latest supported version of transactions. Nodes refuse to return later ones than requested."""
+"""The latest supported transaction version. Nodes do not return transactions of later versions."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """A transfer that includes its token, `TransferChecked`.
+    """A transfer that specifies its token (`TransferChecked`).
 
     Attributes:
-        index: The instruction's place in the transaction.
+        index: The instruction's position in the transaction.
         program: The token's program.
         mint: The token.
         destination: The token account that is credited.
@@ -59,8 +59,8 @@ class SignedPayment:
     """A payment that a client signed.
 
     Attributes:
-        transaction: The transaction. The fee payer may not have signed it.
-        transfer: Its only transfer.
+        transaction: The transaction. The fee payer may not have signed it yet.
+        transfer: The only transfer in the transaction.
     """
 
     transaction: SignedTransaction
@@ -68,7 +68,7 @@ class SignedPayment:
 
     @classmethod
     def of(cls, payload: Mapping[str, Any]) -> SignedPayment:
-        """Read `payload` of a payment payload."""
+        """Read the `payload` field of a payment payload."""
         try:
             transaction = signed_transaction(payload)
         except MalformedAccountError as error:
@@ -148,7 +148,7 @@ class ChainPayment:
 def find_payment(
     node: SolanaNode, expected: ExpectedPayment, transaction: str, confirmations: int
 ) -> Operation[ChainPayment]:
-    """Find a payment in the chain."""
+    """Find a payment on the chain."""
     yield from node.require_chain()
     commitment: Commitment = "finalized" if confirmations > 1 else node.commitment
     answer = yield from _transaction(transaction, commitment)
@@ -162,7 +162,7 @@ def find_payment(
 
 
 def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: str) -> ChainPayment:
-    """Judge the answer of `getTransaction`. A facilitator's report does not matter."""
+    """Judge the response to `getTransaction`, regardless of a facilitator's report."""
     meta = answer.get("meta")
     if not isinstance(meta, dict) or "err" not in meta:
         raise SolanaError("the node did not return the transaction's outcome")
@@ -195,7 +195,7 @@ def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: s
 
 
 def signed_transaction(payload: Mapping[str, Any]) -> SignedTransaction:
-    """Return the transaction of a payload in its only accepted form: canonical base 64 without trailing bytes."""
+    """Return a payload's transaction in the only accepted form: canonical base 64 without trailing bytes."""
     text = payload.get("transaction")
     try:
         if not isinstance(text, str) or len(text) > 2 * MAX_TRANSACTION:
@@ -210,7 +210,7 @@ def signed_transaction(payload: Mapping[str, Any]) -> SignedTransaction:
 
 
 def message_key(network: str, payload: Mapping[str, Any]) -> bytes | None:
-    """Return a key for a payment: the same for every copy, whatever its signatures and other fields."""
+    """Return a key that is the same for every copy of a payment, regardless of signatures and other fields."""
     try:
         return keccak(network.encode() + b"\n" + signed_transaction(payload).message)
     except MalformedAccountError:

@@ -1,4 +1,4 @@
-"""The registries of agents on Solana, by their programs: SATI, and 8004-solana."""
+"""The agent registries on Solana, by program: SATI and 8004-solana."""
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -17,7 +17,7 @@ NAME_8004: Final = "8004-solana"
 
 
 class SolanaAgent(ReadAgent, Protocol):
-    """An agent on Solana, of any registry."""
+    """An agent on Solana, from any registry."""
 
     @property
     def holder(self) -> str:
@@ -25,15 +25,15 @@ class SolanaAgent(ReadAgent, Protocol):
 
     @property
     def uri(self) -> str:
-        """The URI of its registration file."""
+        """The URI of the agent's registration file."""
 
     @property
     def wallet(self) -> str:
-        """The account to which payments go; empty if it only declares one on another chain."""
+        """The account to which payments go; empty if the agent only declares a wallet on another chain."""
 
     @property
     def wallet_source(self) -> str:
-        """`proven` if the wallet's key signed, `metadata` if it is unproven, `owner` without a wallet."""
+        """`proven` if the wallet's key signed, `metadata` if the wallet is unproven, `owner` if there is no wallet."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -46,13 +46,13 @@ _READERS: Final[Mapping[str, ReadAgentOperation]] = {SATI_NAME: read_agent, NAME
 
 
 def agent_registries(chain: ChainId, names: Collection[str] | None = None) -> dict[str, ReadAgentOperation]:
-    """Return the operations that read agents from a node, by the program of their registry."""
+    """Return the operations that read agents from a node, by the registry's program."""
     record = foreign_book().get(str(chain))
     programs = {} if record is None else record.registries
     missing = [name for name in names or () if name not in programs]
     if missing or not programs or (names is not None and not names):
         problem = ", ".join(missing) or "no registry"
-        raise InvalidArgumentError(f"{problem} on {chain}: the address book lists {', '.join(programs) or 'none'}")
+        raise InvalidArgumentError(f"{problem} on {chain}: the address book only lists {', '.join(programs) or 'none'}")
     return {
         program: partial(_READERS[name], program=program)
         for name, program in programs.items()

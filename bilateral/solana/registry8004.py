@@ -1,8 +1,9 @@
-"""Agents of 8004-solana, the second registry: an account of its program, and the Metaplex Core asset it describes.
+"""Agents in 8004-solana, the second registry: an account of its program and the Metaplex Core asset it describes.
 
-The program proves the wallet like ERC-8004: it requires the wallet's signature, and clears the wallet on its own
-transfers. A transfer through Metaplex Core alone changes neither until somebody calls `sync_owner`. The reader
-therefore compares the owner stored by the program with the owner of the asset. The layouts are those of version 0.6.0.
+Like ERC-8004, the program requires the wallet's signature, and clears the wallet when it transfers an agent. A transfer
+made directly through Metaplex Core does not update the stored owner or wallet until somebody calls `sync_owner`. The
+reader therefore compares the owner stored by the program with the owner of the asset. The layouts are those of version
+0.6.0.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.sati import MISMATCH, NOT_REGISTERED, OWNER
 
 CORE: Final = "CoREENxT6tW1HoK8ypY1SxRMZTcVPm7R94rH4PZNhX7d"
-"""The program Metaplex Core, which holds the assets."""
+"""The Metaplex Core program, which owns the assets."""
 
 PROVEN: Final = "proven"
 
@@ -28,7 +29,7 @@ _AGENT_BYTES: Final = 748
 _ASSET: Final = 1  # `Key::AssetV1` of Metaplex Core
 _OF_COLLECTION: Final = 2  # `UpdateAuthority::Collection` of Metaplex Core
 _COUNTERS: Final = 3 * (32 + 8)
-"""The size of three digests and counts: of feedback, responses and revocations."""
+"""The size of three digests and counts, for feedback, responses and revocations."""
 
 _HARMLESS: Final = tuple(
     sha256(f"global:{name}".encode()).digest()[:8]
@@ -38,7 +39,7 @@ _HARMLESS: Final = tuple(
         *("set_parent_asset", "set_parent_asset_with_options"),
     )
 )
-"""Instructions that change neither wallet nor URI nor owner. Anyone may give feedback to an agent at any time."""
+"""Instructions that change neither the wallet, the URI nor the owner. Anyone may give feedback at any time."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,9 @@ class Record:
 
     Attributes:
         collection: The collection of all agents.
-        owner: The owner at the last change by the program. It may be stale.
-        asset: The asset, the agent's `agentId`.
-        wallet: The proven wallet; None without one.
+        owner: The owner as of the program's last change. It may be stale.
+        asset: The asset, which is the agent's `agentId`.
+        wallet: The proven wallet; None if there is none.
         uri: The URI of the registration file.
     """
 
@@ -62,7 +63,7 @@ class Record:
 
     @classmethod
     def of(cls, account: Account | None, program: str) -> Record:
-        """Read the account of an agent."""
+        """Read an agent's account."""
         fields = anchor_account(account, program, "the account of an agent", "AgentAccount", _AGENT_BYTES)
         collection = address_text(fields.take(32))
         fields.take(32)  # the creator
@@ -77,17 +78,17 @@ class Record:
 
 @dataclass(frozen=True)
 class Agent8004:
-    """An agent of 8004-solana.
+    """An agent in 8004-solana.
 
     Attributes:
-        asset: The asset, its `agentId`.
-        account: The account of the program that describes it.
+        asset: The asset, which is the agent's `agentId`.
+        account: The program's account that describes the asset.
         holder: The owner of the asset.
         uri: The URI of the registration file.
         wallet: The account to which payments go.
         wallet_source: `proven`, or `owner` if the agent has no wallet of its own.
         remarks: Deviations that do not make the agent unusable; there are none.
-        slot: The slot of the node's answer.
+        slot: The slot of the node's response.
     """
 
     asset: str
@@ -108,12 +109,12 @@ class Agent8004:
 
 
 def agent_address(asset: str, program: str) -> str:
-    """Derive the account of an agent."""
+    """Derive an agent's account."""
     return program_address(program, b"agent", address_bytes(asset))[0]
 
 
 def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], program: str, slot: int) -> Agent8004:
-    """Judge the accounts of an agent."""
+    """Judge an agent's accounts."""
     described, asset_account = accounts
     if described is None:
         raise _unregistered(asset, "the program has no account for this asset")

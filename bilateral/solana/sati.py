@@ -1,7 +1,7 @@
 """SATI accounts, and the agent that they prove together, read in two requests.
 
-An agent is a mint of Token-2022 with one token. Its membership in the group of SATI's registry is the proof that SATI
-registered it: only the registry's own address can sign for a membership. Everything else, including the wallet, is text
+An agent is a Token-2022 mint with one token. Its membership in the SATI registry's group proves that SATI registered
+it, because only the registry's own address can sign for a membership. Everything else, including the wallet, is text
 written by the metadata's update authority.
 """
 
@@ -22,7 +22,7 @@ from bilateral.solana.history import Watched
 from bilateral.solana.nodes import SolanaNode
 
 _ATTEMPTS: Final = 2
-"""The number of reads of an agent that changes, or from nodes that disagree. A third would rarely help."""
+"""How many times to read an agent that is changing, or if nodes disagree. A third time would rarely help."""
 
 WALLET_KEY: Final = "agentWallet"
 METADATA: Final = "metadata"
@@ -71,7 +71,7 @@ class MintedAgent:
 
     @property
     def authority(self) -> str:
-        """The account that may change wallet and URI."""
+        """The account that may change the wallet and the URI."""
         if self.metadata.update_authority is None:
             raise AgentRefusedError(
                 "the agent's metadata has no update authority, so its holder cannot change it", MISMATCH
@@ -81,21 +81,21 @@ class MintedAgent:
 
 @dataclass(frozen=True)
 class SatiAgent:
-    """An agent of SATI.
+    """A SATI agent.
 
     Attributes:
-        mint: The agent's mint, its `agentId`.
-        number: Its number among the members.
+        mint: The agent's mint, which is its `agentId`.
+        number: The agent's number among the members.
         holder: The account that holds the agent and controls its metadata.
         token_account: The account that contains the token.
         uri: The URI of the registration file.
-        wallet: The account to which payments go; empty if the agent only declares one on another chain.
+        wallet: The account to which payments go; empty if the agent only declares a wallet on another chain.
         wallet_source: `metadata`, which is unproven, or `owner`.
         metadata: The whole metadata.
         is_soulbound: True if the agent cannot be transferred.
         pointer_authority: The account that may point to other metadata; None if nobody may.
         remarks: Deviations that do not make the agent unusable.
-        slot: The slot of the node's answer.
+        slot: The slot of the node's response.
     """
 
     mint: str
@@ -118,7 +118,7 @@ class SatiAgent:
 
 
 _HARMLESS: Final = tuple(bytes([kind]) for kind in (1, 16, 17, 18, 21, 22, 23, 24))
-"""Instructions of Token-2022 that make or describe token accounts. They change neither metadata nor holder."""
+"""Token-2022 instructions that create or describe token accounts. They change neither metadata nor holder."""
 
 NOT_REGISTERED: Final = "agent_not_registered"
 MISMATCH: Final = "authority_mismatch"
@@ -181,7 +181,7 @@ def check_index(mint: str, account: Account | None, program: str) -> None:
 
 
 def has_holder(account: Account | None, mint: str, holder: str) -> bool:
-    """Return whether an account holds the agent for a holder."""
+    """Return whether a token account holds the agent on behalf of a holder."""
     if account is None or account.owner != TOKEN_2022:
         return False
     token = token2022.TokenAccount.of(account.content)
@@ -197,7 +197,7 @@ def has_holder(account: Account | None, mint: str, holder: str) -> bool:
 
 
 def transferred(mint: str, authority: str) -> AgentRefusedError:
-    """Return the refusal of an agent whose update authority does not hold it."""
+    """Return the error for an agent that its update authority does not hold."""
     problem = (
         f"the agent {mint} was transferred, and its former owner {authority} still controls wallet and URI: "
         "the holder must take over the update authority first"
@@ -206,7 +206,7 @@ def transferred(mint: str, authority: str) -> AgentRefusedError:
 
 
 def agent_of(mint: str, minted: MintedAgent, token_account: str, chain: ChainId, slot: int) -> SatiAgent:
-    """Compose an agent, all of whose accounts were checked."""
+    """Build an agent whose accounts have all been checked."""
     wallet, source, remarks = wallet_of(minted, chain)
     return SatiAgent(
         mint=mint,
@@ -257,7 +257,7 @@ def read_agent(node: SolanaNode, mint: str, program: str = SATI) -> Operation[Sa
 
 
 def _read_once(node: SolanaNode, mint: str, program: str) -> Operation[SatiAgent]:
-    """Read an agent in one snapshot: the mint is the same in the first and in the second answer."""
+    """Read an agent as one snapshot: the mint must be the same in the first and second responses."""
     slot, (account, registry_account) = yield from node.accounts([mint, registry_address(program)])
     minted = minted_agent(mint, account, Registry.of(registry_account, program))
     holder, number = minted.authority, minted.member.number
@@ -282,7 +282,7 @@ def _require_same(mint: str, account: Account | None, again: Account | None, slo
 
 
 def _largest_account(node: SolanaNode, mint: str, holder: str) -> Operation[str]:
-    """Request the account that holds an agent, if it is not the associated account of the update authority."""
+    """Request the account that holds an agent, unless it is the update authority's associated account."""
     try:
         answer = yield from node.ask(Rpc("getTokenLargestAccounts", (mint, {"commitment": node.commitment})))
     except NodeError as error:

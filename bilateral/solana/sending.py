@@ -1,4 +1,4 @@
-"""Transactions that are simulated first, sent once, and found by their signature. Signing needs solders."""
+"""Transactions, which are simulated, sent once, and then looked up by their signature. Signing needs solders."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXPIRED: Final = "blockhash_expired"
 
 
 def keypair_of(secret: bytes) -> Keypair:
-    """Return the key pair of a secret: 32 bytes of a seed, or 64 of Solana's key files."""
+    """Return the key pair for a secret: a 32-byte seed, or the 64 bytes in a Solana key file."""
     try:
         from solders.keypair import Keypair  # noqa: PLC0415  # an extra
     except ImportError:
@@ -71,7 +71,9 @@ def send(node: SolanaNode, calls: Sequence[Call], keypair: Keypair, seconds: flo
     simulated = answers.record((yield from node.ask(Rpc("simulateTransaction", (text, options)))))
     error = answers.record(simulated.get("value")).get("err")
     if error is not None:
-        raise SolanaWriteError(f"the transaction would fail, and was not sent: {str(error)[:200]}", "simulation_failed")
+        raise SolanaWriteError(
+            f"the transaction would fail, so it was not sent: {str(error)[:200]}", "simulation_failed"
+        )
     sending = {"encoding": "base64", "preflightCommitment": node.commitment}
     refusal = ""
     try:

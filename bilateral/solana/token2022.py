@@ -1,4 +1,4 @@
-"""Mints and token accounts of Token-2022: their base, followed by extensions as type, length and value."""
+"""Token-2022 mints and token accounts: base fields, followed by extensions as type, length and value."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bilateral.solana.fields import Fields
 
 _MINT_BYTES: Final = 82  # `Mint::LEN` of the token program
 _ACCOUNT_BYTES: Final = 165
-"""The bytes of a token account without extensions. A mint with extensions is padded to the same length."""
+"""The size of a token account without extensions, in bytes. A mint with extensions is padded to this length."""
 
 _MULTISIG_BYTES: Final = 355
-"""The length of a multisignature account, which has no extensions. No account with extensions has it."""
+"""The length of a multisignature account, which has no extensions. No account with extensions has this length."""
 
 _MINT_KIND: Final = 1  # `AccountType::Mint`
 _ACCOUNT_KIND: Final = 2  # `AccountType::Account`
@@ -48,7 +48,7 @@ class Mint:
     Attributes:
         mint_authority: The account that may mint; None if nobody may.
         supply: The number of tokens.
-        decimals: The decimals of an amount.
+        decimals: The number of decimals in an amount.
         is_initialized: True if the mint is in use.
         freeze_authority: The account that may freeze token accounts; None if nobody may.
         extensions: The value of each extension by its type.
@@ -119,8 +119,8 @@ class TokenMetadata:
     """The metadata within a mint.
 
     Attributes:
-        update_authority: The account that may change it; None if nobody may.
-        entries: The additional texts by key.
+        update_authority: The account that may change the metadata; None if nobody may.
+        entries: The additional texts, by key.
     """
 
     update_authority: str | None
@@ -148,7 +148,7 @@ class TokenMetadata:
 
 @dataclass(frozen=True)
 class GroupMember:
-    """The membership of a mint in a group.
+    """A mint's membership in a group.
 
     Attributes:
         mint: The member.

@@ -1,4 +1,4 @@
-"""Transactions of Solana: signatures and a message with instructions, legacy or version 0."""
+"""Solana transactions, legacy or version 0: signatures, and a message with instructions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bilateral.solana.addresses import address_text
 from bilateral.solana.fields import Fields
 
 MAX_TRANSACTION: Final = 1232
-"""The size of the largest transaction: an IPv6 packet of 1280 bytes without its headers."""
+"""The maximum size of a transaction: a 1280-byte IPv6 packet without its headers."""
 
 _SIGNATURE_BYTES: Final = 64  # of Ed25519 (RFC 8032, section 5.1.6)
 _VERSIONED: Final = 0x80  # the bit that tells a version from a count of signatures
@@ -21,8 +21,8 @@ class Instruction:
     """An instruction.
 
     Attributes:
-        program: The program that runs it; empty if it comes from a lookup table.
-        accounts: The places of its accounts among those of the transaction.
+        program: The program that runs the instruction; empty if it comes from a lookup table.
+        accounts: The positions of the instruction's accounts among the transaction's accounts.
     """
 
     program: str
@@ -35,9 +35,9 @@ class SignedTransaction:
     """A transaction with its signatures, some of which may be empty.
 
     Attributes:
-        signatures: The signatures, the fee payer's first.
+        signatures: The signatures, starting with the fee payer's.
         message: The bytes that every signer signs.
-        signers: The number of accounts that must sign. They are the first ones of `accounts`.
+        signers: The number of accounts that must sign. They come first in `accounts`.
         accounts: The accounts listed in the message itself.
         has_lookups: True if additional accounts come from lookup tables.
         blockhash: The recent blockhash.
@@ -77,7 +77,9 @@ class SignedTransaction:
         has_lookups = is_versioned and _skip_lookups(fields)
         fields.end()
         if not signers or signers != len(signatures) or signers > len(accounts):
-            raise fields.malformed(f"{signers} signers, {len(signatures)} signatures and {len(accounts)} accounts")
+            raise fields.malformed(
+                f"{signers} signers, {len(signatures)} signatures and {len(accounts)} accounts do not match"
+            )
         if not has_lookups:
             _require_listed_accounts(fields, accounts, instructions)
         return cls(signatures, content[start:], signers, accounts, instructions, has_lookups, blockhash)

@@ -115,7 +115,7 @@ def _numbered(tables: Tables, chain_id: int) -> Tables:
             if len(ids) > ids.null_count and not 0 <= bounds["min"] <= bounds["max"] < _SIZE:
                 raise InvalidArgumentError(
                     f"{name}.{column} of chain {chain_id} has {bounds['min']} to {bounds['max']}: several chains are "
-                    f"analysed together with numbers from 0 to {_SIZE - 1}"
+                    f"analysed together only with numbers from 0 to {_SIZE - 1}"
                 )
             numbered[name] = numbered[name].set_column(
                 numbered[name].column_names.index(column), column, pc.add(ids, pa.scalar(chain_id * _SIZE))

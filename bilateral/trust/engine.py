@@ -119,7 +119,9 @@ def _trust(ledger: Ledger, false: Floats, trusted: Sequence[str]) -> EigenTrust:
     opinions = ledger.opinions
     accounts = places_of(ledger.addresses, [address.lower() for address in trusted])
     if not len(accounts):
-        raise InvalidArgumentError("none of the trusted accounts occurs in the tables: choose accounts that have acted")
+        raise InvalidArgumentError(
+            "none of the trusted accounts appears in the tables: choose accounts with recorded actions"
+        )
     good = (opinions.percent >= _GOOD) & (opinions.kind != Kind.CONSTANT_TAG) & (false < 0.5)  # noqa: PLR2004
     target = ledger.subject_account[opinions.subject[good]]
     weight = (opinions.percent[good].astype(np.float64) - _GOOD) / _GOOD + 0.1

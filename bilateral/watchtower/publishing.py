@@ -163,7 +163,9 @@ def publish(  # noqa: PLR0913  # what to publish, by whom, and how much of it
     """
     store = client.state.store
     if isinstance(store, DataUriStore):
-        raise InvalidArgumentError("the evidence needs a store: pass one, such as --ipfs-api or --store-folder")
+        raise InvalidArgumentError(
+            "the evidence needs a store: configure one, for example with --ipfs-api or --store-folder"
+        )
     encoded = [encode_leaf(leaf) for leaf in leaves]
     tree = MerkleTree(encoded)
     content = b"".join(leaf + b"\n" for leaf in encoded)

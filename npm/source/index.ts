@@ -1,4 +1,4 @@
-/** Everything of the package but the Solidity sources, which `bilateral/contracts/…` has. */
+/** Everything in the package except the Solidity sources, which are in `bilateral/contracts/…`. */
 export * from "./abi.js";
 export * from "./addresses.js";
 export * from "./service.js";

@@ -1,5 +1,5 @@
 /**
- * Files of IPFS, read from blocks that are checked against their identifiers (CIDs). Gateways are not trusted.
+ * IPFS files, read from blocks that are checked against their identifiers (CIDs). Gateways are not trusted.
  *
  * ```ts
  * const buy = trustedFetch({ account, chains: [base], files: { ipfs: ipfsLoader() } });
@@ -10,18 +10,18 @@ import { DocumentError, MalformedDocumentError, quoted } from "./x402/errors.js"
 import { readAll, timeout } from "./x402/limits.js";
 import { base58, isBase58, isEqual, joined, unbase58, unhex, utf8 } from "./x402/proof/bytes.js";
 
-/** The public gateways that are asked unless others are given. */
+/** The public gateways that are used by default. */
 export const PUBLIC_GATEWAYS: readonly string[] = ["https://trustless-gateway.link", "https://ipfs.io"];
 
 /** How files are loaded. */
 export interface IpfsOptions {
   /** The gateways that deliver blocks, tried in order. */
   readonly gateways?: readonly string[];
-  /** The function that asks them; the global `fetch` unless given. */
+  /** The function that sends requests to them; the global `fetch` by default. */
   readonly fetch?: typeof globalThis.fetch;
-  /** The most bytes of a file: 1 MiB unless given. */
+  /** The maximum size of a file, in bytes: 1 MiB by default. */
   readonly bytes?: number;
-  /** The longest time for a file, in seconds: 10 unless given. */
+  /** The timeout for a file, in seconds: 10 by default. */
   readonly seconds?: number;
 }
 
@@ -33,7 +33,7 @@ const MAX_LENGTH = 128;
 const BLOCK_OVERHEAD = 64 * 1024;
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 
-/** A CID of a block of raw bytes or of dag-pb, hashed by SHA-256, as files have. */
+/** A CID of a raw or dag-pb block, hashed with SHA-256, as used for files. */
 interface Cid {
   readonly text: string;
   readonly codec: number;
@@ -41,7 +41,7 @@ interface Cid {
 }
 
 /**
- * Return a function that loads files of IPFS, and checks each block against its CID.
+ * Return a function that loads IPFS files and checks each block against its CID.
  *
  * @param options The gateways and the limits.
  */
@@ -51,7 +51,7 @@ export function ipfsLoader(options: IpfsOptions = {}): (uri: string) => Promise<
   return async (uri) => {
     const [cid, names] = parseUri(uri);
     const end = Date.now() + seconds * 1000;
-    let failure: unknown = new DocumentError("no IPFS gateway is given");
+    let failure: unknown = new DocumentError("no IPFS gateway is configured");
     for (const [tried, gateway] of gateways.entries()) {
       const share = Math.max(1, (end - Date.now()) / (gateways.length - tried));
       const signal = timeout(share);
@@ -86,14 +86,14 @@ function parseCid(text: string): Cid {
   return cidOf(content, text);
 }
 
-/** Read a CID in bytes: version 1, or the bare hash of version 0. */
+/** Read a binary CID: version 1, or the bare hash of version 0. */
 function cidOf(content: Uint8Array, text: string | null = null): Cid {
   const isBare = content[0] === SHA2_256 && content.length === 34;
   const parts = isBare ? joined(Uint8Array.of(1, DAG_PB), content) : content;
   const [version, codec, hash, size] = parts;
   const isFile = version === 1 && (codec === RAW || codec === DAG_PB) && hash === SHA2_256 && size === 32;
   if (!isFile || parts.length !== 36) {
-    throw new DocumentError(`${text === null ? "a link" : quoted(text)} is no CID of a file that SHA-256 hashes`);
+    throw new DocumentError(`${text === null ? "a link" : quoted(text)} is not the CID of a file hashed with SHA-256`);
   }
   return { text: text ?? (isBare ? base58(content) : `b${base32(parts)}`), codec, digest: parts.slice(4) };
 }
@@ -110,7 +110,7 @@ async function blockOf(
     credentials: "omit",
     signal,
   });
-  if (response.status !== 200) throw new DocumentError(`the IPFS gateway answers ${response.status}`);
+  if (response.status !== 200) throw new DocumentError(`the IPFS gateway returned status ${response.status}`);
   return readAll(response, bytes + BLOCK_OVERHEAD, signal);
 }
 
@@ -129,7 +129,7 @@ async function readFile(
     const cid = pending.pop();
     if (cid === undefined) return joined(...pieces);
     const block = await load(cid);
-    if (!isEqual(sha256(block), cid.digest)) throw new DocumentError(`the gateway delivers another block than ${cid.text}`);
+    if (!isEqual(sha256(block), cid.digest)) throw new DocumentError(`the gateway sent a block other than ${cid.text}`);
     const { data, links, isFolder } = readBlock(cid, block);
     if (isFolder) {
       pending = [memberOf(links, names)];
@@ -158,7 +158,7 @@ function memberOf(links: readonly Link[], names: string[]): Cid {
   return cidOf(link.hash);
 }
 
-/** Read a block of raw bytes, or of a file or folder of UnixFS. */
+/** Read a raw block, or a UnixFS file or folder block. */
 function readBlock(cid: Cid, block: Uint8Array): { data: Uint8Array; links: readonly Link[]; isFolder: boolean } {
   if (cid.codec === RAW) return { data: block, links: [], isFolder: false };
   const node = fieldsOf(block);
@@ -170,7 +170,7 @@ function readBlock(cid: Cid, block: Uint8Array): { data: Uint8Array; links: read
     return { hash: bytesOf(fields, 1).at(-1) ?? new Uint8Array(), name: bytesOf(fields, 2).at(-1) ?? new Uint8Array() };
   });
   if (kind === 1n) return { data: new Uint8Array(), links, isFolder: true };
-  if (kind !== 0n && kind !== 2n) throw new DocumentError(`${cid.text} is no file`);
+  if (kind !== 0n && kind !== 2n) throw new DocumentError(`${cid.text} is not a file`);
   return { data: bytesOf(data, 2).at(-1) ?? new Uint8Array(), links, isFolder: false };
 
   function fail(): never {
@@ -184,7 +184,7 @@ function bytesOf(fields: readonly Field[], number: number): Uint8Array[] {
   return fields.flatMap(([found, value]) => (found === number && value instanceof Uint8Array ? [value] : []));
 }
 
-/** Read the fields of a message of protobuf. */
+/** Read the fields of a protobuf message. */
 function fieldsOf(content: Uint8Array): Field[] {
   const fields: Field[] = [];
   let at = 0;

@@ -1,4 +1,4 @@
-/** A typed client of the service that `bilateral serve` runs. */
+/** A typed client for the service that `bilateral serve` runs. */
 import createClient, { type Client } from "openapi-fetch";
 import type { paths } from "./openapi.js";
 
@@ -24,16 +24,16 @@ export type ServerQuery = Query<"/v1/checks/server">;
 export type ClientQuery = Query<"/v1/checks/client">;
 /** A verdict with its reasons. */
 export type Check = Answer<"/v1/checks/server">;
-/** An agent, with its newest ratings if they were asked for. */
+/** An agent, with its newest ratings if requested. */
 export type Agent = Answer<"/v1/agents/{agent}">;
 
-/** A refusal by the service. */
+/** A request rejected by the service. */
 export class ServiceError extends Error {
   /**
    * @param status The HTTP status.
-   * @param code The stable code of the refusal, as `chain_not_indexed`; `http` if the service gave none.
-   * @param message The reason, for people.
-   * @param retryAfter The seconds to wait before a retry, if the service named them.
+   * @param code The error's stable code, such as `chain_not_indexed`; `http` if the service returned none.
+   * @param message The human-readable reason.
+   * @param retryAfter The seconds to wait before retrying, if the service specified them.
    */
   constructor(
     readonly status: number,
@@ -48,19 +48,19 @@ export class ServiceError extends Error {
 
 /** How to reach a service. */
 export interface ServiceOptions {
-  /** The function that sends requests, as the global `fetch`. */
+  /** The function that sends requests, such as the global `fetch`. */
   fetch?: typeof globalThis.fetch;
-  /** Milliseconds until a request is given up: 10,000 unless set. */
+  /** The request timeout in milliseconds: 10,000 by default. */
   timeout?: number;
 }
 
 /** A service, by its URL. */
 export class BilateralService {
-  /** The generated client, for all other paths. */
+  /** The generated client, for all other API paths. */
   readonly http: Client<paths>;
 
   /**
-   * @param url The service's address, as `https://trust.example`.
+   * @param url The service's URL, such as `https://trust.example`.
    * @param options How to reach it.
    */
   constructor(url: string, options: ServiceOptions = {}) {
@@ -75,7 +75,7 @@ export class BilateralService {
    * Find agents by words, capabilities and ratings.
    *
    * @param query The conditions. Words come first: `{ q: "translate contracts" }`.
-   * @throws {ServiceError} The service refuses a condition.
+   * @throws {ServiceError} The service rejected a condition.
    */
   async search(query: Omit<SearchQuery, "format"> = {}): Promise<SearchPage> {
     const page = await this.http.GET("/v1/search/agents", { params: { query: { ...query, format: "json" } } });
@@ -85,9 +85,9 @@ export class BilateralService {
   /**
    * Check a server before you pay it.
    *
-   * @param agent The agent's id with its chain, as `8453:247`.
-   * @param query The policy, and the facts that you know: payee, chain of the payment, own experience.
-   * @throws {ServiceError} The agent is unknown, or the service refuses a parameter.
+   * @param agent The agent's id with its chain, such as `8453:247`.
+   * @param query The policy, and facts that you know: payee, payment chain, your own experience.
+   * @throws {ServiceError} The agent is unknown, or the service rejected a parameter.
    */
   async checkServer(agent: string, query: Omit<ServerQuery, "agent"> = {}): Promise<Check> {
     return unwrap(await this.http.GET("/v1/checks/server", { params: { query: { ...query, agent } } }));
@@ -98,7 +98,7 @@ export class BilateralService {
    *
    * @param client The client: an agent's id with its chain, or an address.
    * @param query The policy, and the facts that you know.
-   * @throws {ServiceError} The client is unknown, or the service refuses a parameter.
+   * @throws {ServiceError} The client is unknown, or the service rejected a parameter.
    */
   async checkClient(client: string, query: Omit<ClientQuery, "client"> = {}): Promise<Check> {
     return unwrap(await this.http.GET("/v1/checks/client", { params: { query: { ...query, client } } }));
@@ -107,7 +107,7 @@ export class BilateralService {
   /**
    * Read one agent.
    *
-   * @param agent The agent's id with its chain, as `8453:247`.
+   * @param agent The agent's id with its chain, such as `8453:247`.
    * @throws {ServiceError} The agent is unknown, or its chain is not indexed.
    */
   async agent(agent: string): Promise<Agent> {
@@ -115,7 +115,7 @@ export class BilateralService {
   }
 }
 
-/** Return the body of an answer, or throw what the service says. */
+/** Return a response's body, or throw the error that the service reported. */
 function unwrap<Body>(result: { data?: Body; error?: unknown; response: Response }): Body {
   if (result.data !== undefined) return result.data;
   const { status, headers } = result.response;
@@ -124,7 +124,7 @@ function unwrap<Body>(result: { data?: Body; error?: unknown; response: Response
   throw new ServiceError(
     status,
     told?.code ?? told?.error ?? "http",
-    told?.detail ?? told?.message ?? `the service answered with status ${status}`,
+    told?.detail ?? told?.message ?? `the service returned status ${status}`,
     Number.isNaN(wait) ? undefined : wait,
   );
 }

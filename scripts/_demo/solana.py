@@ -175,7 +175,7 @@ def _register(twin: Twin) -> None:
             identity.set_uri(twin.mint, uri)
             step.check("holder on Solana", identity.agent(twin.mint).holder, seller)
             step.check("one file", identity.agent(twin.mint).uri == uri, True)
-    with stage.step("The client asks both chains before it pays: both files name each other.") as step:
+    with stage.step("The client asks both chains before it pays: both registration files list each other.") as step:
         check = twin.check(seller)
         step.check("also here", ", ".join(other.proof for other in check.also), "both_ways")
         step.check("verdict", check.verdict, "caution")

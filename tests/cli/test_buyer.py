@@ -226,7 +226,7 @@ def test_a_malformed_vote_is_refused(mistake, attestor, vote):
 
 
 def test_an_unknown_role_is_refused(mistake, attestor):
-    assert "a role is attestor or anchorer, not owner" in mistake(3, "take-role", "owner", key=attestor)
+    assert "role must be attestor or anchorer, not owner" in mistake(3, "take-role", "owner", key=attestor)
 
 
 def test_an_unknown_tier_is_refused(mistake, attestor):

@@ -291,7 +291,7 @@ def test_an_answer_of_another_kind_is_told_of(refused, misbehaving, client, path
 
 def test_a_service_that_does_not_answer_is_told_of(refused, client):
     error = refused(5, "buyer", "discount", client, "--seller", "1:1", "--service", "http://127.0.0.1:9")
-    assert (error["reason"], "does not answer: ConnectError" in error["message"]) == ("service_failed", True)
+    assert (error["reason"], "did not respond: ConnectError" in error["message"]) == ("service_failed", True)
 
 
 AGENT = "eip155:1:0x8004A818BFB912233c491871b3d84c89A494BD9e#1"

@@ -141,7 +141,7 @@ def test_a_removed_option_is_refused(refused, tables, tmp_path, option):
 def test_a_folder_that_takes_no_results_is_refused(refused, tables, tmp_path):
     (tmp_path / "file").touch()
     message = refused(3, "trust", "analyse", "--tables", tables, "--out", tmp_path / "file")["message"]
-    assert message.startswith("no results can be written to")
+    assert message.startswith("results cannot be written to")
 
 
 def test_a_folder_without_tables_is_refused(refused, tmp_path):

@@ -87,4 +87,4 @@ def test_a_buyer_without_sellers_buys_nothing(done, client, places):
 
 def test_a_budget_is_a_number(refused, client, places):
     command = ["watchtower", "buy", "--token", "eip155:8453/0x00=6", "--day", "much", *places]
-    assert "must be dollars" in refused(3, *command, key=client)["message"]
+    assert "must be amounts in dollars" in refused(3, *command, key=client)["message"]

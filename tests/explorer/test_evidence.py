@@ -152,9 +152,9 @@ def test_an_agent_shows_its_transfers_and_changes_of_its_wallet(site):
 
 
 def test_names_that_look_alike_are_marked_in_lists(site):
-    assert page(site, "/search?q=agent").text.count("looks like another name here") == 3
-    assert "looks like another name here" in page(site, "/compare?first=base/1&second=base/2").text
-    assert "looks like another name here" not in page(site, "/compare?first=base/1&second=31337/8").text
+    assert page(site, "/search?q=agent").text.count("looks like another name on this page") == 3
+    assert "looks like another name on this page" in page(site, "/compare?first=base/1&second=base/2").text
+    assert "looks like another name on this page" not in page(site, "/compare?first=base/1&second=31337/8").text
 
 
 def test_an_account_shows_what_it_gave_and_received_in_every_role(site):
@@ -409,7 +409,7 @@ def test_names_that_look_alike_are_found_in_the_whole_index(site):
     ]
     shown = page(site, link).text
     assert "Is it one of these?" in shown
-    assert shown.count("looks like another name here") >= 2
+    assert shown.count("looks like another name on this page") >= 2
     assert not [
         attribute for attribute in page(site, "/base/1").attributes("href") if attribute.startswith("/search?q=")
     ]

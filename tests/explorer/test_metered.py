@@ -101,5 +101,5 @@ def test_the_page_of_an_agent_shows_the_share_and_the_remark(tmp_path):
     settings = ApiSettings(database=database, rate=None, query_seconds=60.0, max_silence=10**9)
     with served(settings) as url, httpx.Client(base_url=url, timeout=120) as site:
         taking, metering = (page(site, f"/base/{agent}").text for agent in (1, 2))
-    assert "charged 100 % of the amounts that buyers signed for, where other sellers charged 25 %." in taking
+    assert "charged 100 % of the amounts that buyers signed for, while other sellers charged 25 %." in taking
     assert "charged 25 % of the amounts that buyers signed for." in metering

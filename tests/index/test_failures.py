@@ -108,7 +108,7 @@ def test_a_full_disk_ends_the_run_and_the_next_one_completes_it(run, database, i
 
     code, told = run(preexec_fn=allow_little)
     assert code == 11
-    assert "the disk of the database is full, or does not work: free some space, and start again" in told
+    assert "the database's disk is full or does not work: free some space, and restart" in told
     is_whole()
 
 
@@ -174,7 +174,7 @@ def test_a_full_disk_of_postgresql_ends_the_run_and_the_next_one_completes_it(
     with postgres_on(data, LARGEST_FILE) as url:
         code, told = run(into=url)
         assert code == 11
-        assert "the disk of the database is full, or does not work: free some space, and start again" in told
+        assert "the database's disk is full or does not work: free some space, and restart" in told
         assert "could not extend file" in told
     with postgres_on(data) as url:
         is_whole(url)

@@ -57,7 +57,9 @@ def test_index_stops_before_a_proven_gap_and_names_the_block(gapped, store, foll
             "eth_getTransactionReceipt": lambda _, result: lossy(result),
         },
     }[receipts]
-    with pytest.raises(NoEndpointError, match=r"gives no log of block 1[1-4], whose header announces logs"):
+    with pytest.raises(
+        NoEndpointError, match=r"returned no log for block 1[1-4], whose header announces registry logs"
+    ):
         for _ in range(20):
             follow(gapped.url).step()
     assert (store.cursor() is None) or store.cursor().number < GAP.start

@@ -79,7 +79,7 @@ def test_stuck_endpoint_is_named_benched_and_replaced(endpoints, follower, event
     taken = step(follower, endpoints.pool)
     assert (taken.outcome, taken.block, taken.endpoint) == (Outcome.ADVANCED, 8, endpoints.second.name)
     name = endpoints.first.name
-    assert endpoints.benched == [(name, f"{name} lags: its last block is 5, and {endpoints.second.name} has block 8")]
+    assert endpoints.benched == [(name, f"{name} lags: its last block is 5, but {endpoints.second.name} has block 8")]
     assert_equals_model(engine, event_chain)
 
 

@@ -74,8 +74,8 @@ def test_missing_anvil_is_explained_in_one_line(installed, tmp_path):
     ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == (
-        "error: anvil, which runs the local chain, is missing: install it here by "
-        "`npm install @foundry-rs/anvil@1.7.1`, or name it by --anvil\n"
+        "error: anvil, which runs the local chain, is missing: install it with "
+        "`npm install @foundry-rs/anvil@1.7.1`, or pass its path with --anvil\n"
     )
 
 

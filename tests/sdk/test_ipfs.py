@@ -126,7 +126,7 @@ def test_a_file_in_a_folder_is_read_by_its_path(gateway, ipfs):
     [
         ("", "names a folder"),
         ("/absent", '"absent" is not in the folder'),
-        ("/a/b", 'is a file, not a folder with "b"'),
+        ("/a/b", 'is a file, not a folder that contains "b"'),
         ("/..", '".." is not in the folder'),
         ("/%2e%2e/a", '".." is not in the folder'),
         ("/a%00", r'"a\\x00" is not in the folder'),

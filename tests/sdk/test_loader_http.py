@@ -197,7 +197,7 @@ def test_a_host_without_a_server_is_named(loader):
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))  # so that no other process listens at the port meanwhile
         port = silent.getsockname()[1]
-        with pytest.raises(UnreachableDocumentError, match='"localhost" does not respond on port'):
+        with pytest.raises(UnreachableDocumentError, match='"localhost" did not respond on port'):
             loader.load(f"http://localhost:{port}/")
 
 

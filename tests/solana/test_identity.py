@@ -143,7 +143,7 @@ def test_s36_soulbound_agent_is_not_transferred(identity, owner, world, stranger
 
 
 def test_s36_transaction_that_is_too_large_is_refused_with_its_size(identity, agent):
-    with pytest.raises(SolanaWriteError, match="and at most 1232 are possible"):
+    with pytest.raises(SolanaWriteError, match="but at most 1232 are allowed"):
         identity.set_uri(agent, "https://agent.example/" + "a" * 1200)
 
 

@@ -106,7 +106,7 @@ def test_missing_burnt_and_foreign_assets_are_not_agents(run, reader, listed, wo
 
     assert problem() == "the program has no account for this asset"
     listed(collection=stranger.pubkey())
-    assert problem().startswith("it is not of the collection")
+    assert problem().startswith("it does not belong to collection")
     program = Pubkey.from_string(CORE)
     for content, owner, expected in (
         (b"\0", program, "it was burnt"),

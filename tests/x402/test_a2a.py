@@ -101,7 +101,7 @@ def test_malformed_parts_of_a_stranger_verify_nothing(verifier, talked, parts):
 
 def test_message_without_a_canonical_form_takes_no_money(merchant, buyer, token):
     for unsignable in ({"request": [2**60]}, {"answer": [2**60]}):
-        with pytest.raises(InvalidArgumentError, match="the message has no canonical JSON"):
+        with pytest.raises(InvalidArgumentError, match="the message cannot be encoded as canonical JSON"):
             talk(merchant, buyer, **unsignable)
     assert token.functions.balanceOf(buyer.address).call() == 10**9
 

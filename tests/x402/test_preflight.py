@@ -288,5 +288,5 @@ def test_url_that_asks_for_no_payment_is_named(verifier):
                 check_url(verifier, server.url + path)
         assert [finding.code for finding in check_url(verifier, server.url + "/bare")] == ["invalid_declaration"]
         assert [finding.code for finding in check_url(verifier, server.url + "/other")] == ["not_declared"]
-    with pytest.raises(UnreachableDocumentError, match="does not respond on port 9"):
+    with pytest.raises(UnreachableDocumentError, match="did not respond on port 9"):
         check_url(verifier, "http://127.0.0.1:9/")

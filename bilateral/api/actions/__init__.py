@@ -1,1 +1,1 @@
-"""Visitors' actions: the service prepares what their wallets sign, and never sees a key."""
+"""Visitors' actions: the service prepares what their wallets sign, and never sees their keys."""

@@ -1,4 +1,4 @@
-"""Actions for an agent's owner: register it, edit its file, set its wallet, make it the primary agent."""
+"""Actions for an agent's owner: register the agent, edit its file, set its wallet, or make it the primary agent."""
 
 import time
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from bilateral.core.signatures import Domain
 from bilateral.documents import RegistrationFile
 
 _PARTS = (2, 3)
-"""A service as one line of text: name, endpoint and optionally a version."""
+"""A service as one line of text: its name, its endpoint and, optionally, a version."""
 
 _MOST_SERVICES = 50  # the form shows them all; files with more are written by hand
 
@@ -49,26 +49,27 @@ def _words(value: Any) -> Any:
 
 Services = Annotated[
     list[ServiceEntry],
-    Field(max_length=_MOST_SERVICES, description="Its services, as objects, or as a text with one a line."),
+    Field(max_length=_MOST_SERVICES, description="Its services, as objects, or as a string with one service per line."),
     BeforeValidator(_services),
 ]
 Trusts = Annotated[
     list[Line],
-    Field(max_length=20, description="The trust models that it supports, as a list, or as a text with commas."),
+    Field(max_length=20, description="The trust models that it supports, as a list or a comma-separated string."),
     BeforeValidator(_words),
 ]
 _IsActive = Annotated[bool, Field(description="True if it is in service.")]
-_TakesX402 = Annotated[bool, Field(description="True if it takes payments by x402.")]
+_TakesX402 = Annotated[bool, Field(description="True if it accepts payments through x402.")]
 
 
 class _Keepable(Action):
     """An action with a registration file, which the service stores once the account has signed it."""
 
     keep: Annotated[
-        bool, Field(description="True to keep the file at the service, not on the chain. The account signs it first.")
+        bool,
+        Field(description="True to store the file on the service instead of on chain. The account signs it first."),
     ] = False
     deadline: Annotated[int | None, Field(ge=0, lt=2**40, description="With `signature`: its deadline.")] = None
-    signature: Annotated[Signature | None, Field(description="The account's signature of `KeptFile`.")] = None
+    signature: Annotated[Signature | None, Field(description="The account's signature over `KeptFile`.")] = None
 
     def _stored_uri(self, client: Client, file: RegistrationFile) -> str:
         account, content = str(self.account), file.to_bytes()
@@ -114,7 +115,9 @@ class RegisterAgent(_Keepable):
     x402: _TakesX402 = False
     active: _IsActive = True
     trust: Annotated[Trusts, Field(default_factory=list)]
-    uri: Annotated[Uri, Field(description="The URI of a registration file elsewhere, instead of the fields.")] = ""
+    uri: Annotated[
+        Uri, Field(description="The URI of a registration file hosted elsewhere, instead of the fields.")
+    ] = ""
 
     @property
     def sentence(self) -> str:
@@ -122,7 +125,7 @@ class RegisterAgent(_Keepable):
 
     @property
     def file(self) -> RegistrationFile | None:
-        """The registration file; None if it is hosted elsewhere."""
+        """The registration file; None if the agent's URI points to a file hosted elsewhere."""
         described = self.name or self.description or self.image or self.services
         if self.uri and (described or self.keep):
             raise InvalidArgumentError(
@@ -143,7 +146,7 @@ class RegisterAgent(_Keepable):
 
 
 class _OfAgent(Action):
-    """An action by an agent's owner or operator."""
+    """An action that an agent's owner or operator takes."""
 
     agent: Annotated[AgentText, Field(description="The agent, such as 8453:247.")]
 
@@ -154,7 +157,9 @@ class EditRegistration(_OfAgent, _Keepable):
     final: ClassVar[str] = "The new file replaces the present one at once. The chain keeps all earlier URIs."
 
     action: Literal["edit_registration"]
-    name: Annotated[Line | None, Field(description="The new name; left out, it stays as it is, as each field.")] = None
+    name: Annotated[
+        Line | None, Field(description="The new name; omit this field, or any other, to leave it unchanged.")
+    ] = None
     description: Prose | None = None
     image: Uri | None = None
     services: Services | None = None

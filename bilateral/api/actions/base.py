@@ -1,4 +1,4 @@
-"""What all actions share: their common fields, and the response that describes what the wallet will sign."""
+"""The common base of all actions: their shared fields, and the response that describes what the wallet will sign."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ def _address(text: str) -> str:
 
 
 Address = Annotated[str, Field(max_length=42), AfterValidator(_address), WithJsonSchema({"type": "string"})]
-"""An account: 0x and 40 hexadecimal digits."""
+"""An account's address: 0x and 40 hexadecimal digits."""
 
 AgentText = Annotated[str, Field(min_length=1, max_length=200)]
 Line = Annotated[str, Field(max_length=200)]
@@ -40,8 +40,8 @@ class Cost:
     Attributes:
         gas: The node's gas estimate.
         expected: The expected cost in the chain's currency, such as `0.00012 ETH`.
-        most: The maximum cost: the gas limit at the maximum fee.
-        sentence: The cost as a sentence.
+        most: The maximum cost, which is the gas limit times the maximum fee.
+        sentence: A sentence that states the cost.
     """
 
     gas: int
@@ -59,7 +59,7 @@ class SignatureRequest:
         message: The bytes for `personal_sign`; None for a typed message.
         path: The service path that receives the signature.
         body: The body to post there, with the signature added.
-        place: Where the signature goes in the body: field names separated by dots.
+        place: The position of the signature in the body, as field names separated by dots.
     """
 
     account: str
@@ -72,7 +72,7 @@ class SignatureRequest:
 
 @dataclass(frozen=True, slots=True)
 class BlockMark:
-    """A block that lets a wallet show that it is on the same chain."""
+    """A block by which a wallet can verify that it is on the same chain."""
 
     number: int
     hash: str
@@ -85,13 +85,13 @@ class Prepared:
     Attributes:
         account: The acting account; None if only the fields were checked.
         summary: Sentences that describe what the wallet is asked to sign.
-        final: A sentence that says what cannot be undone.
-        document: The complete file that is signed with it; without an account, the fields that the form fills. None
-            without a file.
-        transaction: The transaction for `eth_sendTransaction`; None if a signature comes first.
-        signature: The signature that is needed first, or the only one; None without one.
-        result: The result of an action that needs no transaction, to pass on.
-        block: The last indexed block of the chain.
+        final: A sentence that states what cannot be undone.
+        document: The complete file that is signed with the action or, without an account, the fields from the form.
+            None if there is no file.
+        transaction: The transaction for `eth_sendTransaction`; None if a signature is required first.
+        signature: The first or only signature required; None if none is required.
+        result: The result of an action that does not need a transaction, to be passed on.
+        block: The chain's last indexed block.
     """
 
     action: str
@@ -111,8 +111,8 @@ class Action(BaseModel, ABC):
     """A visitor's action. Subclasses define its fields and how the SDK performs it.
 
     Attributes:
-        final: A sentence that says what cannot be undone.
-        needs_aggregator: True if the aggregator of this service sends the result.
+        final: A sentence that states what cannot be undone.
+        needs_aggregator: True if this service's aggregator sends the result.
     """
 
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
@@ -121,12 +121,13 @@ class Action(BaseModel, ABC):
     needs_aggregator: ClassVar[bool] = False
 
     account: Annotated[
-        Address | None, Field(description="The account that acts. Without it the fields are only checked.")
+        Address | None,
+        Field(description="The account that performs the action. Without it, the fields are only checked."),
     ] = None
 
     @property
     def chain_id(self) -> int:
-        """The chain of the action."""
+        """The chain on which the action takes place."""
         fields: Any = self  # of subclasses: their chain, or an agent's
         return fields.chain if hasattr(self, "chain") else chain_of(fields.agent)
 
@@ -134,11 +135,11 @@ class Action(BaseModel, ABC):
 
     @property
     def sentence(self) -> str:
-        """A sentence that describes the action: `words` with its field values."""
+        """A sentence that describes the action: `words` with the field values filled in."""
         return self.words.format(self=self)
 
     def document(self) -> Any:
-        """Check all fields, and return the file that would be stored; None without one."""
+        """Check all fields, and return the file that would be stored; None if there is no file."""
         return None
 
     @abstractmethod
@@ -147,7 +148,7 @@ class Action(BaseModel, ABC):
 
     @property
     def signature_place(self) -> str:
-        """Where the next signature goes in the body that `request_of` returns."""
+        """The position of the next signature in the body that `request_of` returns."""
         return "signature"
 
     def request_of(self, typed_data: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:

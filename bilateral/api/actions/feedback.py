@@ -34,11 +34,11 @@ class GiveFeedback(Action):
     tag1: Annotated[Line, Field(description="The measured quantity, such as `starred`.")] = ""
     tag2: Annotated[Line, Field(description="The qualifier.")] = ""
     endpoint: Annotated[Uri, Field(description="The endpoint that was used.")] = ""
-    text: Annotated[Prose, Field(description="Words for the feedback file.")] = ""
+    text: Annotated[Prose, Field(description="The text for the feedback file.")] = ""
     payment: Annotated[
         Hash | None, Field(description="The transaction in which the account paid the agent, for the file.")
     ] = None
-    uri: Annotated[Uri, Field(description="The URI of a feedback file that is kept elsewhere.")] = ""
+    uri: Annotated[Uri, Field(description="The URI of a feedback file hosted elsewhere.")] = ""
     hash: Annotated[Hash | None, Field(description="The keccak-256 hash of that file.")] = None
 
     @property
@@ -92,15 +92,15 @@ class GiveFeedback(Action):
 
 
 class _AboutFeedback(Action):
-    """An action about one feedback entry."""
+    """An action that concerns one feedback entry."""
 
     feedback: Annotated[
-        str, Field(max_length=300, description="The feedback, as 8453:247:0x…:0: its last number counts from 0.")
+        str, Field(max_length=300, description="The feedback entry, as 8453:247:0x…:0; the last number starts at 0.")
     ]
 
     @property
     def target(self) -> FeedbackId:
-        """The feedback."""
+        """The feedback entry."""
         return FeedbackId.parse(self.feedback)
 
     @property
@@ -113,7 +113,7 @@ class _AboutFeedback(Action):
 
 
 class RevokeFeedback(_AboutFeedback):
-    """Revoke one's own feedback (ERC-8004, `revokeFeedback`)."""
+    """Revoke your own feedback (ERC-8004, `revokeFeedback`)."""
 
     final: ClassVar[str] = "A revocation is final: the feedback never counts again."
 
@@ -128,7 +128,7 @@ class RevokeFeedback(_AboutFeedback):
 
 
 class AppendResponse(_AboutFeedback):
-    """Respond to feedback, which anyone may do (ERC-8004, `appendResponse`)."""
+    """Respond to feedback, which anyone can do (ERC-8004, `appendResponse`)."""
 
     final: ClassVar[str] = "A response stays on the chain for ever. You can add another one, and remove none."
 
@@ -186,9 +186,9 @@ class RespondToValidation(Action):
 
     action: Literal["respond_to_validation"]
     chain: Annotated[int, Field(ge=1, lt=2**63, description="The chain.")]
-    request: Annotated[Hash, Field(description="The hash that names the request.")]
+    request: Annotated[Hash, Field(description="The hash that identifies the request.")]
     response: Annotated[Points, Field(description="0 for failed, 100 for passed, or anything between.")]
-    tag: Annotated[Line, Field(description="A category of the validator's own.")] = ""
+    tag: Annotated[Line, Field(description="A category that the validator defines.")] = ""
     uri: Annotated[Uri, Field(description="The URI of the evidence.")] = ""
     hash: Annotated[Hash | None, Field(description="The keccak-256 hash of the evidence.")] = None
 
@@ -201,7 +201,7 @@ class RespondToValidation(Action):
 
 
 class AuthorizeFeedback(Action):
-    """Authorise a client to rate an agent in the registry that requires this (FeedbackAuth). Nothing is sent."""
+    """Authorise a client to rate an agent in a registry that requires it (FeedbackAuth). No transaction is sent."""
 
     final: ClassVar[str] = "You cannot take the authorisation back: the client can use it until it ends, or is used up."
 

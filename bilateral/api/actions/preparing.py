@@ -1,4 +1,4 @@
-"""Prepares an action: checks its fields and simulates it with the SDK's checks."""
+"""Prepare an action: check its fields, and simulate it with the SDK's checks."""
 
 import logging
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from bilateral.explorer.networks import slug_of
 from bilateral.explorer.signing import indexed_deployment
 
 _NODE_SECONDS: Final = 5.0
-"""The timeout per node request: a visitor waits for a few of them."""
+"""The timeout per node request: a visitor has to wait for several of them."""
 
 _LOADER: Final = Loader(limits=Limits(seconds=_NODE_SECONDS))
 """Loads the file that an owner edits."""
@@ -94,14 +94,14 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
 
 
 class _Recorder:
-    """A store that remembers the last document: the one whose URI is signed."""
+    """A store that remembers the last document, whose URI is signed."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._content: bytes | None = None
 
     def put(self, content: bytes) -> StoredDocument:
-        """Store a document, see `Store`."""
+        """Store a document (see `Store`)."""
         self._content = content
         return self._store.put(content)
 
@@ -111,7 +111,7 @@ class _Recorder:
 
 
 class _InlineRecorder(_Recorder, DataUriStore):
-    """The same for files in data URIs, which the SDK recognises by their store's class."""
+    """The recorder for files in data URIs, which the SDK recognises by their store's class."""
 
 
 def _to_sign(action: Action, prepared: Prepared, needed: SignatureNeededError) -> Prepared:
@@ -147,7 +147,7 @@ def _with_transaction(service: Service, prepared: Prepared, handle: Handle[Any],
 
 
 def _cost(transaction: Mapping[str, Any], gas: int) -> Cost:
-    """Return a transaction's cost. Its maximum fee is twice the base fee plus the tip, see `fees.quote`."""
+    """Return a transaction's cost. The maximum fee is twice the base fee plus the tip (see `fees.quote`)."""
     chain_id = transaction["chainId"]
     if "gasPrice" in transaction:
         price = transaction["gasPrice"]
@@ -160,7 +160,7 @@ def _cost(transaction: Mapping[str, Any], gas: int) -> Cost:
 
 
 def _problem(error: BilateralError) -> ProblemError:
-    """Return the problem for a rejected action. A node's error may contain its URL, so it is not passed on."""
+    """Return the problem for a rejected action. A node's own error message is withheld, as it may contain its URL."""
     if isinstance(error, (*NODE_FAILURES, UnexpectedAnswerError)):
         _LOGGER.warning("a node failed while an action was prepared: %s", error)
         detail = "the node for this chain did not respond correctly: try again later"
@@ -185,4 +185,4 @@ AnyAction = Annotated[
     | SponsoredFeedback,
     Field(discriminator="action"),
 ]
-"""An action of any kind, as specified by its field `action`."""
+"""An action of any kind. Its `action` field specifies the kind."""

@@ -1,4 +1,4 @@
-"""The action for a client whose feedback this service's aggregator sends: two signatures, and no gas."""
+"""The action for clients whose feedback this service's aggregator sends: it takes two signatures and no gas."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST = 20_000
 
 _UNSIGNED = b"\0"
 _TAG2 = "x402"
-"""The second tag of all feedback in the profile `reputation`."""
+"""The second tag of all feedback under the `reputation` profile."""
 
 
 def _object(value: Any) -> Any:
@@ -44,7 +44,7 @@ def _object(value: Any) -> Any:
 
 
 class SponsoredFeedback(Action):
-    """Rate an agent for a paid answer, and let this service's aggregator pay the gas (`giveFeedbackBySig`)."""
+    """Rate an agent for a paid answer, and have this service's aggregator pay for the gas (`giveFeedbackBySig`)."""
 
     final: ClassVar[str] = (
         "The feedback stays on the chain for ever, with its tags and its file. You can revoke it by a transaction of "
@@ -55,18 +55,18 @@ class SponsoredFeedback(Action):
     action: Literal["sponsored_feedback"]
     agent: Annotated[AgentText, Field(description="The agent, such as 8453:247.")]
     value: Annotated[
-        Decimal, Field(ge=0, le=100, max_digits=20, decimal_places=18, description="The value, 0 to 100 at most.")
+        Decimal, Field(ge=0, le=100, max_digits=20, decimal_places=18, description="The value, from 0 to 100.")
     ]
     tag1: Annotated[Line, Field(description="The measured quantity, such as `starred`.")] = ""
     endpoint: Annotated[Uri, Field(description="The endpoint that was used.")] = ""
-    text: Annotated[Prose, Field(description="Words for the feedback file.")] = ""
+    text: Annotated[Prose, Field(description="The text for the feedback file.")] = ""
     statement: Annotated[
         dict[str, Any],
-        Field(description="The agent's signed statement about the paid answer (x402, 8004-reputation), also as text."),
+        Field(description="The agent's signed statement about the paid answer (x402, 8004-reputation), or its JSON."),
         BeforeValidator(_object),
     ]
     client_signature: Annotated[
-        Signature | None, Field(description="The account's signature of agent, payment and value (EIP-191).")
+        Signature | None, Field(description="The account's signature over agent, payment and value (EIP-191).")
     ] = None
 
     _file: FeedbackFile | None = PrivateAttr(default=None)
@@ -74,7 +74,7 @@ class SponsoredFeedback(Action):
 
     @property
     def interaction(self) -> InteractionData:
-        """The statement."""
+        """The interaction statement."""
         from bilateral.x402.proof.types import InteractionData  # noqa: PLC0415  # the extra of aggregators
 
         return InteractionData.of(self.statement)
@@ -163,7 +163,7 @@ Tag = Annotated[str, Field(max_length=64)]
 
 
 class PublishReview(Action):
-    """Publish a review of a purchase, stored by this service. Nothing is sent to a chain."""
+    """Publish a review of a purchase, which this service stores. No transaction is sent."""
 
     final: ClassVar[str] = "The review is public, and one payment has one review. It costs nothing."
 

@@ -1,4 +1,4 @@
-"""The aggregator over HTTP. `routes` is loaded only if an aggregator is configured: it needs the extra `x402`."""
+"""The aggregator over HTTP. `routes` is loaded only if an aggregator is configured, as it requires the `x402` extra."""
 
 from typing import Final
 
@@ -6,4 +6,4 @@ FEEDBACK_PATH: Final = "/v1/aggregator/feedback"
 """The path that servers declare as `feedbackAggregator`."""
 
 MAX_FEEDBACK: Final = 1024 * 1024 * 4 // 3 + 64 * 1024
-"""The size in bytes of feedback with the bodies of its paid request, at most 1 MiB, in base64."""
+"""The maximum size, in bytes, of feedback with the bodies of its paid request: up to 1 MiB, in base64."""

@@ -1,4 +1,4 @@
-"""Routes of the aggregator, which pays for feedback that clients signed ("feedbackAggregator")."""
+"""Routes for the aggregator, which pays for clients' signed feedback ("feedbackAggregator")."""
 
 from __future__ import annotations
 
@@ -34,24 +34,23 @@ from bilateral.x402.aggregator.tables import State
 router = APIRouter(prefix="/v1/aggregator", tags=["aggregator"], default_response_class=Response)
 
 _LOOK_SECONDS: Final = 0.05
-"""A block takes two seconds or more, so polling at this interval costs a waiting caller little."""
+"""Blocks take two seconds or more, so callers lose little time if they poll at this interval."""
 
 _LIST: Final = "sponsored"
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """The response to an accepted message (in the shape of the upstream draft).
+    """The response to an accepted message, in the format of the upstream draft.
 
     Attributes:
-        status: `submitted` once there is a transaction, `queued` before that; later `included`, `confirmed` or
-            `failed`.
+        status: `queued` until there is a transaction, then `submitted`; later `included`, `confirmed` or `failed`.
         id: The log entry's number.
         settlementRegistry: The reputation registry (CAIP-10).
         txRef: The transaction; null until there is one.
         feedbackURI: The feedback file's URI.
-        proof: `bound` if the agent's signature is proven to belong to this payment, else `unbound`.
-        file: `checked` if the feedback file was loaded and matches, else `unchecked`.
+        proof: `bound` if the agent's signature is proven to belong to this payment, otherwise `unbound`.
+        file: `checked` if the feedback file was loaded and matches, otherwise `unchecked`.
     """
 
     status: str
@@ -71,8 +70,8 @@ class LogEntry:
         id: Its number.
         state: `queued`, `sent`, `included`, `confirmed` or `failed`.
         agent_id: The rated agent.
-        client: The reviewer.
-        task_ref: The payment.
+        client: The reviewing client.
+        task_ref: The reference of the payment.
         value: The integer value.
         tag1: The first tag (untrusted text).
         tag2: The second tag (untrusted text).
@@ -82,11 +81,11 @@ class LogEntry:
         proof: `bound` or `unbound`.
         file: `checked` or `unchecked`.
         transaction: The latest transaction's hash; null until there is one.
-        block_number: The block that contains it.
-        gas_used: The gas that its transaction used.
-        cost: The cost in wei: the maximum possible cost until the feedback is confirmed.
+        block_number: The block that contains the transaction.
+        gas_used: The gas that the transaction used.
+        cost: The cost in wei. Until the feedback is confirmed, this is the maximum possible cost.
         problem: The reason for a failure or delay.
-        accepted_at: The time at which it was accepted, in ISO 8601.
+        accepted_at: The time at which the feedback was accepted, in ISO 8601 format.
     """
 
     id: int
@@ -128,19 +127,19 @@ class LogEntry:
 
 @dataclass(frozen=True)
 class SponsoredTerms:
-    """The terms for one chain.
+    """The terms that apply on one chain.
 
     Attributes:
         network: The chain (CAIP-2).
         identity_registry: The identity registry whose agents are served (CAIP-10).
         reputation_registry: The reputation registry (CAIP-10).
         account: The account that pays the gas.
-        tokens: The smallest payment that counts, by token.
+        tokens: The minimum payment that counts, by token.
         confirmations: The number of confirmations that a payment needs, including its own block.
-        requires_bound_proof: True if messages need `bodies`.
-        requires_checked_file: True if the feedback file must be published before the message.
+        requires_bound_proof: True if messages must include `bodies`.
+        requires_checked_file: True if the feedback file must be published before the message is sent.
         budget: The daily budget in wei.
-        spent_today: The amount in wei charged to today's budget (UTC).
+        spent_today: The amount charged to today's budget (UTC), in wei.
     """
 
     network: str
@@ -210,15 +209,15 @@ async def submit_feedback(request: Request) -> Response:
 
 
 class LogQuery(ListQuery):
-    """Filters of the public log, and the page and format of the list."""
+    """Filters for the public log, and the page and format of the list."""
 
     agent: Annotated[str | None, Query(max_length=200, description="The rated agent, as 8453:247.")] = None
     client: Annotated[str | None, Query(max_length=42, description="The reviewer's address.")] = None
-    task_ref: Annotated[str | None, Query(max_length=200, description="The payment, as eip155:8453:0x….")] = None
+    task_ref: Annotated[str | None, Query(max_length=200, description="The payment, such as eip155:8453:0x….")] = None
     state: Annotated[State | None, Query(description="The state.")] = None
 
     def filter(self) -> dict[str, Any]:
-        """Return the filter by columns."""
+        """Return the filter, by column."""
         chain_id = agent_id = payment = None
         if self.agent is not None:
             parsed = GlobalAgentId.parse(self.agent).agent_id if "#" in self.agent else AgentId.parse(self.agent)
@@ -259,7 +258,7 @@ def read_sponsored_feedback(request: Request, feedback_id: int) -> Response:
     openapi_extra={"requestBody": {"required": True, "content": _BODY}},
 )
 async def submit_blind_rating(request: Request) -> Response:
-    """Accept one side's envelope and opening for two blind ratings, and put both ratings on chain together.
+    """Accept one side's envelope and opening for a pair of blind ratings, and put both ratings on chain together.
 
     Returns 202 if the side is new, 200 if it was submitted before. Openings stay secret until they are sent on chain,
     and are then deleted.
@@ -272,21 +271,21 @@ async def submit_blind_rating(request: Request) -> Response:
 
 @router.get("/blind-ratings/{pair_id}", responses=one_of(RelayedPair, 404))
 async def read_blind_ratings(request: Request, pair_id: int) -> Response:
-    """Return the state of two blind ratings that this service relays. Openings are never included."""
+    """Return the state of a pair of blind ratings that this service relays. Openings are never included."""
     pair = await to_thread.run_sync(_aggregator(request).read_pair, pair_id) if 0 < pair_id < 1 << 63 else None
     return answer(request, RelayedPair, existing(pair, "blind_ratings", pair_id))
 
 
 @router.get("/tally", responses=one_of(tuple[Tally, ...]))
 def read_tally(request: Request) -> Response:
-    """Count accepted and rejected feedback in bands of ten values, to show that no sentiment is rejected more often."""
+    """Count accepted and rejected feedback in bands of ten values, to show that rejections are unbiased."""
     _aggregator(request).flush_refusals()
     return answer(request, tuple[Tally, ...], tuple(service_of(request).read(tally_feedback)))
 
 
 @router.get("", responses=one_of(tuple[SponsoredTerms, ...]))
 def read_terms(request: Request) -> Response:
-    """Return the terms on which this service pays, for each chain."""
+    """Return the terms under which this service pays for feedback, for each chain."""
     aggregator = _aggregator(request)
     terms = tuple(
         SponsoredTerms(
@@ -312,7 +311,7 @@ def _aggregator(request: Request) -> Aggregator:
 
 
 async def _take(request: Request, submit: Callable[[bytes], tuple[Any, bool]]) -> tuple[Any, bool]:
-    """Accept a message, and return its record, and True if it is new."""
+    """Accept a message, and return its record and True if it is new."""
     work: NodeWork = request.app.state.aggregator_work
     try:
         return await work.run(submit, await request.body())

@@ -1,1 +1,1 @@
-"""GraphQL over the index, compatible with the published ERC-8004 SDKs. `docs/graphql.md` is its manual."""
+"""A GraphQL API for the index, compatible with the published ERC-8004 SDKs. See `docs/graphql.md`."""

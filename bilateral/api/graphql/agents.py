@@ -26,7 +26,7 @@ from bilateral.index.standing.tables import standing
 
 
 def agent_id_text(rows: FromClause, scope: Scope) -> ColumnElement[str]:
-    """Return the id of the agent that rows are about."""
+    """Return the id of the agent that the rows are about."""
     return text_of(cast(rows.c.chain_id, Text), scope.dialect.whole(rows.c.agent_id))
 
 
@@ -45,7 +45,7 @@ def agent_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]], Co
 
 
 def uri_type(uri: ColumnElement[str]) -> ColumnElement[str]:
-    """Return a URI's kind, in the public subgraph's terms."""
+    """Return a URI's kind, as the public subgraph calls it."""
     cid = or_(and_(uri.like("Qm%"), func.length(uri) == 46), and_(uri.like("baf%"), func.length(uri) >= 8))  # noqa: PLR2004
     gateways = ("gateway.pinata.cloud", "ipfs.io", "cloudflare-ipfs.com")
     hosts = ("w3s.link", "dweb.link", "gateway.pinata.cloud", "ipfs.io", "cloudflare-ipfs.com")
@@ -63,7 +63,7 @@ def uri_type(uri: ColumnElement[str]) -> ColumnElement[str]:
 
 
 def starts_with(text: ColumnElement[str], start: str) -> Condition:
-    """Return true if one text begins with another, case-sensitively."""
+    """Return an expression that is true if one text begins with another; case counts."""
     return func.substr(text, 1, len(start)) == start
 
 
@@ -115,7 +115,7 @@ class AgentRows(Rows):
         return ENTITIES[entity](self.scope).of(self.agent)
 
     def of(self, rows: FromClause) -> AgentRows:
-        """Restrict to the agent that rows of a table are about."""
+        """Restrict to the agent that a table's rows are about."""
         return self._about_agent("identity", self.agent, rows, "identity_registry")
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
@@ -127,7 +127,7 @@ class AgentRows(Rows):
         return None if column is None else [self._times()[column]]
 
     def _times(self) -> ReadOnlyColumnCollection[str, Any]:
-        """Return the columns of the agent's times, and join their table, which has one row per agent."""
+        """Return the columns with the agent's times, and join their table, which has one row per agent."""
         if self._activity is None:
             agent = self.agent
             self._activity = activity = agent_activity.alias()
@@ -182,7 +182,7 @@ class AgentRows(Rows):
 
 
 class RowsOfAgents(Rows):
-    """The rows of a table about registered agents, in registries of one kind."""
+    """A table's rows about registered agents, from registries of one kind."""
 
     of_entity: ClassVar[Any]
     kind: ClassVar[str] = "identity"
@@ -196,7 +196,7 @@ class RowsOfAgents(Rows):
         self.key = tuple(table.c[column.name] for column in self.of_entity.primary_key)
 
     def of(self, rows: FromClause) -> Rows:
-        """Restrict to the agent of a row."""
+        """Restrict to a row's agent."""
         self.parents["agent"] = lambda: AgentRows(self.scope).of(rows)
         return self._about_agent(self.kind, self.table, rows, self.registry)
 
@@ -234,11 +234,11 @@ class MetadataRows(RowsOfAgents):
 
 
 _DECIMALS: Final = 4
-"""The number of decimals in figures, because the last digits of floating-point numbers differ between engines."""
+"""The number of decimals in figures. They are rounded because the last digits differ between engines."""
 
 
 class StandingRows(RowsOfAgents):
-    """The rows of `Standing`: agents as servers, and as clients if they are rated."""
+    """The rows of `Standing`: agents in the role of server and, if they are rated as clients, of client."""
 
     entity: ClassVar = "Standing"
     of_entity: ClassVar = standing

@@ -1,4 +1,4 @@
-"""Validation and execution of queries: each root field becomes one statement that returns its JSON."""
+"""Validate and execute queries: each root field becomes one statement that returns its JSON."""
 
 import math
 import time
@@ -46,10 +46,10 @@ from bilateral.index.reading.registries import Registries
 
 
 class Deadline:
-    """The limit on a thread's processor time for a query. All compare equal, so they can be part of cache keys.
+    """The limit on a thread's processor time for a query. All instances compare equal, as they are part of cache keys.
 
     Args:
-        seconds: The number of seconds from now.
+        seconds: The number of seconds from now until the deadline.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -74,7 +74,7 @@ class Deadline:
         require = self.require
 
         class InTimeRule(ASTValidationRule):
-            """Rule: validation stays within its time limit."""
+            """Rule: validation must stay within its time limit."""
 
             def enter(self, *_args: Any) -> None:
                 """Check the clock."""
@@ -84,7 +84,7 @@ class Deadline:
 
 
 class ExistingFieldsRule(FieldsOnCorrectTypeRule):
-    """Rule: fields exist. The messages are graph-node's, because published SDKs look for them."""
+    """Rule: fields must exist. The error messages are those of graph-node, because published SDKs look for them."""
 
     def enter_field(self, node: ast.FieldNode, *_args: Any) -> None:
         """Check one field."""
@@ -94,7 +94,7 @@ class ExistingFieldsRule(FieldsOnCorrectTypeRule):
 
 
 class VariablesAsIdsRule(VariablesInAllowedPositionRule):
-    """Rule: variables match their positions' types. A `String` may be used as an `ID`, as a published SDK does."""
+    """Rule: variables must match the types where they are used. A `String` may serve as an `ID`, as in an SDK."""
 
     def leave_operation_definition(self, operation: ast.OperationDefinitionNode, *_args: Any) -> None:
         """Check the variables of one operation."""
@@ -131,11 +131,11 @@ RULES: Final = tuple(_OWN.get(rule, rule) for rule in specified_rules)
 
 
 MAX_REPETITIONS: Final = 30
-"""The maximum number of fields per selection with the same response name. 30 make 435 pairs; SDKs repeat none."""
+"""The maximum number of fields per selection with the same response name: 30 make 435 pairs to compare."""
 
 
 def refuse_repetitions(document: ast.DocumentNode) -> None:
-    """Reject a query that repeats a field too often; repeated selections of one field count as one."""
+    """Reject a query that repeats a field too often. Repeated selections of the same field count as one."""
     fragments = fragments_of(document)
     for definition in document.definitions:
         if isinstance(definition, ast.OperationDefinitionNode | ast.FragmentDefinitionNode):
@@ -154,10 +154,10 @@ def _check(sets: Sequence[ast.SelectionSetNode], fragments: Fragments) -> None:
 
 
 _MAX_ERRORS: Final = 5
-"""Errors per response: enough to fix a query, without extra work for a hostile one."""
+"""The maximum number of errors per response: enough to fix a query, at little cost for a hostile one."""
 
 _REMEMBERED: Final = 128
-"""The number of parsed and validated queries to cache. Programs send few distinct texts with many variables."""
+"""The number of parsed and validated queries to cache. Programs send few distinct texts, with varying variables."""
 
 _REMEMBERED_LENGTH: Final = 4_000
 """The maximum length of a cached query text."""
@@ -168,8 +168,8 @@ class GraphqlRequest:
     """A request.
 
     Attributes:
-        query: The value, as text.
-        operation: The name of the operation, if the text contains several.
+        query: The text of the query.
+        operation: The name of the operation to run, if the text contains several.
     """
 
     query: str
@@ -178,7 +178,7 @@ class GraphqlRequest:
 
 
 class Checked:
-    """A request that is valid and within the limits.
+    """A request that has been checked: it is valid and within the limits.
 
     Args:
         seconds: The processor time available for it.
@@ -218,7 +218,7 @@ class Checked:
         self._roots = list(self._root_fields())
 
     def answer(self, connection: Connection, registries: Registries, chain_id: int | None) -> bytes:
-        """Answer the request."""
+        """Return the response to the request."""
         chains = chains_of(registries, chain_id)
         plan_by_values(connection)
         parts = [b'{"data":{', b"}}"]
@@ -352,7 +352,7 @@ def _errors(document: ast.DocumentNode, deadline: Deadline) -> tuple[GraphQLErro
 
 @lru_cache(_REMEMBERED)
 def _cached_document(text: str) -> ast.DocumentNode:
-    """Return a document, which must not be modified. See `parsed` for its errors."""
+    """Return a parsed document, which must not be modified. See `parsed` for errors."""
     return limits.parsed(text)
 
 

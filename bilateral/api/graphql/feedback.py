@@ -25,7 +25,7 @@ _KEY = ("registry", "agent_id", "client_address", "feedback_index")
 
 
 def _place(rows: FromClause) -> ColumnElement[Any]:
-    """Return an event's position in its chain. The sum keeps SQLite from scanning all later blocks by index."""
+    """Return an event's position in its chain as a sum, which keeps SQLite from scanning all later blocks by index."""
     return tuple_(rows.c.block_number + 0, rows.c.log_index)
 
 
@@ -34,7 +34,7 @@ def _same(scope: Scope, rows: FromClause, other_rows: FromClause) -> list[Condit
 
 
 def feedback_id_text(rows: FromClause, scope: Scope) -> ColumnElement[str]:
-    """Return the id of the feedback that rows are about."""
+    """Return the id of the feedback that the rows are about."""
     return text_of(
         agent_id_text(rows, scope), lowered(rows.c.client_address), scope.dialect.whole(rows.c.feedback_index)
     )
@@ -68,7 +68,7 @@ def feedback_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]],
 
 
 class FeedbackRows(RowsOfAgents):
-    """The rows of `Feedback`: those about registered agents."""
+    """The rows of `Feedback`: feedback on registered agents."""
 
     entity: ClassVar = "Feedback"
     of_entity: ClassVar = NEW_FEEDBACK
@@ -133,7 +133,7 @@ class FeedbackRows(RowsOfAgents):
         ]
 
     def _revoked(self) -> tuple[FromClause, list[Condition]]:
-        """Return the revocations of the feedback: later ones, before different feedback with the same index."""
+        """Return the revocations of the feedback: those after it and before different feedback with the same index."""
         feedback, revoked, again = self.table, FEEDBACK_REVOKED.alias(), NEW_FEEDBACK.alias()
         same = partial(_same, self.scope)
         between = and_(*same(again, feedback), _place(again) > _place(feedback), _place(again) < _place(revoked))
@@ -157,7 +157,7 @@ class FeedbackRows(RowsOfAgents):
 
 
 class ResponseRows(Rows):
-    """The rows of `FeedbackResponse`: those to existing feedback."""
+    """The rows of `FeedbackResponse`: responses to existing feedback."""
 
     entity: ClassVar = "FeedbackResponse"
 
@@ -169,7 +169,7 @@ class ResponseRows(Rows):
         self.block = response.c.block_number
 
     def of(self, rows: FromClause) -> ResponseRows:
-        """Restrict to responses to the feedback of a row."""
+        """Restrict to responses to a row's feedback."""
         self.parents["feedback"] = lambda: FeedbackRows(self.scope).of_response(rows)
         self.conditions += _same(self.scope, self.response, rows)
         return self
@@ -203,7 +203,7 @@ class ResponseRows(Rows):
 
 
 class ValidationRows(RowsOfAgents):
-    """The rows of `Validation`: the requests by registered agents, with their last response."""
+    """The rows of `Validation`: requests from registered agents, with the latest response."""
 
     entity: ClassVar = "Validation"
     of_entity: ClassVar = VIEW
@@ -259,7 +259,7 @@ class ProtocolRows(Rows):
         self.block = chain.c.block_number
 
     def of(self, rows: FromClause) -> ProtocolRows:
-        """Restrict to the chain of a row."""
+        """Restrict to a row's chain."""
         self.conditions += [self.chain.c.chain_id == rows.c.chain_id]
         return self
 
@@ -279,7 +279,7 @@ class ProtocolRows(Rows):
         }
 
     def _address(self, kind: str) -> ColumnElement[str]:
-        """Return the address of a registry of the chain; the zero address if there is none."""
+        """Return the address of one of the chain's registries; the zero address if there is none."""
         zero = "0x" + "00" * 20
         places = [
             (self.chain.c.chain_id == scoped.chain_id, getattr(scoped, kind) or zero) for scoped in self.scope.chains

@@ -1,4 +1,4 @@
-"""Rows for the files of agents and feedback, and their names."""
+"""Rows for the files of agents and feedback, and the files' ids."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FEEDBACK_TEXTS: Final = (
 )
 _CARD_LISTS: Final = ("mcpTools", "mcpPrompts", "mcpResources", "a2aSkills", "oasfSkills", "oasfDomains")
 _CID_START: Final = 8
-"""The position after `ipfs://`."""
+"""The position after the prefix `ipfs://`."""
 
 
 class RegistrationFileRows(Rows):
@@ -145,7 +145,7 @@ class RegistrationFileRows(Rows):
 
 
 def file_cid(uri: ColumnElement[str], transaction: ColumnElement[str], log_index: ColumnElement[int]) -> Any:
-    """Return a file's CID as in the public subgraph: data URIs and web addresses are identified by their event."""
+    """Return a file's CID as in the public subgraph, which identifies data URIs and web addresses by their event."""
     place = text_of(transaction, cast(log_index, Text))
     return case(
         (starts_with(uri, "ipfs://"), func.substr(uri, _CID_START)),

@@ -1,4 +1,4 @@
-"""Query limits, checked before validation and execution: a query's size follows from the schema's types."""
+"""Query limits, checked before validation and execution. A query's size is derived from the schema's types."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ MAX_OBJECTS: Final = 150_000
 """The number of entities that a query may declare through its lists' `first`. Published SDKs declare up to 103,000."""
 
 MAX_SELECTIONS: Final = 2_000
-"""The maximum number of fields, counting those of fragments at each spread."""
+"""The maximum number of fields. Fields in fragments count at each spread."""
 
 MAX_TOKENS: Final = 15_000
 """The maximum number of tokens in the text."""
@@ -29,19 +29,19 @@ MAX_ALIASES: Final = 30
 """The maximum number of fields with an alias."""
 
 MAX_ROOT_FIELDS: Final = 20
-"""The maximum number of root fields: each is a statement."""
+"""The maximum number of root fields. Each becomes a statement."""
 
 MAX_ITEMS: Final = 10_000
 """The maximum number of entries in all lists together, in the text and in the variables."""
 
 MAX_DEFINITIONS: Final = 50
-"""The maximum number of operations and fragments in a text. Each is validated, and a fragment may spread another."""
+"""The maximum number of operations and fragments in a text. Each is validated, and fragments may be nested."""
 
 MAX_CONDITIONS: Final = 300
 """The maximum number of conditions in all filters together."""
 
 LINKED_CONDITIONS: Final = 10
-"""The weight of a condition on another entity: the engine plans a query for it."""
+"""The weight of a condition on another entity, for which the engine has to plan a query."""
 
 MAX_FILTER_LEVELS: Final = 6
 """The maximum depth of a filter: nested `and`, `or` and linked entities. SQLite's parser allows few more levels."""
@@ -72,9 +72,9 @@ class _Size:
 
     Attributes:
         depth: The number of entity levels.
-        objects: The number of entities that it declares, per enclosing entity.
-        selections: The number of its fields.
-        aliases: The number of its fields with an alias.
+        objects: The number of entities that the selection declares, per enclosing entity.
+        selections: The number of fields.
+        aliases: The number of fields with an alias.
     """
 
     depth: int = 0
@@ -119,7 +119,7 @@ def fragments_of(document: ast.DocumentNode) -> Fragments:
 def fields_by_key(
     sets: Sequence[ast.SelectionSetNode], fragments: Fragments, applies: Callable[[Any], bool] = lambda _: True
 ) -> dict[str, list[ast.FieldNode]]:
-    """Return the fields in selections by response name, with those in fragments, each spread once.
+    """Return the fields in selections, including those in fragments, by response name. Each fragment is spread once.
 
     Args:
         applies: Returns False for a selection or fragment that is excluded.
@@ -145,7 +145,7 @@ class SizeOfQuery:
     """Measures a document's operations.
 
     Args:
-        variables: The variables, not yet checked.
+        variables: The variables, which have not been checked yet.
     """
 
     def __init__(self, document: ast.DocumentNode, variables: Mapping[str, Any]) -> None:
@@ -256,11 +256,11 @@ class SizeOfQuery:
 
 
 def count_conditions(where: Any, level: int = 0, linked: int = 0) -> int:
-    """Return the number of conditions in a filter. Each entry in a list operand counts as one."""
+    """Return the number of conditions in a filter. Each entry in a list operand counts as one condition."""
     if level > MAX_FILTER_LEVELS:
         raise LimitError(f"a filter has more than {MAX_FILTER_LEVELS} levels: use fewer nested filters")
     if linked > MAX_LINKED_LEVELS:
-        raise LimitError(f"a filter follows more than {MAX_LINKED_LEVELS} levels of linked entities: use fewer")
+        raise LimitError(f"a filter follows more than {MAX_LINKED_LEVELS} levels of linked entities: use fewer levels")
     if isinstance(where, list):
         return sum(count_conditions(condition, level, linked) for condition in where)
     if not isinstance(where, dict):

@@ -1,4 +1,4 @@
-"""A query's root fields, each with the statement that returns its value."""
+"""A query's root fields, each with the SQL statement that returns its value."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,16 @@ from bilateral.index.log import tables as schema
 
 @dataclass(frozen=True)
 class Root(ABC):
-    """A field at the root.
+    """A root field.
 
     Attributes:
-        key: Its name in the response.
+        key: The field's name in the response.
     """
 
     key: str
 
     def require_block(self, connection: Connection, chains: Sequence[ChainRegistries]) -> None:  # noqa: B027
-        """Check that the index has the block that the field requests."""
+        """Check that the index contains the block that the field requests."""
 
     @abstractmethod
     def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> bytes:
@@ -34,7 +34,7 @@ class Root(ABC):
 
 @dataclass(frozen=True)
 class Constant(Root):
-    """A value that needs no database."""
+    """A value that does not require the database."""
 
     value: Any
 
@@ -73,10 +73,10 @@ class _AtBlock(Root):
 
 @dataclass(frozen=True)
 class One(_AtBlock):
-    """One entity.
+    """A single entity.
 
     Attributes:
-        entity: Its type.
+        entity: The type of the entity.
         selection: The requested fields.
     """
 
@@ -93,7 +93,7 @@ class Many(_AtBlock):
     """A list of entities.
 
     Attributes:
-        entity: Their type.
+        entity: The type of the entities.
         selection: The requested fields.
         page: The requested list page.
     """
@@ -108,7 +108,7 @@ class Many(_AtBlock):
 
 @dataclass(frozen=True)
 class Meta(_AtBlock):
-    """The index's progress: that of the chain whose last block is the oldest.
+    """The index's progress, which is that of the chain whose last block is the oldest.
 
     Attributes:
         names: The requested fields by response name, each with its subfields.

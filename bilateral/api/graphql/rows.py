@@ -24,7 +24,7 @@ _LARGEST_CHAIN: Final = 2**63 - 1  # the greatest number of a BIGINT
 
 @dataclass(frozen=True)
 class ChainRegistries:
-    """The registries on one chain whose events the entities show.
+    """The registries on one chain whose events appear in entities.
 
     Attributes:
         identity: The identity registry.
@@ -40,30 +40,30 @@ class ChainRegistries:
 
 @dataclass(frozen=True)
 class Scope:
-    """The chains that a query is about, and the engine.
+    """The chains that a query covers, and the database engine.
 
     Attributes:
-        dialect: The engine.
-        chains: The chains, each with one deployment.
+        dialect: The expressions for the database engine.
+        chains: The chains, each with its registries.
     """
 
     dialect: EntityDialect
     chains: tuple[ChainRegistries, ...]
 
     def of(self, kind: str, chain_id: ColumnElement[Any], registry: ColumnElement[Any]) -> Condition:
-        """Return the condition that rows belong to one of the chains and that chain's registry."""
+        """Return the condition that rows belong to one of the chains and to that chain's registry."""
         places = [(chain.chain_id, address) for chain in self.chains if (address := getattr(chain, kind)) is not None]
         return or_(false(), *(and_(chain_id == chain, registry == address) for chain, address in places))
 
     def registry(self, kind: str, chain_id: ColumnElement[Any]) -> ColumnElement[str]:
-        """Return the registry address for a row's chain, so that an index finds the rows with its events."""
+        """Return the registry address for a row's chain, so that a database index finds the rows with its events."""
         places = [(chain.chain_id, address) for chain in self.chains if (address := getattr(chain, kind)) is not None]
         if len(places) == 1:
             return literal(places[0][1])
         return case((chain_id.is_(None), null()), *((chain_id == chain, address) for chain, address in places))
 
     def same_chain(self, rows: FromClause, other_rows: FromClause) -> Condition:
-        """Return the condition that rows belong to the chain of other rows, by number if the query has one chain.
+        """Return the condition that rows are on the same chain as other rows, as a constant if the query has one chain.
 
         PostgreSQL prunes partitions only by constants: given a column, it would open all chains' partitions and, on a
             coordinator, connect to all servers.
@@ -71,7 +71,7 @@ class Scope:
         return rows.c.chain_id == (self.chains[0].chain_id if self.is_one_chain else other_rows.c.chain_id)
 
     def has_chain(self, chain_id: int) -> bool:
-        """Return True if the query is about a chain."""
+        """Return True if the query covers a chain."""
         return any(chain.chain_id == chain_id for chain in self.chains)
 
     @property
@@ -81,7 +81,7 @@ class Scope:
 
 
 def chains_of(registries: Registries, chain_id: int | None = None) -> tuple[ChainRegistries, ...]:
-    """Return the registries that entities show: each chain's canonical identity registry, or else its oldest."""
+    """Return the registries whose events appear in entities: each chain's canonical or, if not indexed, oldest one."""
     chain_registries = []
     for chain, registered in registries.by_chain.items():
         if chain_id not in (None, chain) or not any(registry.kind == Registry.IDENTITY for registry in registered):
@@ -99,15 +99,15 @@ class Rows(ABC):
     """One entity's rows in a statement: new aliases of its tables.
 
     Args:
-        scope: The chains and the engine.
+        scope: The chains and the database engine.
 
     Attributes:
-        source: The tables, joined.
+        source: The joined tables.
         conditions: The conditions that select the entity's rows. The first is the condition on chains.
         key: The columns that uniquely identify a row.
         block: The block in which a row last changed; None if there is none.
         sort_aliases: Aliases for fields to sort by.
-        parents: The links to the parent row whose list contains the rows. All entries in the list link to this row.
+        parents: The links to the parent row in whose list the rows appear. All entries in the list link to this row.
     """
 
     entity: ClassVar[str]
@@ -141,16 +141,16 @@ class Rows(ABC):
 
     @abstractmethod
     def of(self, rows: FromClause) -> Rows:
-        """Restrict to rows linked to another entity's row, and return them."""
+        """Restrict these rows to those linked to another entity's row, and return them."""
 
     @property
     @abstractmethod
     def fields(self) -> Mapping[str, Callable[[], Value]]:
-        """The fields with values, by name."""
+        """The fields that have values, by name."""
 
     @property
     def links(self) -> Mapping[str, Callable[[], Rows]]:
-        """The fields that refer to one other entity, and the rows that this row refers to."""
+        """The fields that refer to one other entity, and the rows to which this row refers."""
         return {}
 
     @property
@@ -160,7 +160,7 @@ class Rows(ABC):
 
     @property
     def aliases(self) -> Mapping[str, str]:
-        """Aliases for fields."""
+        """The aliases for fields."""
         return {}
 
     def value(self, name: str) -> Value:
@@ -179,7 +179,7 @@ class Rows(ABC):
         return self._children[name]
 
     def forget_child(self, name: str) -> None:
-        """Provide the next filter with its own rows."""
+        """Discard the cached rows, so that the next filter gets its own."""
         del self._children[name]
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
@@ -222,7 +222,7 @@ def parsed_feedback(text: str) -> tuple[int, int, str, int] | None:
 
 
 def snake_case(name: str) -> str:
-    """Return the name of the column that holds a field."""
+    """Return the name of the column that contains a field."""
     return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
 
 

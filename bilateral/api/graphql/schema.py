@@ -1,4 +1,4 @@
-"""The GraphQL schema: queries, filters and orders, generated from the list of entities by graph-node's rules."""
+"""The GraphQL schema: queries, filters and sort orders, generated from the list of entities by graph-node's rules."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -35,10 +35,10 @@ PLURALS: Final = {
     "FeedbackFile": ("feedbackFiles",),
     "Standing": ("standings",),
 }
-"""The names of the root fields that list entities. For `AgentMetadata`, graph-node has only one of the two."""
+"""The names of the root fields that list entities. For `AgentMetadata`, graph-node has only one root field."""
 
 FIRST: Final = 100
-"""The number of entries in a list whose query has no `first`, as in graph-node."""
+"""The number of entries in a list if the query does not specify `first`, as in graph-node."""
 
 _EQUALITY: Final = ("", "_not", "_in", "_not_in")
 _ORDERED: Final = ("", "_not", "_gt", "_lt", "_gte", "_lte", "_in", "_not_in")
@@ -90,7 +90,7 @@ def reference_names() -> frozenset[str]:
 
 @cache
 def graphql_schema() -> GraphQLSchema:
-    """Return the schema of the API."""
+    """Return the API's schema."""
     schema = build_schema(schema_text())
     for name, scalar in SCALARS.items():
         kind = schema.type_map[name]
@@ -101,7 +101,7 @@ def graphql_schema() -> GraphQLSchema:
 
 @cache
 def schema_text() -> str:
-    """Return the schema of the API as text."""
+    """Return the API's schema as text."""
     types = entity_types()
     parts = [*(f"scalar {name}" for name in SCALARS), _PRELUDE]
     queries = ["_meta(block: Block_height): _Meta_"]
@@ -190,12 +190,12 @@ _MAX_LITERAL: Final = 80  # characters of a refused value: an error stays on a l
 
 @dataclass(frozen=True)
 class Scalar:
-    """A scalar.
+    """A scalar type.
 
     Attributes:
         parse: Parses a text as a value; returns None if it is invalid.
         nodes: The literal types that it accepts.
-        description: A description of a value.
+        description: A description of the values.
     """
 
     parse: Callable[[str], Any]
@@ -203,7 +203,7 @@ class Scalar:
     description: str
 
     def adorn(self, scalar: GraphQLScalarType) -> None:
-        """Set how a schema's scalar parses its values."""
+        """Set how a scalar in a schema parses its values."""
         name = scalar.name
 
         def parse_value(value: Any) -> Any:
@@ -252,4 +252,4 @@ SCALARS: Final = {
     "Int8": Scalar(_whole, _NUMBERS, "an integer, as a number or a text"),
     "Timestamp": Scalar(_whole, _NUMBERS, "microseconds since 1970, as a number or a text"),
 }
-"""The scalars that GraphQL does not define itself, by name."""
+"""The scalars that GraphQL itself does not define, by name."""

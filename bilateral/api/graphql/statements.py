@@ -1,7 +1,7 @@
 """GraphQL entities as JSON: one statement returns a list of entities with all selected fields.
 
-It first selects a page of keys, to which filters, order, `first` and `skip` apply. Each key's row becomes a JSON
-object, and linked entities become objects or lists inside it.
+The statement first selects a page of keys, to which filters, order, `first` and `skip` apply. Each key's row then
+becomes a JSON object, and linked entities become objects or lists inside it.
 
 SQLite's parser has a stack of a hundred entries, which nested expressions can fill. On SQLite, deeply nested objects
 therefore become a sequence of common table expressions, which SQLite's planner inlines again.
@@ -36,7 +36,8 @@ class Page:
 
     Attributes:
         where: The filter, as parsed by the schema's input types.
-        order_by: The field to sort by, or a reference's field such as `registrationFile__name`; None for the id.
+        order_by: The field to sort by, or a field of a referenced entity such as `registrationFile__name`; None for the
+            id.
         descending: True to sort in descending order.
         first: The maximum number of entries.
         skip: The number of entries to skip.
@@ -54,9 +55,9 @@ class Selected:
     """A requested field.
 
     Attributes:
-        key: Its name in the response.
-        name: Its name in the schema, or `__typename`.
-        selection: The selected fields of the entities behind it; empty for a value.
+        key: The field's name in the response.
+        name: The field's name in the schema, or `__typename`.
+        selection: The selected fields of the entities to which the field refers; empty for a value.
         page: The requested page, if it is a list of entities.
     """
 
@@ -67,7 +68,7 @@ class Selected:
 
 
 _MAX_STATEMENTS: Final = 64
-"""The number of statements to cache. Each takes half a megabyte."""
+"""The number of statements to cache. Each takes up half a megabyte."""
 
 _LONGEST: Final = 1_500
 """The maximum length of a selection whose statement is cached. The SDKs' selections have about half that length."""
@@ -76,7 +77,7 @@ _MAX_PARAMETERS: Final = 64
 """The maximum number of filter values in a cached statement."""
 
 _FIRSTS: Final = (100, 1_000)
-"""The `first` values written into statements: the schema's and the SDKs' defaults. Others are parameters."""
+"""The values of `first` written into statements: the schema's and the SDKs' defaults. Others are parameters."""
 
 _MAX_COUNTED: Final = 1_024
 """The number of statements counted before the count is reset."""
@@ -84,21 +85,21 @@ _MAX_COUNTED: Final = 1_024
 _COUNTS: Final[Counter[int]] = Counter()
 
 _LOCK: Final = Lock()
-"""Held while a filter is built from cached rows."""
+"""The lock that is held while a filter is built from cached rows."""
 
 _Parameters: TypeAlias = Sequence[BindParameter[Any]]
 
 
 class _Query:
-    """A query for entities. Two are equal if one statement serves both, each with its own values.
+    """A query for entities. Two queries are equal if the same statement serves both, each with its own values.
 
     Args:
-        page: The list page; for one entity, a filter that finds it.
-        is_list: False for one entity.
+        page: The page of the list; for a single entity, a filter that finds it.
+        is_list: False for a single entity.
 
     Attributes:
-        key: What the statement depends on; None if it is not cached.
-        values: The values of its parameters, with those of lists flattened.
+        key: Everything that the statement depends on; None if it is not cached.
+        values: The values of its parameters, with lists flattened.
     """
 
     def __init__(self, scope: Scope, entity: str, selection: Sequence[Selected], page: Page, *, is_list: bool) -> None:
@@ -147,7 +148,7 @@ def _prepared(query: _Query) -> Prepared:
 
 
 def _pages(entity: str, selection: Sequence[Selected], page: Page | None) -> Iterator[tuple[str, Page]]:
-    """Yield the pages of a query, each with the entity that it lists."""
+    """Yield the list pages in a query, each with the entity that it lists."""
     if page is not None:
         yield entity, page
     for selected in selection:
@@ -157,7 +158,7 @@ def _pages(entity: str, selection: Sequence[Selected], page: Page | None) -> Ite
 
 
 def _filter(scope: Scope, entity: str, page: Page) -> tuple[Hashable, _Parameters]:
-    """Return the part of a page that its statement depends on, and the page's parameters."""
+    """Return the part of a page on which its statement depends, and the page's parameters."""
     key: Hashable = tuple(page.where)
     parameters: _Parameters = ()
     if any(operand is not None for operand in page.where.values()):
@@ -170,12 +171,12 @@ def _filter(scope: Scope, entity: str, page: Page) -> tuple[Hashable, _Parameter
 
 @lru_cache(_MAX_STATEMENTS)
 def _rows_of_filters(scope: Scope, entity: str) -> Rows:
-    """Return rows for filters that only need their keys: rebuilding the tables takes longer than most responses."""
+    """Return cached rows for filters that only need keys: rebuilding the tables takes longer than most responses."""
     return ENTITIES[entity](scope)
 
 
 def _key_and_parameters(condition: Condition) -> tuple[Hashable, _Parameters]:
-    """Return a condition's SQLAlchemy cache key without its values, and the parameters with its values."""
+    """Return a condition's SQLAlchemy cache key, without values, and the parameters that contain the values."""
     cached = condition._generate_cache_key()  # noqa: SLF001  # as compiled caches do
     assert cached is not None  # noqa: S101  # all parts of conditions have keys
     lengths = tuple(len(entries_of(parameter)) for parameter in cached.bindparams if parameter.expanding)
@@ -191,12 +192,12 @@ def _limits(page: Page) -> tuple[BindParameter[int], BindParameter[int]]:
 
 
 def _shape(selection: Sequence[Selected]) -> Hashable:
-    """Return what distinguishes a selection from others, except its pages."""
+    """Return what distinguishes a selection from others, except for its pages."""
     return tuple((selected.key, selected.name, _shape(selected.selection)) for selected in selection)
 
 
 MODULES: Final = (agents, feedback, files)
-"""The modules whose rows are in `ENTITIES`."""
+"""The modules that define the rows in `ENTITIES`."""
 
 _NESTED: Final = 2
 """The number of nested entity levels per expression, for engines whose parser has a small stack."""
@@ -205,13 +206,13 @@ _NESTED: Final = 2
 def read_list(
     connection: Connection, chains: Sequence[ChainRegistries], entity: str, selection: Sequence[Selected], page: Page
 ) -> bytes:
-    """Using one statement, return a list of entities as JSON: each row is an entity."""
+    """Return a list of entities as JSON, using one statement. Each row is an entity."""
     query = _Query(Scope(entity_dialect(connection), tuple(chains)), entity, selection, page, is_list=True)
     return _listed(text for (text,) in query.rows(connection))
 
 
 def _listed(entries: Iterable[str | None]) -> bytes:
-    """Return a JSON list of entries. SQLite builds them one by one, so oversized lists fail before using memory."""
+    """Return a JSON list of entries. SQLite builds lists step by step, so oversized lists fail before using memory."""
     encoded, size = [], 1
     for entry in entries:
         encoded.append((entry or "null").encode())
@@ -228,7 +229,7 @@ def read_one(
     selection: Sequence[Selected],
     entity_id: str,
 ) -> bytes:
-    """Using one statement, return one entity as JSON; `null` if there is none."""
+    """Return one entity as JSON, using one statement; `null` if there is none."""
     scope = Scope(entity_dialect(connection), tuple(chains))
     ((answer,),) = _Query(scope, entity, selection, Page({"id": entity_id}), is_list=False).rows(connection)
     return b"null" if answer is None else str(answer).encode()
@@ -249,8 +250,8 @@ class _Assembly:
     """Assembles the parts of a statement.
 
     Args:
-        scope: The chains and the engine.
-        selection: The fields of the entities at the root.
+        scope: The chains and the database engine.
+        selection: The selected fields of the root entities.
     """
 
     def __init__(self, scope: Scope, selection: Sequence[Selected]) -> None:
@@ -296,7 +297,7 @@ class _Assembly:
         return self._by_key(rows, key, selection, level, shared), numbered
 
     def _shared(self, rows: Rows, selection: Sequence[Selected], level: int) -> Subquery | None:
-        """Return the objects that all entries in a list link to, by position in the selection; None without any."""
+        """Return the objects to which all of a list's entries link, by position in the selection; None without any."""
         # They are computed once for the list. The limit keeps the engine from computing them for each entry after all.
         # Keys of the answer cannot name columns: SQLite takes `a` and `A` for one name, and PostgreSQL cuts long names.
         if self._is_apart(level):
@@ -319,7 +320,7 @@ class _Assembly:
         return _rows_of(rows, select(content)).where(*rows.conditions).limit(1).scalar_subquery()
 
     def _is_apart(self, level: int) -> bool:
-        """Return True if the objects at a level become separate expressions."""
+        """Return True if the objects at a nesting level become separate expressions."""
         return self._is_flat and level > 1 and level % _NESTED == 1
 
     def _by_key(
@@ -374,7 +375,7 @@ def _linked(rows: Rows, expression: Any) -> ScalarSelect[Any]:
 
 
 def _order(rows: Rows, page: Page) -> list[ColumnElement[Any]]:
-    """Return a list's order: by a field, then by the id, both in the same direction."""
+    """Return a list's sort order: by a field and then by id, both in the same direction."""
     name = rows.sort_aliases.get(page.order_by or "id", page.order_by or "id")
     keys = rows.order(name)
     if keys is None:

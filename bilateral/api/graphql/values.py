@@ -1,4 +1,4 @@
-"""Values of entities: how each GraphQL type is output, compared and sorted in SQL."""
+"""Values of entities: how to output, compare and sort each GraphQL type in SQL."""
 
 # ruff: noqa: ARG002  # every value takes the engine, though some values do not need it
 
@@ -28,7 +28,7 @@ class Value:
     """The values of one field, as an SQL expression over the rows of an entity.
 
     Args:
-        is_nullable: True if it may be NULL.
+        is_nullable: True if the value may be NULL.
     """
 
     def __init__(self, expression: ColumnElement[Any], *, is_nullable: bool = False) -> None:
@@ -56,15 +56,15 @@ class Value:
         return self.compare(dialect, operator, operand)
 
     def is_missing(self, dialect: EntityDialect) -> Condition:
-        """Return true if there is no value."""
+        """Return an expression that is true if there is no value."""
         return self.expression.is_(None) if self.is_nullable else false()
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
-        """Return true if the value is one of some operands."""
+        """Return an expression that is true if the value equals one of the operands."""
         return self.expression.in_([self.bound(operand) for operand in operands])
 
     def compare(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
-        """Return true if the value is less or greater than an operand."""
+        """Return an expression that is true if the value is less (or greater) than an operand."""
         return _ORDERS[operator](self.sort_key(dialect), self.bound(operand))
 
     def bound(self, operand: Any) -> Any:
@@ -73,7 +73,7 @@ class Value:
 
 
 class MatchedValue(Value, ABC):
-    """The values of a field that can be tested for containing an operand, or beginning or ending with it."""
+    """The values of a field that can be tested for whether they contain, begin with or end with an operand."""
 
     def test(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
         if operand is not None and (place := _Place.of(operator)) is not None:
@@ -83,12 +83,12 @@ class MatchedValue(Value, ABC):
 
     @abstractmethod
     def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
-        """Return true if the value contains an operand at a place. Callers handle negation and missing values."""
+        """Return whether the value contains an operand at a place, in SQL. Callers handle negation and NULL."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """The place of an operand, as in a filter such as `not_starts_with_nocase`.
+    """The place of an operand in a value, as specified by a filter such as `not_starts_with_nocase`.
 
     Attributes:
         name: `contains`, `starts_with` or `ends_with`.
@@ -113,7 +113,7 @@ _ORDERS: Final[dict[str, Callable[[Any, Any], Condition]]] = {"gt": gt, "lt": lt
 
 
 class Whole(Value):
-    """An integer of at most 64 bits. `is_text`: it is output as text."""
+    """An integer of at most 64 bits. If `is_text` is set, it is output as text."""
 
     def __init__(self, expression: ColumnElement[Any], *, is_nullable: bool = False, is_text: bool = True) -> None:
         super().__init__(expression, is_nullable=is_nullable)
@@ -133,7 +133,7 @@ class Whole(Value):
 
 
 class Wide(Value):
-    """An unsigned integer of up to 256 bits, in a column of the type `WideInteger`."""
+    """An unsigned integer of up to 256 bits, in a column of type `WideInteger`."""
 
     def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
         return dialect.whole(self.expression)
@@ -205,7 +205,7 @@ class Id(String):
 
     Args:
         expression: The id, as text.
-        finder: Returns the condition that the id is one of several, in a form that can use an index.
+        finder: Returns the condition that the id is one of several ids, in a form that can use a database index.
     """
 
     def __init__(
@@ -258,9 +258,9 @@ class Entries(MatchedValue):
 
     Args:
         shown: The list as JSON.
-        has: Returns the condition that the list contains all of some entries, ignoring case if the second argument is
-            true.
-        same: Returns the condition that the list equals another.
+        has: Returns the condition that the list contains all of the given entries, ignoring case if the second argument
+            is true.
+        same: Returns the condition that the list equals another list.
     """
 
     def __init__(

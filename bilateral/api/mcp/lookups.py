@@ -1,4 +1,4 @@
-"""What tools and resources share: arguments, look-ups, errors, and responses with untrusted text."""
+"""What tools and resources share: arguments, lookups, errors, and responses with untrusted text."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import AgentKey, agent_key, read_registries
 
 READS: Final = ToolAnnotations(read_only_hint=True)
-"""The annotations of every tool. By default, a tool is assumed to use outside data."""
+"""The annotations of every tool. Without them, a tool is assumed to use outside data."""
 
 _MOST: Final = 100
-"""The maximum number of rows per response: a model reads all of them, and pays for each."""
+"""The maximum number of rows per response: a model reads all of them, and each one costs tokens."""
 
 AgentText = Annotated[str, Field(description="Such as 8453:247.", max_length=200)]
-"""An agent, as a tool's argument."""
+"""An agent as a tool argument."""
 
 Limit = Annotated[int, Field(ge=1, le=_MOST, description="1 to 100.")]
 Cursor = Annotated[str | None, Field(max_length=1_200, description="`next` of the former page.")]
@@ -61,14 +61,14 @@ def account_of(connection: Connection, address: str) -> Account:
 
 
 async def words_of_strangers(kind: Any, read: Callable[..., Any], *arguments: Any) -> Untrusted:
-    """Read in a thread, and mark the response as untrusted. See `tool_errors`."""
+    """Read in a thread, and mark the response as untrusted. See `tool_errors` for the errors."""
     with tool_errors():
         return untrusted(kind, await to_thread.run_sync(read, *arguments))
 
 
 @contextmanager
 def tool_errors() -> Iterator[None]:
-    """Turn the package's errors into errors for models."""
+    """Convert the package's errors to errors for models."""
     try:
         yield
     except (BilateralError, ProblemError) as error:
@@ -79,7 +79,7 @@ def tool_errors() -> Iterator[None]:
 def brief(model: type[BaseModel], about: Mapping[str, str], **others: Any) -> Any:
     """Return a model with descriptions short enough for a tool.
 
-    Its arguments have the same names as over HTTP, where a list is a repeated parameter in the singular.
+    Arguments have the same names as over HTTP, where a list is a repeated parameter with a singular name.
     """
     fields: dict[str, Any] = {
         name: (
@@ -95,7 +95,7 @@ def brief(model: type[BaseModel], about: Mapping[str, str], **others: Any) -> An
 
 
 def _published(name: str, field: FieldInfo) -> str | None:
-    """Return the HTTP name of a field; None to use its own name, as lists do too."""
+    """Return a field's name in the HTTP API; None to use the field's own name, as for lists."""
     is_list = get_origin(field.annotation) is list or any(
         get_origin(kind) is list for kind in get_args(field.annotation)
     )
@@ -103,7 +103,7 @@ def _published(name: str, field: FieldInfo) -> str | None:
 
 
 def asks(model: type[BaseModel]) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]]:
-    """Turn a model's fields into arguments of a tool, before its own. Required ones come first."""
+    """Convert a model's fields to tool arguments, placed before the tool's own. Required arguments come first."""
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         @wraps(function)
@@ -150,7 +150,7 @@ class Untrusted:
     Attributes:
         is_untrusted: Always true.
         notice: The warning to the model that reads the response.
-        data: The response. Invisible characters are escaped as in Python: such as \u202e.
+        data: The response. Invisible characters are escaped as in Python, for example \u202e.
     """
 
     is_untrusted: bool
@@ -163,9 +163,9 @@ class Judged:
     """The result of a check, with untrusted text kept separate.
 
     Attributes:
-        check: The verdict with its reasons and figures. It contains no untrusted text.
+        check: The verdict, with its reasons and figures. It does not contain untrusted text.
         notice: The warning to the model that reads the response.
-        untrusted: The untrusted texts, with the files and domains that reasons refer to by number.
+        untrusted: The untrusted texts, with the files and domains to which reasons refer by number.
     """
 
     check: dict[str, Any]
@@ -174,7 +174,7 @@ class Judged:
 
 
 def judged(check: Check) -> Judged:
-    """Return the result of a check, with untrusted text separated."""
+    """Return the result of a check, with untrusted text kept separate."""
     kind: Any = type(check)  # for mypy, no frozen class of a package that is imported late can be hashed
     content = visible(adapter(kind).dump_python(check, mode="json"))
     strange = content.pop("untrusted")
@@ -187,7 +187,7 @@ def untrusted(kind: Any, value: Any) -> Untrusted:
 
 
 def visible(value: Any) -> Any:
-    """Escape the texts in a JSON value."""
+    """Escape invisible characters in the texts of a JSON value."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, list):

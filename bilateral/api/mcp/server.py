@@ -1,7 +1,7 @@
-"""The MCP server: its tools, its resources, and resource subscriptions (protocol version 2026-07-28).
+"""The MCP server: its tools, resources and resource subscriptions (protocol version 2026-07-28).
 
 Each subscription is a single stream without a session, so any of the service's processes can serve it. Older versions
-of the protocol (`resources/subscribe`) need sessions that live in one process, and are not served.
+of the protocol (`resources/subscribe`) are not supported, because their sessions live in a single process.
 """
 
 import json
@@ -57,17 +57,17 @@ AGENTS: Final = "bilateral://agents/"
 ACCOUNTS: Final = "bilateral://accounts/"
 
 MOST_RESOURCES: Final = 100
-"""The maximum number of resources per subscription: each change is compared with every one of them."""
+"""The maximum number of resources per subscription, because each change is compared with all of them."""
 
 STREAM_SECONDS: Final = 600.0
-"""The maximum duration of a subscription over HTTP, as for a stream of changes. The client then subscribes again."""
+"""The maximum duration of a subscription over HTTP, as for streams of changes. Clients then subscribe again."""
 
 _WAIT_SECONDS: Final = 15.0  # between two keep-alive messages of `/v1/changes`, too
 _EVERYTHING: Final = FeedFilter()
 
 
 class Reads:
-    """Reads a database in threads, for a feed without a service."""
+    """Reads a database in threads, for a feed that runs without the service."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -83,7 +83,7 @@ class Listening:
     """Serves subscriptions to agents and accounts.
 
     Args:
-        feed: The change feed. It counts each address's subscriptions among its waiting requests.
+        feed: The change feed. It counts subscriptions towards the waiting requests of an address.
     """
 
     def __init__(self, reader: Reader, feed: Feed) -> None:
@@ -173,7 +173,7 @@ def make_server(
     network: Network | None = None,
     feed: Feed | None = None,
 ) -> MCPServer[Any]:
-    """Create the server. Each module in `bilateral.api.mcp.tools` adds tools with its function `add_tools`."""
+    """Create the server. Each module in `bilateral.api.mcp.tools` adds its tools with the function `add_tools`."""
     options: dict[str, dict[str, Any]] = {
         "buyers": {"default_policy": buyer_policy},
         "services": {"nodes": nodes or {}, "network": network or Network()},
@@ -211,7 +211,7 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
     @resource(
         "bilateral://policy",
         title="Policy of a check",
-        description="The JSON Schema of a policy, and the fields of each policy with a name.",
+        description="The JSON Schema for policies, and the fields of each named policy.",
     )
     async def read_policy() -> str:
         return json.dumps({"policies": PRESETS, "schema": Policy.model_json_schema()})
@@ -219,7 +219,7 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
     @resource(
         "bilateral://feedback/{feedback_id}",
         title="Feedback",
-        description="One feedback by its textual id, such as bilateral://feedback/8453:247:0x742d…:0.",
+        description="One feedback entry by its textual id, such as bilateral://feedback/8453:247:0x742d…:0.",
     )
     async def read_feedback(feedback_id: str) -> str:
         return await _resource(tuple[Feedback, ...], reader.read, _feedback, feedback_id)
@@ -243,14 +243,14 @@ async def _resource(kind: Any, read: Callable[..., Any], *arguments: Any) -> str
 
 
 class StrictServer(MCPServer[Any]):
-    """A server whose tools reject unknown arguments, and report invalid ones in one line."""
+    """A server whose tools reject unknown arguments, and report invalid arguments in one line."""
 
     def serve_listening(self, listening: Any) -> None:
         """Serve subscriptions to resources."""
         self._lowlevel_server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, listening)
 
     async def list_tools(self) -> list[Tool]:
-        """Return the tools with short schemas that allow no other arguments."""
+        """Return the tools, with short schemas that do not allow other arguments."""
         tools = await super().list_tools()
         return [
             tool.model_copy(
@@ -309,13 +309,13 @@ _LEFT_OUT: Final = frozenset(
         *("pattern", "additionalProperties", "$defs"),
     }
 )
-"""Keys to drop: titles repeat names, and the server checks bounds itself and reports them in errors."""
+"""Schema keys to drop: titles repeat names, and the server checks bounds itself and reports them in errors."""
 
 _NULL: Final = {"type": "null"}
 
 
 def compact(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a shorter schema for a tool's arguments that allows the same values except null, which means missing."""
+    """Return a shorter schema for a tool's arguments. It allows the same values except null, which means missing."""
     return {**_shortened(schema, schema.get("$defs", {})), "additionalProperties": False}
 
 

@@ -1,1 +1,1 @@
-"""The routes, one module per subject. `create_app` includes the `router` of each."""
+"""The routes, with one module per subject. `create_app` includes each module's `router`."""

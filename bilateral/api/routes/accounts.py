@@ -1,4 +1,4 @@
-"""Routes for one account, for one feedback entry, and for a service known only by its URL."""
+"""Routes for an account, for a feedback entry, and for a service of which only the URL is known."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -22,7 +22,7 @@ router = APIRouter(default_response_class=Response)
 
 @router.get("/v1/accounts/{address}", tags=["accounts"], responses=one_of(Account))
 def read_account(request: Request, address: AddressPath) -> Response:
-    """Return the agents that an account owns, is the wallet of, or has as primary agent, on all chains."""
+    """Return the agents on all chains that an account owns, is the wallet of, or has as its primary agent."""
     service = service_of(request)
     return answer(request, Account, service.read(account, checksummed(address), tuple(service.registries().by_chain)))
 
@@ -43,7 +43,7 @@ def read_given_feedback(request: Request, address: AddressPath, query: Annotated
 
 
 class RequestedQuery(ListQuery):
-    """The chain of validation requests, and the page and format of the list."""
+    """The chain on which validations were requested, and the page and format of the list."""
 
     chain_id: ChainId
 
@@ -62,7 +62,7 @@ class FeedbackWithResponses:
     """A feedback entry and the responses to it.
 
     Attributes:
-        feedback: The entry; if several registries contain its id, several entries, newest first.
+        feedback: The entry, or several entries, newest first, if several registries contain its id.
         responses: At most 1,000 responses, newest first.
     """
 
@@ -74,14 +74,15 @@ class FeedbackWithResponses:
 def read_one_feedback(
     request: Request,
     feedback_id: Annotated[
-        str, Path(alias="id", max_length=250, description="The feedback's textual id, whose last number counts from 0.")
+        str,
+        Path(alias="id", max_length=250, description="The feedback entry's textual id, whose last number starts at 0."),
     ],
 ) -> Response:
-    """Return one feedback entry with its responses, by its id such as 8453:247:0x742d…:0."""
+    """Return the feedback entry with an id such as 8453:247:0x742d…:0, and the responses to it."""
     service = service_of(request)
     parsed = FeedbackId.parse(feedback_id)
     if parsed.agent.chain_id is None:
-        raise MalformedIdentifierError("a feedback id with its chain", feedback_id, "expected 8453:247:0x…:0")
+        raise MalformedIdentifierError("a feedback id that includes a chain", feedback_id, "expected 8453:247:0x…:0")
     key = service.agent_key(str(parsed.agent))
     feedbacks = service.read(feedback, key, parsed.client, parsed.on_chain_index)
     existing(feedbacks or None, "feedback", parsed)
@@ -91,10 +92,10 @@ def read_one_feedback(
 
 @router.get("/v1/services", tags=["agents"], responses=one_of(NamedHost))
 def read_services(
-    request: Request, url: Annotated[str, Query(max_length=2_000, description="An https URL, or a host alone.")]
+    request: Request, url: Annotated[str, Query(max_length=2_000, description="An https URL, or just a host.")]
 ) -> Response:
-    """Return the agents whose registration files list a URL, or another URL on the same host. Nothing is fetched.
+    """Return the agents whose registration files list a URL, or a different URL on its host. Nothing is fetched.
 
-    Anyone can list somebody else's host: check the agent and its wallet before you pay.
+    Anyone can list somebody else's host, so check the agent and its wallet before you pay.
     """
     return answer(request, NamedHost, service_of(request).read(services_at, url))

@@ -17,12 +17,12 @@ router = APIRouter(default_response_class=Response)
 _FINAL: Final = {
     get_args(kind.model_fields["action"].annotation)[0]: kind.final for kind in get_args(get_args(AnyAction)[0])
 }
-"""The sentence per action that says what cannot be undone."""
+"""A sentence for each action that states what cannot be undone."""
 
 
 @page(router, "/act/{action}", "act")
 def act(request: Request, action: str) -> ActPage:
-    """Show the form of an action."""
+    """Show the form for an action."""
     service, aggregator = service_of(request), getattr(request.app.state, "aggregator", None)
     sponsors = [] if aggregator is None else [chain.chain_id for chain in aggregator.settings.chains]
     files = None if service.settings.store is None else service.settings.store_url
@@ -40,10 +40,10 @@ def _prepare(request: Request, action: Action) -> Prepared:
 
 @router.post(PATH, tags=["actions"], responses=one_of(Prepared, 404, 409, 422))
 async def prepare_transaction(request: Request, action: Annotated[AnyAction, Body()]) -> Response:
-    """Check and simulate an account's action, and return what its wallet has to sign. Nothing is sent.
+    """Check and simulate an account's action, and return what its wallet has to sign. No transaction is sent.
 
-    With `keep`, the account signs the registration file first. The service stores the file when it receives the
-    signature.
+    If `keep` is true, the account signs the registration file first, and the service stores the file when it receives
+    the signature.
     """
     prepared = await service_of(request).visitor_work.run(_prepare, request, action)
     body = adapter(Prepared).dump_json(prepared)

@@ -1,4 +1,4 @@
-"""Routes for one agent: its state, and the records about it."""
+"""Routes for an agent: its state, and the records about it."""
 
 import re
 from re import Match
@@ -30,7 +30,7 @@ router = APIRouter(prefix="/v1/agents/{agent}", tags=["agents"], default_respons
 def read_agent(
     request: Request,
     agent_id: AgentPath,
-    newest: Annotated[int, Query(ge=0, le=100, description="The number of newest feedback to add.")] = 0,
+    newest: Annotated[int, Query(ge=0, le=100, description="The number of newest feedback entries to include.")] = 0,
 ) -> Response:
     """Return an agent: its on-chain state, its registration file, and summaries of its ratings."""
     service = service_of(request)
@@ -39,7 +39,7 @@ def read_agent(
 
 
 async def _agent_json(service: Service, match: Match[str], query: bytes) -> bytes | None:
-    """Return an agent as JSON; None for a query that the route must validate."""
+    """Return an agent as JSON; None if the route has to validate the query."""
     newest = _NEWEST.fullmatch(query)
     if newest is None:
         return None
@@ -55,7 +55,7 @@ shortcuts = (Shortcut("/v1/agents/{agent}", re.compile("/v1/agents/([^/]{1,200})
 
 @router.get("/endpoints", responses=one_of(Measurements, 404))
 def read_endpoints(request: Request, agent_id: AgentPath) -> Response:
-    """Return the endpoints in an agent's current file, as watchtowers measured them in the last 90 days."""
+    """Return the endpoints in an agent's current file, with watchtower measurements from the last 90 days."""
     service = service_of(request)
     key = service.agent_key(agent_id)
     existing(service.read(agent, key, 0), "agent", key.id)
@@ -125,7 +125,7 @@ class SealedPairsQuery(ListQuery):
 
 @router.get("/sealed-pairs", responses=list_of(SealedPair, 404))
 def read_sealed_pairs(request: Request, agent_id: AgentPath, query: Annotated[SealedPairsQuery, Query()]) -> Response:
-    """Return ratings sealed by an agent and its counterparts, with the sides opened so far, newest seals first."""
+    """Return the ratings that an agent and its counterparts sealed, including any that were opened, newest first."""
     return query.answer(request, SealedPair, sealed_pairs_of, service_of(request).agent_key(agent_id), query.state)
 
 
@@ -139,8 +139,8 @@ def read_validations(request: Request, agent_id: AgentPath, query: Annotated[Lis
 def read_neighbourhood(
     request: Request,
     agent_id: AgentPath,
-    limit: Annotated[int, Query(ge=1, le=MAX_EDGES, description="The largest number of edges of each kind.")] = 100,
+    limit: Annotated[int, Query(ge=1, le=MAX_EDGES, description="The maximum number of edges of each kind.")] = 100,
 ) -> Response:
-    """Return the accounts and agents that rated an agent, and those it rated."""
+    """Return the accounts and agents that rated an agent, and those that it rated."""
     service = service_of(request)
     return answer(request, Neighbourhood, service.read(neighbourhood, service.agent_key(agent_id), limit=limit))

@@ -1,4 +1,4 @@
-"""Trust analysis routes: findings, clusters, judgements about accounts and agents, and trusted clients."""
+"""Trust analysis routes: findings, clusters, assessments of accounts and agents, and trusted clients."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -33,9 +33,9 @@ class ExplainedFinding:
 
     Attributes:
         finding: The finding; `sentence` describes it for people.
-        members: Its first 200 accounts: those that acted, those that gained, and those the rows are about, which are
-            not blamed.
-        evidence: The first 200 events that it is based on.
+        members: Its first 200 accounts: those that acted, those that benefited, and those that the rows are about,
+            which are not blamed.
+        evidence: The first 200 events on which the finding is based.
     """
 
     finding: Finding
@@ -57,11 +57,11 @@ class Involvement:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedAccount:
-    """The judgement about an account, and the findings behind it.
+    """The assessment of an account, and the findings behind it.
 
     Attributes:
-        findings: The first 100 findings that involve it.
-        scores: Its scores as a client.
+        findings: The first 100 findings that involve the account.
+        scores: The account's scores as a client.
     """
 
     judgement: Suspect
@@ -75,9 +75,10 @@ def _analysed(service: Service, chain_id: int) -> tuple[int, str]:
 
 @router.get("/agents/{agent}/standing", responses=one_of(Standing, 404))
 def read_standing(request: Request, agent: AgentPath, side: Literal["server", "client"] = "server") -> Response:
-    """Return an agent's standing: its status, figures, reasons, and the money behind it.
+    """Return an agent's standing: its status, figures, reasons, and the amount of money behind it.
 
-    It exists once an analysis has seen the agent and, on the client side, once the agent has been rated as a client.
+    A standing exists once an analysis has included the agent and, on the client side, once the agent has been rated as
+    a client.
     """
     service = service_of(request)
     key = service.agent_key(agent)
@@ -90,7 +91,7 @@ def read_standing(request: Request, agent: AgentPath, side: Literal["server", "c
 
 @router.get("/analysis", responses=one_of(standing_findings.AnalysisRun, 404))
 def read_analysis(request: Request, chain_id: ChainId) -> Response:
-    """Return a chain's last analysis: its block, and how much it read and found."""
+    """Return a chain's latest analysis: its block, and how much it read and found."""
     service = service_of(request)
     run = service.read(standing_findings.analysis_run, *_analysed(service, chain_id))
     return answer(request, standing_findings.AnalysisRun, indexed(run, "analysis of chain", chain_id))
@@ -101,11 +102,11 @@ def read_findings(
     request: Request,
     chain_id: ChainId,
     account: Annotated[
-        str | None, Query(max_length=42, description="Only findings that name this account, in any part.")
+        str | None, Query(max_length=42, description="Only findings that involve this account in any role.")
     ] = None,
     list_format: ListFormat = Format.JSON,
 ) -> Response:
-    """Return up to 100 findings from a chain's last analysis, strongest first."""
+    """Return up to 100 findings from a chain's latest analysis, strongest first."""
     service = service_of(request)
     of = _analysed(service, chain_id)
     if account is None:
@@ -118,7 +119,7 @@ def read_findings(
 
 @router.get("/findings/{finding_id}", responses=one_of(ExplainedFinding, 404))
 def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60)], chain_id: ChainId) -> Response:
-    """Return a finding with its members and the events that it is based on."""
+    """Return a finding, with its members and the events on which it is based."""
     service = service_of(request)
     of = _analysed(service, chain_id)
     explained = ExplainedFinding(
@@ -140,7 +141,7 @@ def read_clusters(request: Request, chain_id: ChainId, list_format: ListFormat =
 @router.get("/clusters/{cluster}", responses=list_of(Suspect, 404))
 def read_cluster(
     request: Request,
-    cluster: Annotated[int, Path(ge=0, lt=2**63, description="The number of the cluster.")],
+    cluster: Annotated[int, Path(ge=0, lt=2**63, description="The cluster's number.")],
     chain_id: ChainId,
     list_format: ListFormat = Format.JSON,
 ) -> Response:
@@ -152,14 +153,14 @@ def read_cluster(
 
 @router.get("/accounts/{address}/trust", responses=one_of(ExplainedAccount, 404))
 def read_account_trust(request: Request, address: AddressPath, chain_id: ChainId) -> Response:
-    """Return the judgement about an account with its components, and the findings that involve it."""
+    """Return the assessment of an account with its components, and the findings that involve the account."""
     service = service_of(request)
     explained = service.read(explain_account, *_analysed(service, chain_id), checksummed(address))
     return answer(request, ExplainedAccount, explained)
 
 
 def explain_account(connection: Connection, chain_id: int, identity: str, account: str) -> ExplainedAccount:
-    """Read the judgement about an account with its components, and the findings that involve it."""
+    """Read the assessment of an account with its components, and the findings that involve the account."""
     of = (connection, chain_id, identity)
     involvements = tuple(Involvement(*involvement) for involvement in standing_findings.findings_about(*of, [account]))
     return ExplainedAccount(suspect(*of, account), involvements, standing_findings.trust_scores(*of, [account]))
@@ -167,7 +168,7 @@ def explain_account(connection: Connection, chain_id: int, identity: str, accoun
 
 @router.get("/agents/{agent}/trust", responses=list_of(TrustScore, 404))
 def read_agent_trust(request: Request, agent: AgentPath, list_format: ListFormat = Format.JSON) -> Response:
-    """Return an agent's scores as a server and a validator, excluding false ratings."""
+    """Return an agent's scores as a server and as a validator, excluding false ratings."""
     service = service_of(request)
     key = service.agent_key(agent)
     scores = service.read(standing_findings.trust_scores, key.chain_id, key.identity_registry, [str(key.agent_id)])

@@ -24,7 +24,7 @@ ENTRIES: Final = 50
 """The maximum number of entries in a feed, newest first."""
 
 _TEXT: Final = 4_000
-"""The maximum length of an untrusted text. Invisible characters and those that change the text direction are marked."""
+"""The maximum length of an untrusted text. Invisible and direction-changing characters are marked."""
 
 _ALL: Final = FeedbackFilter(include_revoked=True)
 _NAMESPACE: Final = "http://www.w3.org/2005/Atom"
@@ -81,7 +81,7 @@ def _change(key: AgentKey, entry: Change) -> _Entry:
 
 
 def _answer(request: Request, title: str, name: str, path: str, entries: Iterable[_Entry]) -> Response:
-    """Respond with a feed. Titles and texts are plain text, so untrusted text is never markup."""
+    """Respond with a feed. Titles and texts are plain text, so untrusted text is never treated as markup."""
     # Links are relative to the feed: behind a proxy, a service may not know its own address.
     newest = sorted(entries, reverse=True)[:ENTRIES]
     feed = Element("feed", xmlns=_NAMESPACE)
@@ -102,7 +102,7 @@ def _answer(request: Request, title: str, name: str, path: str, entries: Iterabl
 
 
 def _add(parent: Element, name: str, text: str) -> None:
-    """Add an element with a text. Characters that XML cannot hold become U+FFFD."""
+    """Add an element with a text. Characters that XML cannot represent become U+FFFD."""
     SubElement(parent, name).text = _NOT_OF_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

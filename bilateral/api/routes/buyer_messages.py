@@ -104,7 +104,7 @@ async def submit_review(request: Request) -> Response:
 
 @router.post("/api/agent/enrichment", **described_body(EnrichmentBody, MessageTaken))
 async def submit_enrichment(request: Request) -> Response:
-    """Accept a seller's service and its policy for buyers, signed by the agent's wallet, owner or operator."""
+    """Accept a seller's service and its buyer policy, signed by the agent's wallet, owner or operator."""
     accepted = await _take(request, "enrichment", _messages(request).take_enrichment)
     return _accepted(accepted, "en", "Service recorded.")
 

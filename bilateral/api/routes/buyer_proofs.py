@@ -1,4 +1,4 @@
-"""Routes for proofs that others can verify themselves: anchored states, tier credentials and private tiers."""
+"""Routes for proofs that third parties can verify: anchored states, tier credentials and private tiers."""
 
 # ruff: noqa: N803, N815  # the names of the specification and the service
 
@@ -36,23 +36,23 @@ from bilateral.core.signatures import Domain, recover_signer
 router = APIRouter(tags=["buyers"], default_response_class=Response)
 
 _REQUEST_SECONDS: Final = 600
-"""The maximum validity of a signed request, after which a copy of it is useless."""
+"""The maximum validity of a signed request, in seconds, after which a copy of the request is useless."""
 
 _LIFETIME: Final = 3_600
-"""The validity of a credential in seconds: a tier that has dropped can be shown for at most this long."""
+"""The validity of a credential, in seconds. After a tier drops, the old tier can be shown for at most this long."""
 
 
 @dataclass(frozen=True)
 class AnchoredState:
-    """The state of a buyer in the last tree whose root is on chain, in the form for `verifyBuyer`.
+    """A buyer's state in the latest tree whose root is on chain, in the form for `verifyBuyer`.
 
     Attributes:
         registry: The buyer registry that contains the root, as `eip155:8453:0x…`.
         transaction: The transaction that published the root.
-        madeAt: The time as of which ages in the score are computed.
+        madeAt: The time to which ages in the score refer.
         scoringPolicy: The name of the policy whose hash is in the state.
         state: The `BuyerState` fields, in order. 256-bit numbers are strings.
-        leaf: The leaf of the state.
+        leaf: The state's leaf in the tree.
         proof: The sibling hashes, from the leaf up.
     """
 
@@ -74,8 +74,8 @@ class Credential(buyers.SignedMessage):
 
     Attributes:
         primaryType: The name of the struct.
-        types: The struct's definition.
-        message: Its values.
+        types: The definition of the struct.
+        message: The struct's values.
         signer: The registry's attestor.
         scoringPolicy: The name of the policy whose hash is in the message.
     """
@@ -136,8 +136,8 @@ def _fields_of(state: BuyerState) -> dict[str, Any]:
 async def issue(request: Request, address: buyers.BuyerPath) -> Response:
     """Issue a credential for a buyer's tier to another address, as requested by the buyer's signature (EIP-712).
 
-    It is valid for an hour, but not beyond the UTC day. `scope` specifies where it is used. There, all of a buyer's
-    holders, at most eight, share one `pseudonym` per day.
+    It is valid for an hour, but not beyond the end of the UTC day. `scope` specifies where it is used. Within a scope,
+    a buyer's holders (at most eight) all share one `pseudonym` per day.
     """
     return await buyers.answer_to_buyer(request, address, _issue)
 
@@ -198,24 +198,24 @@ _Policy = Annotated[str, Path(max_length=64, description="The scoring policy, su
 
 
 class TierMemberBody(BaseModel):
-    """A buyer's request to join the groups for private proofs. Not part of the specification."""
+    """A buyer's request to join the groups for private proofs. This is not part of the specification."""
 
     commitment: Annotated[str, Field(pattern=r"^[0-9]{1,77}$")]
     chainId: Annotated[int, Field(gt=0, lt=2**63, strict=True)]
     policy: Annotated[str, Field(max_length=64)]
     fromEpoch: Annotated[int, Field(gt=0, lt=2**32, strict=True)]
     signature: Annotated[str, Field(pattern=_SIGNATURE)]
-    identity: Annotated[str, Field(pattern=_IDENTITY, description="Public key and signature of the identity.")] = ""
+    identity: Annotated[str, Field(pattern=_IDENTITY, description="The identity's public key and signature.")] = ""
 
 
 @dataclass(frozen=True)
 class MemberTaken:
-    """A buyer that is a member from a certain day on.
+    """A buyer that is a member from a given day on.
 
     Attributes:
         policy: The scoring policy.
-        fromEpoch: The first UTC day of the commitment, in days since the beginning of Unix time.
-        tier: The buyer's current tier. The anchored one counts.
+        fromEpoch: The first UTC day on which the commitment is listed, in days since 1970.
+        tier: The buyer's current tier, for information: the anchored tier is the one that counts.
     """
 
     buyer: str
@@ -226,12 +226,12 @@ class MemberTaken:
 
 @dataclass(frozen=True)
 class TierGroups:
-    """The last day's groups under one policy.
+    """The latest day's groups under one policy.
 
     Attributes:
         policy: The scoring policy.
-        epoch: The UTC day, in days since the beginning of Unix time.
-        members: The number of members of each group, by tier.
+        epoch: The UTC day, in days since 1970.
+        members: The number of members in each group, by tier.
     """
 
     policy: str
@@ -243,8 +243,8 @@ class TierGroups:
 async def join(request: Request, address: buyers.BuyerPath) -> Response:
     """Add a buyer to the groups for private proofs of its tier, as requested by its signature (EIP-712).
 
-    The commitment is that of a Semaphore v4 identity. The identity also signs (EdDSA-Poseidon) the hash of the digest
-    that the buyer signs, without its last byte. All of this becomes public with the first day's list.
+    The commitment belongs to a Semaphore v4 identity. That identity also signs (EdDSA-Poseidon) the hash, without its
+    last byte, of the digest that the buyer signs. All of this becomes public with the first day's list.
     """
     return await buyers.answer_to_buyer(request, address, _join)
 
@@ -284,7 +284,7 @@ def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
 def read_list(
     request: Request, policy: _Policy, epoch: Annotated[int, Path(ge=0, lt=2**32, description="The UTC day.")]
 ) -> Response:
-    """Return the list of a day's members, the same for everyone. The roots of its trees are on chain."""
+    """Return the list of a day's members, which is the same for everyone. The roots of its trees are on chain."""
     document = read_published(_engine(request), policy, epoch)
     if document is None:
         raise ProblemError(HTTPStatus.NOT_FOUND, "no_tier_list", f"no member list for day {epoch} and policy {policy}")
@@ -295,7 +295,7 @@ def read_list(
 
 @router.get("/api/tier-groups/{policy}", responses=one_of(TierGroups, 404, 422))
 def read_groups(request: Request, policy: _Policy) -> Response:
-    """Return the number of members in each of the last day's groups. A proof hides its author among them."""
+    """Return the number of members in each of the latest day's groups. A proof hides its author among them."""
     last = read_last_sizes(_engine(request), policy)
     if last is None:
         raise ProblemError(HTTPStatus.NOT_FOUND, "no_tier_list", f"no member list for policy {policy}")
@@ -308,5 +308,5 @@ def _engine(request: Request) -> Engine:
 
 
 def _any(value: str) -> Any:
-    """Return a text typed as `Any`: it is an address in checksum form."""
+    """Return a text with the type `Any`. The text is an address in checksum form."""
     return value

@@ -1,4 +1,4 @@
-"""The Buyer Reputation Protocol's search (section 5.4): agents, with prices for one buyer."""
+"""The Buyer Reputation Protocol's search (section 5.4): agents, with prices for a given buyer."""
 
 # ruff: noqa: N815  # the specification's names
 
@@ -26,7 +26,7 @@ router = APIRouter(tags=["buyers"], default_response_class=Response)
 
 @dataclass(frozen=True)
 class Pricing:
-    """A seller's lowest price, and that price for the buyer."""
+    """A seller's lowest price, before and after the buyer's discount."""
 
     original: Number
     discounted: Number
@@ -49,11 +49,11 @@ class SearchResult:
 
     Attributes:
         globalId: Its global id.
-        name: Its name; null without a file.
+        name: Its name; null if it has no file.
         description: The beginning of its description.
         x402: True if its file declares x402 support.
-        pricing: Its lowest price; null if it has published none.
-        buyerDiscount: The discount for the buyer; null without a buyer.
+        pricing: Its lowest price; null if it has not published any.
+        buyerDiscount: The discount for the buyer; null if no buyer is specified.
     """
 
     globalId: str
@@ -66,7 +66,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class SearchMeta:
-    """The size of the result: `total` is the number of results on this page, and `next` is the next page's cursor."""
+    """The size of the result: `total` is the number of results on this page, `next` the cursor of the next page."""
 
     total: int
     next: str | None
@@ -95,10 +95,10 @@ class SearchAnswer:
 class PricedSearch(BaseModel):
     """A search for agents with prices for a buyer."""
 
-    q: Annotated[str | None, Query(max_length=1_000, description="Words of the registration file.")] = None
+    q: Annotated[str | None, Query(max_length=1_000, description="Words from the registration file.")] = None
     buyerAddress: Annotated[str | None, Query(max_length=200, description="The buyer: 0x…, or eip155:…:0x….")] = None
     chain: Annotated[int | None, Query(ge=1, lt=2**63)] = None
-    minScore: Annotated[int | None, Query(ge=0, le=100, description="The least mean of the tag starred.")] = None
+    minScore: Annotated[int | None, Query(ge=0, le=100, description="The minimum mean under the tag starred.")] = None
     x402Only: bool = False
     limit: Annotated[int, Query(ge=1, le=100)] = 20
     cursor: Annotated[str | None, Query(max_length=1_200)] = None
@@ -107,7 +107,7 @@ class PricedSearch(BaseModel):
 
 @router.get("/api/search", responses=one_of(SearchAnswer, 404, 422))
 def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]) -> Response:
-    """Find agents, and show the prices that each of them offers a buyer."""
+    """Find agents, with the prices that each of them offers a buyer."""
     service = service_of(request)
     gates = () if query.minScore is None else (Gate(tag="starred", minimum=Decimal(query.minScore)),)
     search = AgentSearch(
@@ -136,7 +136,7 @@ def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]
 
 
 def _result(agent: FoundAgent, offer: Offer | None, standing: Standing | None, *, is_withheld: bool) -> SearchResult:
-    """Return a result with the buyer's price for the cheapest service, under the policy of that service."""
+    """Return a result with the buyer's price for the cheapest service, under that service's policy."""
     prices = {} if offer is None else offer.prices
     cheapest = min(prices, key=lambda name: (prices[name], name), default=None)
     percentage, discount = Decimal(0), None

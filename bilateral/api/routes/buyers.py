@@ -37,16 +37,16 @@ INCENTIVES_TYPE: Final = "https://agentarena.site/spec/buyer-incentives#v1"
 """The media type of the well-known document (section 9)."""
 
 _MAX_AGE: Final = 300
-"""The seconds for which caches keep a response, and thus the maximum age of a displayed score."""
+"""The number of seconds for which caches keep a response, and therefore the maximum age of a displayed score."""
 
 _PROOF_SECONDS: Final = 600
-"""The maximum validity of a proof, after which a copy of it is useless."""
+"""The maximum validity of a proof, in seconds, after which a copy of the proof is useless."""
 
 _SIGNATURE: Final = re.compile("(?:0x)?(?:[0-9a-fA-F]{2}){1,10000}")
 
 _AnyChain = Annotated[
     Annotated[int, Field(ge=1, lt=2**63)] | Literal["all"] | None,
-    Query(description="The chain, or all; the service's first one if missing."),
+    Query(description="The chain, or `all`; the service's first chain by default."),
 ]
 
 
@@ -58,7 +58,7 @@ async def read_profile(
     policy: buyers.ScoringPolicyName = None,
     expand: Annotated[str | None, Query(max_length=40, description="recentTransactions or messages")] = None,
 ) -> Response:
-    """Return a buyer's reputation. A buyer without payments has a record of zeros."""
+    """Return a buyer's reputation. For a buyer without payments, all figures are zero."""
     service = service_of(request)
     name = policy or service.settings.buyers.policy
     if expand not in (None, "recentTransactions", "messages"):
@@ -93,7 +93,7 @@ def _with_records(connection: Connection, standing: Standing, registries: Regist
 
 
 async def _profile_json(service: Service, match: Match[str], query: bytes) -> bytes | None:
-    """Return a profile as JSON; None for a query that the route must validate."""
+    """Return a profile as JSON; None if the route has to validate the query."""
     plain = _PLAIN.fullmatch(query)
     if plain is None:
         return None
@@ -117,7 +117,7 @@ def consent_text(buyer_id: str, until: int) -> str:
 
 
 def _require_consent(request: Request, standing: Standing) -> None:
-    """Check that the buyer itself requests its payments, unless the service shows them to everyone."""
+    """Check that the buyer itself is requesting its payments, unless the service shows them to everyone."""
     settings = service_of(request).settings.buyers
     if settings.shows_transactions:
         return
@@ -150,12 +150,14 @@ def read_profiles(request: Request, batch: buyers.Batch) -> Response:
 
 
 class DiscountQuery(BaseModel):
-    """A seller, optionally one of its services, and the chain and policy for the buyer's score."""
+    """A seller, optionally one of its services, and the chain and scoring policy for the buyer."""
 
     sellerGlobalId: Annotated[
-        str, Query(max_length=200, description="The seller, as eip155:8453:0x…%23247: a # must be sent as %23.")
+        str, Query(max_length=200, description="The seller, as eip155:8453:0x…%23247: encode # as %23.")
     ]
-    serviceName: Annotated[str | None, Query(max_length=200, description="One service; all if missing.")] = None
+    serviceName: Annotated[str | None, Query(max_length=200, description="One service; all services by default.")] = (
+        None
+    )
     chainId: buyers.PaymentChain = None
     policy: buyers.ScoringPolicyName = None
 
@@ -222,7 +224,7 @@ def seller_of(service: Service, text: str) -> AgentKey:
 
 @dataclass(frozen=True)
 class SignedResult(buyers.SignedMessage):
-    """A buyer's score that others can verify themselves: EIP-712 and a JSON Web Signature."""
+    """A buyer's score with signatures that third parties can verify: EIP-712 and a JSON Web Signature."""
 
     jws: str
 
@@ -260,7 +262,7 @@ def read_keys(request: Request) -> Response:
 
 @dataclass(frozen=True)
 class IncentivesDocument:
-    """A seller's policy for buyers (section 9)."""
+    """A seller's buyer policy (section 9)."""
 
     type: str
     sellerGlobalId: str

@@ -1,4 +1,4 @@
-"""Routes for the indexed chains: progress, registries and daily statistics; and health checks and metrics."""
+"""Routes for the indexed chains (progress, registries and daily statistics), health checks and metrics."""
 
 import time
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Chain:
     """An indexed chain.
 
     Attributes:
-        progress: Its progress. Responses are as of its last indexed block.
+        progress: Its progress. Responses reflect its last indexed block.
         registries: Its registries, oldest first.
     """
 
@@ -52,10 +52,10 @@ def read_chains(request: Request, list_format: ListFormat = Format.JSON) -> Resp
 def read_statistics(
     request: Request,
     chain_id: Annotated[
-        int | None, Query(alias="chain", ge=1, lt=2**63, description="The chain; all if missing.")
+        int | None, Query(alias="chain", ge=1, lt=2**63, description="The chain; all chains by default.")
     ] = None,
     first: Annotated[date | None, Query(alias="from", description="The first day in UTC; 30 days up to `to`.")] = None,
-    last: Annotated[date | None, Query(alias="to", description="The last day in UTC; today if missing.")] = None,
+    last: Annotated[date | None, Query(alias="to", description="The last day in UTC; today by default.")] = None,
     list_format: ListFormat = Format.JSON,
 ) -> Response:
     """Return the number of events by chain and day, for each day with events."""
@@ -87,9 +87,9 @@ class Readiness:
 
     Attributes:
         ready: True if every readable chain is close to its head and has current standings.
-        problems: The reasons why it is not.
+        problems: The reasons why the service is not ready.
         chains: The progress of each chain.
-        missing: The chains whose database server does not respond.
+        missing: The chains whose database server is not responding.
     """
 
     ready: bool

@@ -1,4 +1,4 @@
-"""The change feed: JSON, JSON Lines, long polls, and server-sent events."""
+"""The change feed as JSON, JSON Lines, long polls and server-sent events."""
 
 import time
 from collections.abc import AsyncIterator
@@ -24,10 +24,10 @@ from bilateral.index.changes.tables import ChangeKind
 EVENTS: Final = "text/event-stream"
 
 STREAM_SECONDS: Final = 600.0
-"""The maximum duration of a stream. Clients reconnect, so old connections do not pile up behind a proxy."""
+"""The maximum duration of a stream. Clients then reconnect, so that old connections do not pile up behind a proxy."""
 
 BEAT_SECONDS: Final = 15.0
-"""Seconds after which a stream without changes sends its cursor. Proxies close connections idle for a minute."""
+"""Seconds after which a stream without changes sends its cursor: proxies close connections that idle for a minute."""
 
 _MOST_VALUES: Final = 20
 """The maximum number of values per filter: each adds a branch to the statement."""
@@ -38,7 +38,7 @@ router = APIRouter(tags=["changes"], default_response_class=Response)
 
 
 class FeedFormat(StrEnum):
-    """The feed's formats."""
+    """The formats of the feed."""
 
     JSON = "json"
     JSON_LINES = "jsonl"
@@ -75,7 +75,7 @@ class ChangesEnd:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """A stream's `reset` event: changes after the client's last event are lost, so it must read everything again.
+    """A stream's `reset` event: the changes since the client's last event are lost. Read everything again.
 
     Attributes:
         code: The reason: `invalid_cursor` or `cursor_pruned`.
@@ -112,7 +112,7 @@ class ChangesQuery(BaseModel):
         str | None,
         Query(
             max_length=60,
-            description="The cursor of an answer or the id of a change; `0` for the beginning. Without it: now.",
+            description="The cursor from a response or a change's id; `0` for the beginning. By default, now.",
         ),
     ] = None
     agents: Annotated[
@@ -127,8 +127,10 @@ class ChangesQuery(BaseModel):
         _values("tag", "Feedback or validations with one of these tags."),
     ] = None
     kinds: Annotated[list[ChangeKind] | None, _values("kind", "Changes of these kinds.")] = None
-    limit: Annotated[int, Query(ge=1, le=AT_ONCE, description="The largest number of changes.")] = _DEFAULT
-    wait: Annotated[float, Query(ge=0, le=30, description="The seconds to wait for a change if there is none.")] = 0.0
+    limit: Annotated[int, Query(ge=1, le=AT_ONCE, description="The maximum number of changes.")] = _DEFAULT
+    wait: Annotated[
+        float, Query(ge=0, le=30, description="How many seconds to wait for a change if there is none.")
+    ] = 0.0
     list_format: Annotated[FeedFormat, Query(alias="format", description="The format.")] = FeedFormat.JSON
 
 
@@ -146,9 +148,9 @@ async def read_changes(
 ) -> Response:
     """Return the changes after a cursor, in order. Events removed by a reorganisation are retracted.
 
-    As JSON Lines, the last line contains the cursor. A stream of server-sent events ends after ten minutes: reconnect
-    then. If it cannot resume at `Last-Event-ID`, its first event is `reset`: read everything again, and continue from
-    there.
+    With JSON Lines, the last line contains the cursor. A stream of server-sent events ends after ten minutes, after
+    which you should reconnect. If a stream cannot resume at `Last-Event-ID`, its first event is `reset`: read
+    everything again, and continue from the cursor in that event.
     """
     service, feed = service_of(request), _feed_of(request)
     subjects = (query.agents or (), query.accounts or (), query.tags or (), query.kinds or ())
@@ -214,7 +216,7 @@ class _Stream(StreamingResponse):
     """A stream that releases its slot when it ends, even if the client disconnects before the first chunk.
 
     Args:
-        place: Its slot among the waiting requests.
+        place: The stream's slot among the waiting requests.
     """
 
     def __init__(self, parts: AsyncIterator[bytes], place: ExitStack) -> None:

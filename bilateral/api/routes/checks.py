@@ -41,7 +41,7 @@ _OF_CLIENTS: Final = ("anonymous", "minimum_buyer_score")
 
 _AS_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "name": {
-        "policy": (Annotated[PolicyName | None, Field(description="The policy that counts for fields left out.")], None)
+        "policy": (Annotated[PolicyName | None, Field(description="The policy that supplies omitted fields.")], None)
     },
     "trust": {
         "trust_account": _texts("An account whose feedback counts; may be repeated."),
@@ -56,11 +56,11 @@ _AS_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "watchtowers": {"watchtowers": _texts("A watchtower whose signals count; may be repeated.", "watchtower")},
     "severities": {"severity": _texts("code:severity, such as inactive:decline; may be repeated.")},
 }
-"""The policy fields that are written differently in a query. All others become parameters unchanged."""
+"""The policy fields that are written differently in a query. All other fields become parameters unchanged."""
 
 
 def _asks_for(*names: str) -> Callable[[type[M]], type[M]]:
-    """Turn policy fields into query parameters. The policy checks their limits, with its own messages."""
+    """Convert policy fields to query parameters. The policy checks their limits, with its own error messages."""
 
     def decorate(query: type[M]) -> type[M]:
         fields: dict[str, Any] = {}
@@ -72,17 +72,17 @@ def _asks_for(*names: str) -> Callable[[type[M]], type[M]]:
 
 
 def _parameter(kind: Any) -> Any:
-    """Return a policy field's type, made optional and without its limits. The policy parses texts."""
+    """Return a policy field's type, made optional and without limits. The policy itself parses text values."""
     options = [get_args(part)[0] if get_origin(part) is Annotated else part for part in get_args(kind) or (kind,)]
     return Optional[Union[tuple(Text if option in (str, Newcomers) else option for option in options)]]  # noqa: UP007, UP045
 
 
 @_asks_for(*(name for name in Policy.model_fields if name not in (*_OF_SERVERS, *_OF_CLIENTS)))
 class PolicyQuery(Snapshot):
-    """A check's policy and block. Missing policy fields have defaults, see docs/checks.md."""
+    """A check's policy and block. Policy fields that are omitted have defaults (see docs/checks.md)."""
 
     def options(self) -> dict[str, Any]:
-        """Return the options of the check: its policy, its block, and whether findings count."""
+        """Return the check's options: its policy, its block, and whether findings count."""
         own, values = Policy.model_fields.keys() - {"name", "trust", "severities"}, dict(self)
         fields: dict[str, Any] = self.model_dump(include=own, exclude_unset=True, exclude_none=True)
         fields["name"] = values["policy"] or PolicyName.BALANCED
@@ -107,45 +107,47 @@ class ClientQuery(OfClient, PolicyQuery):
 
 
 class Question(Snapshot):
-    """The policy and the block of a check, as a body."""
+    """A check's policy and block, as a request body."""
 
-    policy: Annotated[Policy, Field(description="The policy, see docs/checks.md; its defaults if left out.")] = Policy()
+    policy: Annotated[Policy, Field(description="The policy, see docs/checks.md; the default policy if omitted.")] = (
+        Policy()
+    )
 
     def options(self) -> dict[str, Any]:
-        """Return the options of the check: its policy, its block, and whether findings count."""
+        """Return the check's options: its policy, its block, and whether findings count."""
         require_storable(self.policy.tag)
         return {"policy": self.policy, **self.snapshot_options()}
 
 
 class ServerQuestion(OfServer, Question):
-    """A question about a server, as a body."""
+    """A question about a server, as a request body."""
 
 
 class ClientQuestion(OfClient, Question):
-    """A question about a client, as a body."""
+    """A question about a client, as a request body."""
 
 
 @router.get("/server", responses=one_of(Check, 404, 409, 422))
 def read_server_check(request: Request, query: Annotated[ServerQuery, Query()]) -> Response:
-    """Answer the question: should I pay this server? The response includes the block that it is based on."""
+    """Answer the question "should I pay this server?". The response includes the block on which it is based."""
     return _answer(request, query)
 
 
 @router.get("/client", responses=one_of(Check, 404, 409, 422))
 def read_client_check(request: Request, query: Annotated[ClientQuery, Query()]) -> Response:
-    """Answer the question: should I serve this client? The response includes the block that it is based on."""
+    """Answer the question "should I serve this client?". The response includes the block on which it is based."""
     return _answer(request, query, buyers=stored_buyers)
 
 
 @router.post("/server", responses=one_of(Check, 404, 409, 422))
 def answer_server_check(request: Request, question: ServerQuestion) -> Response:
-    """Answer the same question under a complete policy in the body. Nothing is stored."""
+    """Answer the same question under a complete policy in the request body. Nothing is stored."""
     return _answer(request, question)
 
 
 @router.post("/client", responses=one_of(Check, 404, 409, 422))
 def answer_client_check(request: Request, question: ClientQuestion) -> Response:
-    """Answer the same question under a complete policy in the body. Nothing is stored."""
+    """Answer the same question under a complete policy in the request body. Nothing is stored."""
     return _answer(request, question, buyers=stored_buyers)
 
 

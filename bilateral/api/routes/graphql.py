@@ -38,7 +38,7 @@ _OPTIONS: Final[dict[str, Any]] = {
 
 
 class _Posted(msgspec.Struct):
-    """The body of a request."""
+    """The body of a GraphQL request."""
 
     query: str
     variables: dict[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""The Model Context Protocol route, using streamable HTTP without sessions."""
+"""The Model Context Protocol route, which uses streamable HTTP without sessions."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ router = APIRouter()
 
 
 class _Endpoint:
-    """Passes requests to their application's server."""
+    """Passes requests to the MCP server of their application."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         manager: StreamableHTTPSessionManager = scope["app"].state.mcp
@@ -29,7 +29,7 @@ router.add_route("/mcp", _Endpoint(), methods=["POST"], include_in_schema=False)
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Run an application's server."""
+    """Run the MCP server of an application."""
     service = app.state.service
     settings = service.settings
     server = make_server(

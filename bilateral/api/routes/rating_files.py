@@ -20,7 +20,7 @@ from bilateral.explorer.listing import rating_rows
 router = APIRouter(include_in_schema=False, default_response_class=Response)
 
 _MOST_FILES: Final = 2
-"""The maximum number of files that a process sends concurrently. One with a million ratings takes 1,000 queries."""
+"""The maximum number of files that a process sends concurrently. A file with a million ratings takes 1,000 queries."""
 
 _SLOTS: Final = BoundedSemaphore(_MOST_FILES)
 
@@ -37,7 +37,7 @@ class _File(StreamingResponse):
 
 @router.get("/{network}/{agent_id:number}/ratings.csv")
 def ratings_file(request: Request, network: str, agent_id: int) -> Response:
-    """Return the complete list of an agent's ratings as CSV. They are read and sent a thousand at a time."""
+    """Return the complete list of an agent's ratings as CSV. Ratings are read and sent a thousand at a time."""
     service = service_of(request)
     parameters = {name: value for name, value in request.query_params.items() if name != "cursor"}  # of all pages
     key = agent_of(service, network, agent_id)
@@ -71,7 +71,7 @@ _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'",
     "X-Content-Type-Options": "nosniff",
 }
-"""A file's headers: its name is its hash, and its content is untrusted."""
+"""The headers sent with a file, whose name is its hash and whose content is untrusted."""
 
 
 @router.get(f"{PATH}/{{name}}.json")

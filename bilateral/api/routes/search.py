@@ -33,29 +33,31 @@ class AgentQuery(ListQuery, AgentQuestion):
 
 @router.get("/v1/search/agents", responses=list_of(FoundAgent, 404, page=FoundAgents))
 def read_agents(request: Request, query: Annotated[AgentQuery, Query()]) -> Response:
-    """Find agents by text, capabilities and gates on their ratings. Texts in the response are untrusted.
+    """Find agents by text, capabilities and gates on their ratings. Text in the response is untrusted.
 
-    The conditions on ratings form the first gate. Each `gate` adds another, for example for a different tag or side. If
-    no agent matches all words and no order is specified, the agents closest in meaning are returned, and `is_closest`
-    is true.
+    The conditions on ratings form the first gate. Each `gate` adds a further gate, for example for a different tag or
+    side. If no agent matches all words and no order is specified, the agents closest in meaning are returned, and
+    `is_closest` is true.
     """
     return query.answer(request, FoundAgent, search_indexed, query.search())
 
 
 class FeedbackSearchQuery(ListQuery):
-    """A search of one chain's open feedback, and the page and format of its result."""
+    """A search of a chain's open feedback, and the page and format of its result."""
 
     chain_id: ChainId
     agent: Annotated[_Names, Query(description="An agent's id; may be repeated.")] = None
     reviewer: _Names = None
     tag1: Tag = None
     tag2: Tag = None
-    tag: Annotated[_Names, Query(description="A tag in either place; may be repeated.")] = None
+    tag: Annotated[_Names, Query(description="Either of the two tags; may be repeated.")] = None
     minimum: _Number = None
     maximum: _Number = None
     given_from: _Time = None
     given_to: _Time = None
-    tool: Annotated[str | None, Query(max_length=1_000, description="An MCP tool that its file names.")] = None
+    tool: Annotated[
+        str | None, Query(max_length=1_000, description="An MCP tool that the feedback's file mentions.")
+    ] = None
     answered: bool | None = None
     paid: bool | None = None
     revoked: bool = False
@@ -95,9 +97,9 @@ class LeadersQuery(ListQuery):
 
 @router.get("/v1/leaders", responses=list_of(Leader, 404))
 def read_leaders(request: Request, query: Annotated[LeadersQuery, Query()]) -> Response:
-    """Rank agents that have ratings for a tag by their standing. Agents that are held back have a separate board.
+    """Rank the agents with ratings for a tag by their standing. Agents that are held back have a separate board.
 
-    Validators have no standing and are ranked by lower bound. A chain without an analysis has no leaders.
+    Validators have no standing, so they are ranked by lower bound. A chain that has not been analysed has no leaders.
     """
     chains = tuple(query.chains or ())
     service_of(request).require_indexed(chains)
@@ -128,7 +130,7 @@ class KeywordResults(BaseModel):
 
 @router.post("/api/v1/search", responses=one_of(KeywordResults))
 def search_keywords(request: Request, keywords: Keywords) -> Response:
-    """Find agents by text, for the published SDKs' `keyword`. At most 1,000 agents are returned."""
+    """Find agents by text, for the published SDKs' `keyword` search. At most 1,000 agents are returned."""
     keyword_results: list[KeywordResult] = []
     if words := query_words(keywords.query):
         search = AgentSearch(text=keywords.query)

@@ -21,7 +21,7 @@ router = APIRouter(prefix="/docs", include_in_schema=False, default_response_cla
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Open an application's archives."""
+    """Open an application's documentation archives."""
     app.state.site = Site(app.state.service.settings.docs)
     yield
 
@@ -29,7 +29,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 @router.get("")
 @router.get("/")
 def first_page(request: Request) -> Response:
-    """Redirect to the newest version; without documentation, to the HTTP API page."""
+    """Redirect to the newest version or, if there is no documentation, to the HTTP API page."""
     versions = request.app.state.site.versions
     place = f"/docs/{versions[0]}/" if versions else "/openapi"
     return Response(None, HTTPStatus.TEMPORARY_REDIRECT, {**SECURITY, "Location": place, "Cache-Control": "no-cache"})
@@ -37,7 +37,7 @@ def first_page(request: Request) -> Response:
 
 @router.get("/versions.json")
 def versions(request: Request) -> Response:
-    """List the versions, newest first, in the format that the site's version selector reads."""
+    """List the versions, newest first, in the format that the site's version selector expects."""
     listed = [{"version": version, "title": version, "aliases": []} for version in request.app.state.site.versions]
     return tagged(request, msgspec.json.encode(listed), JSON)
 
@@ -52,7 +52,7 @@ def version(request: Request, version: str) -> Response:
 
 @router.get("/{version}/{path:path}")
 def file(request: Request, version: str, path: str) -> Response:
-    """Return a file from a version, under the same policy as all pages: nothing inline, nothing from other hosts."""
+    """Return a file from a version, with the same security policy as all pages: nothing inline or from other hosts."""
     content = existing(request.app.state.site.read(version, path), "documentation", f"{version}/{path}"[:200])
     response = compressed(request, tagged(request, *content))
     for name, value in SECURITY.items():
@@ -64,20 +64,20 @@ def file(request: Request, version: str, path: str) -> Response:
 _ARCHIVE: Final = re.compile(r"bilateral-docs-([0-9A-Za-z][0-9A-Za-z.+-]{0,63})\.zip")
 _TEXT: Final = ("application/javascript", "application/json", "image/svg+xml")
 _PLAIN: Final = "text/plain; charset=utf-8"
-"""The media type for unknown files: browsers display them and never run them."""
+"""The media type for unknown files, which browsers display but never run."""
 
 
 class Site:
-    """The versions of the documentation. Files are looked up by name in an archive, so no path leads out of it.
+    """The versions of the documentation. Files are looked up by name in an archive, so a path cannot lead outside it.
 
     Args:
-        folder: The folder with the archives; None for no documentation.
+        folder: The folder with the archives; None if there is no documentation.
 
     Attributes:
         versions: The versions, newest first.
 
     Raises:
-        InvalidArgumentError: The folder contains no archive, or one cannot be read.
+        InvalidArgumentError: The folder does not contain an archive, or an archive cannot be read.
     """
 
     def __init__(self, folder: str | None) -> None:
@@ -109,6 +109,6 @@ def _opened(path: Path) -> zipfile.ZipFile:
 
 
 def _order(version: str) -> tuple[tuple[int, int, str], ...]:
-    """Return a sort key for versions: numeric, with a release after its candidates."""
+    """Return a sort key for versions: numeric, with a release after its release candidates."""
     parts = re.findall(r"[0-9]+|[A-Za-z]+", version)
     return (*((1, int(part), "") if part.isdigit() else (-1, 0, part) for part in parts), (0, 0, ""))

@@ -1,4 +1,4 @@
-"""Routes for the web pages of searches, individual records, comparisons, networks and trust analysis."""
+"""Routes for the web pages for searches, individual records, comparisons, networks and trust analysis."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -32,7 +32,7 @@ _Id = Annotated[str, Query(max_length=200)]
 @router.get("/search.json")
 @router.get("/search")
 def search(request: Request) -> Response:
-    """Find agents with a form. Each of its states has one path."""
+    """Show a form that finds agents. Each state of the form has its own URL."""
     fields, service = filled(request.query_params), service_of(request)
     if not request.url.path.endswith(".json") and dict(request.query_params) != fields:
         return RedirectResponse(path_of(fields), 303)
@@ -87,7 +87,7 @@ def chain_network(
     number: _Number = 1,
     limit: Annotated[int, Query(ge=1, le=MAX_RATINGS)] = MAX_RATINGS,
 ) -> Response:
-    """Show who rated whom in the newest ratings of a chain."""
+    """Show who rated whom in a chain's newest ratings."""
     service = service_of(request)
 
     def read() -> NetworkPage:
@@ -102,7 +102,7 @@ def chain_network(
 @router.get("/{network}/{agent_id:number}/network.json")
 @router.get("/{network}/{agent_id:number}/network")
 def agent_network(request: Request, network: str, agent_id: int, number: _Number = 1) -> Response:
-    """Show the counterparts of an agent, and theirs."""
+    """Show an agent's counterparts and their counterparts."""
     service = service_of(request)
 
     def read() -> NetworkPage:
@@ -117,7 +117,7 @@ def _network(number: int) -> Callable[[rendering.Frame, Any], str]:
 
 @page(router, "/{network}/ratings/{block:number}-{log_index:number}", "rating")
 def rating(request: Request, network: str, block: _Block, log_index: _Event) -> RatingPage:
-    """Show a rating with all its evidence."""
+    """Show a rating with all evidence for it."""
     service = service_of(request)
     content = service.read(rating_page, service.registries(), indexed_chain(service, network), block, log_index)
     return existing(content, "rating", f"{network} {block}-{log_index}")
@@ -127,7 +127,7 @@ def rating(request: Request, network: str, block: _Block, log_index: _Event) -> 
 def validation(
     request: Request, network: str, request_hash: Annotated[str, Path(pattern="^0x[0-9a-f]{64}$")]
 ) -> ValidationPage:
-    """Show one validation with all its responses."""
+    """Show a validation with all responses to it."""
     service, name = service_of(request), bytes.fromhex(request_hash[2:])
     content = service.read(validation_page, service.registries(), indexed_chain(service, network), name)
     return existing(content, "validation", request_hash)
@@ -135,7 +135,7 @@ def validation(
 
 @page(router, "/{network}/analysis", "analysis")
 def chain_analysis(request: Request, network: str) -> analysis.AnalysisPage:
-    """Show what the trust analysis of a chain found, and how."""
+    """Show what a chain's trust analysis found, and how."""
     service = service_of(request)
     return service.read(analysis.analysis_page, *_analysed(service, network))
 
@@ -147,7 +147,7 @@ def _analysed(service: Service, network: str) -> tuple[int, str]:
 
 @page(router, "/{network}/clusters/{number:number}", "cluster")
 def cluster(request: Request, network: str, number: _Block) -> analysis.ClusterPage:
-    """Show the accounts in one cluster."""
+    """Show the accounts in a cluster."""
     service = service_of(request)
     content = service.read(analysis.cluster_page, service.registries(), *_analysed(service, network), number)
     return existing(content, "cluster", str(number))
@@ -155,7 +155,7 @@ def cluster(request: Request, network: str, number: _Block) -> analysis.ClusterP
 
 @page(router, "/{network}/findings/{finding_id}", "finding")
 def finding(request: Request, network: str, finding_id: Annotated[str, Path(max_length=60)]) -> analysis.FindingPage:
-    """Show one finding with its accounts and events."""
+    """Show a finding with its accounts and events."""
     service = service_of(request)
     about = service.registries(), *_analysed(service, network)
     return existing(service.read(analysis.finding_page, *about, require_storable(finding_id)), "finding", finding_id)

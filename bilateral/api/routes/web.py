@@ -1,6 +1,6 @@
-"""Routes for the web pages of agents and accounts, the home page, and the files that pages load.
+"""Routes for the agent, account and home pages, and for the files that pages load.
 
-The module's name sorts its routes after all others, because an agent's path begins with an arbitrary chain name.
+Because of the module's name, its routes come after all others: an agent's path begins with an arbitrary chain name.
 """
 
 from typing import Annotated, Any, Final, Literal
@@ -40,7 +40,7 @@ def home(request: Request, side: _Rated = None) -> Response:
 
 @router.get("/latest")
 def latest(request: Request, side: _Rated = None) -> Response:
-    """Return the table of the latest ratings, which a page uses to refresh its own."""
+    """Return the table of the latest ratings, with which a page refreshes its own table."""
     service = service_of(request)
     rows = service.read(lambda connection: latest_of_all(connection, chains(connection), side))
     ids = {agent_id for row in rows for agent_id in (row.agent, row.by_agent)}
@@ -56,7 +56,7 @@ def method(request: Request) -> MethodPage:
 
 @page(router, "/private-tiers", "private_tiers")
 def private_tiers(request: Request) -> PrivateTiersPage:
-    """Show who learns what from a private proof, and how large the groups are."""
+    """Show what each party learns from a private proof, and how large the groups are."""
     return service_of(request).read(private_tiers_page)
 
 
@@ -83,7 +83,7 @@ def picture(request: Request) -> Response:
 
 @page(router, "/accounts/{address}", rendering.render_account)
 def account(request: Request, address: str) -> AccountPage:
-    """Show an account: its agents, and what it gave."""
+    """Show an account: its agents, and its feedback, ratings and payments."""
     service = service_of(request)
     return service.read(account_page, service.registries(), checksummed(address))
 
@@ -98,7 +98,7 @@ def agent_preview(request: Request, network: str, agent_id: int) -> Response:
 
 @page(router, "/{network}/{agent_id:number}", rendering.render_agent)
 def agent(request: Request, network: str, agent_id: int) -> AgentPage:
-    """Show an agent from both sides."""
+    """Show an agent's record as a server and as a client."""
     service = service_of(request)
     key = agent_of(service, network, agent_id)
     return existing(service.read(agent_page, service.registries(), key), "agent", key.id)
@@ -106,7 +106,7 @@ def agent(request: Request, network: str, agent_id: int) -> AgentPage:
 
 @page(router, "/{network}/{agent_id:number}/ratings", "ratings")
 def ratings(request: Request, network: str, agent_id: int) -> RatingsPage:
-    """Show the ratings behind a figure of an agent."""
+    """Show the ratings behind one of an agent's figures."""
     service, path = service_of(request), f"/{network}/{agent_id}/ratings"
     key = agent_of(service, network, agent_id)
     return existing(service.read(ratings_page, service.registries(), key, path, request.query_params), "agent", key.id)
@@ -121,12 +121,12 @@ _SHARED: Final = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-"""The headers for responses to other sites. Standings are refreshed every few minutes."""
+"""The headers for responses that other sites embed. Standings are refreshed every few minutes."""
 
 
 @router.get("/embed/{network}/{agent_id:number}.svg")
 def agent_badge(request: Request, network: str, agent_id: int, side: _EmbeddedSide = "server") -> Response:
-    """Return an agent's badge: its standing, and the number of its raters."""
+    """Return an agent's badge, which shows its standing and its number of raters."""
     service = service_of(request)
     key = agent_of(service, network, agent_id)
     standings = service.read(standings_of, key)
@@ -152,7 +152,7 @@ def icon() -> Response:
 
 @router.get("/apple-touch-icon.png")
 def icon_of_phones() -> Response:
-    """Return the site's icon for phones' home screens."""
+    """Return the site's icon for home screens on phones."""
     return Response(touch_icon(), 200, {"Cache-Control": "public, max-age=86400"}, "image/png")
 
 

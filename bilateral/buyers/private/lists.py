@@ -212,7 +212,9 @@ def audit_list(document: bytes, client: Client, prover: Prover, *, sample: int |
     deployment = client.get_deployment()
     expected = deployment.chain_id, deployment.address_of(Registry.TIER_PROOFS)
     if (listed.chain_id, listed.tier_proofs) != expected:
-        raise MemberListError("tierProofs", f"it is {listed.tier_proofs} on chain {listed.chain_id}, not {expected[1]}")
+        raise MemberListError(
+            "tierProofs", f"the list is for {listed.tier_proofs} on chain {listed.chain_id}, not {expected[1]}"
+        )
     posted = client.get_tier_roots(policy_hash(listed.policy), listed.epoch)
     if posted is None:
         raise MemberListError("epoch", f"no roots were posted for day {listed.epoch} under policy {listed.policy}")

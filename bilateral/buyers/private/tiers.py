@@ -193,7 +193,9 @@ class MemoryNullifiers:
                 today = epoch_of()
                 self._holders = {key: entry for key, entry in self._holders.items() if entry[0] >= today - 1}
                 if len(self._holders) >= _MOST_HOLDERS:
-                    raise TierProofRefusedError("verifier_busy", "today's limit of buyers has been reached")
+                    raise TierProofRefusedError(
+                        "verifier_busy", "today's limit on the number of buyers has been reached"
+                    )
             return self._holders.setdefault(nullifier, (epoch, holder))[1]
 
 
@@ -248,7 +250,7 @@ class TierVerifier:
             served = self._nullifiers.take(proof.nullifier, proof.epoch, presented_by)
         if served != presented_by:
             raise TierProofRefusedError(
-                "tier_already_used", "the same buyer was already served today from another account"
+                "tier_already_used", "the same buyer was already served today from a different account"
             )
         return proof.nullifier
 

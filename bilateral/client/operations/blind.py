@@ -174,7 +174,7 @@ def exchange(
 ) -> Operation[Sent[OpenedRatings]]:
     """See `Client.exchange`."""
     if len(envelopes) != len(_SIDES):
-        raise InvalidArgumentError(f"envelopes: expected {len(_SIDES)}, one from each side, got {len(envelopes)}")
+        raise InvalidArgumentError(f"envelopes: expected {len(_SIDES)} (one from each side), got {len(envelopes)}")
     pair, signatures = pair_of(*envelopes)
     client, server = _openings_of(pair, openings)
     if client is None or server is None:

@@ -98,7 +98,7 @@ def _in_block(state: ClientState, nonce: int) -> Operation[str | None]:
 def wait(state: ClientState, sent: Sent[T], timeout: float, confirmations: int) -> Operation[T]:
     """Wait for a transaction, and keep waiting if the node fails. See `Handle.wait`."""
     if sent.hash is None:
-        raise errors.NotSentError("nothing was sent: this is a dry run, or a batch that was not sent yet")
+        raise errors.NotSentError("nothing was sent: this is a dry run, or a batch that has not been sent yet")
     end = time.monotonic() + timeout
     nonce_used_since: float | None = None
     while True:

@@ -120,7 +120,7 @@ def chain_of(agent: AgentLike) -> int:
     agent_id = parsed.agent_id if isinstance(parsed, GlobalAgentId) else parsed
     if agent_id.chain_id is None:
         raise errors.MalformedIdentifierError(
-            "an agent with its chain, such as 84532:42", str(agent), "the chain is missing"
+            "an agent id that includes a chain, such as 84532:42", str(agent), "the chain is missing"
         )
     return agent_id.chain_id
 

@@ -28,7 +28,9 @@ _HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 def find(state: ClientState, transaction_hash: str) -> Operation[Sent[bool]]:
     """Find a transaction from the signer. See `Client.find_transaction`."""
     if not _HASH.fullmatch(transaction_hash):
-        raise InvalidArgumentError(f"{quoted(transaction_hash)} is not a hash of 0x and 64 hexadecimal digits")
+        raise InvalidArgumentError(
+            f"{quoted(transaction_hash)} is not a transaction hash: expected 0x and 64 hexadecimal digits"
+        )
     hash_ = transaction_hash.lower()
     sender = registries.require_address(state)
     deployment = yield from registries.connect_to_sign(state)

@@ -30,14 +30,15 @@ def abi(registry: Registry) -> tuple[Mapping[str, Any], ...]:
     """Return the ABI of a registry.
 
     Returns:
-        The compiler's entries: functions, events, errors, constructor. They are shared: do not change them.
+        The compiler's entries for functions, events, errors and the constructor. The list is shared, so do not modify
+        it.
     """
     return tuple(json.loads((files("bilateral") / "abi" / f"{registry}.json").read_text(encoding="utf-8")))
 
 
 @cache
 def selectors(registry: Registry, kind: str) -> Mapping[bytes, Mapping[str, Any]]:
-    """Return the entries of one kind in a registry's ABI, by selector or topic.
+    """Return the entries of one kind from a registry's ABI, by selector or topic.
 
     Args:
         kind: `function`, `error` or `event`.

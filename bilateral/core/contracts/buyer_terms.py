@@ -1,6 +1,6 @@
 """The buyer reputation registry's terms: tiers, payments, states, credentials and roles.
 
-Shared by the client and the service. They match the structs and enums of the contracts.
+Shared by the client and the service, these types match the structs and enums in the contracts.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from bilateral.core.signatures import TypedMessage
 from bilateral.core.values.arguments import checked_class, is_whole
 
 WHOLE_TRANSACTION: Final = 255
-"""The position that stands for the whole transaction."""
+"""The value of `position` that denotes the whole transaction."""
 
 MAX_ATTESTED_AMOUNT: Final = 2**56 - 1
-"""The highest amount of an attested payment, in millionths of a dollar."""
+"""The maximum amount of an attested payment, in millionths of a dollar."""
 
 MAX_CREDENTIAL_LIFETIME: Final = 86_400
 """The longest validity of a credential, in seconds."""
@@ -30,7 +30,7 @@ _SIGNATURE_BYTES: Final = 65  # r, s and v
 
 
 class BuyerTier(StrEnum):
-    """A tier of buyers (section 3), from the lowest. The protocol's texts; `level` is the contracts' number."""
+    """A buyer tier (section 3), lowest first. The values are the protocol's names; contracts use `level`."""
 
     NEW = "new"
     VERIFIED = "verified"
@@ -64,7 +64,7 @@ class BuyerTier(StrEnum):
 
 
 class BuyerRole(IntEnum):
-    """A role in the registry, with the contract's number."""
+    """A role in the registry, numbered as in the contract."""
 
     ATTESTOR = 0
     """Records payments, reviews, disputes and feedback, and signs credentials."""
@@ -73,7 +73,7 @@ class BuyerRole(IntEnum):
 
 
 class NotCounted(IntEnum):
-    """The reason why a settled payment was not counted, with the contract's number."""
+    """The reason why a settled payment was not counted, numbered as in the contract."""
 
     NOTHING_PAID = 0
     """The amount is zero."""
@@ -86,7 +86,7 @@ class NotCounted(IntEnum):
 
 
 def policy_hash(name: str) -> bytes:
-    """Return the hash with which states and credentials identify a scoring policy.
+    """Return the hash that identifies a scoring policy in states and credentials.
 
     Args:
         name: The name, such as `brp-1.0`.
@@ -102,8 +102,9 @@ class AttestedPayment:
     Attributes:
         buyer: The account that paid.
         amount: The amount, in millionths of a dollar, below 2^56.
-        paid_at: The time, in Unix time.
-        position: The number of logs before the payment's log within its transaction; 255: the whole transaction.
+        paid_at: The time of the payment, in Unix seconds.
+        position: The number of logs that precede the payment's log in its transaction, or 255 for the whole
+            transaction.
     """
 
     buyer: str
@@ -117,12 +118,12 @@ class AttestedPayment:
 
     @property
     def word(self) -> int:
-        """The payment in one word, as the contract accepts and logs it."""
+        """The payment packed into one word, as the contract accepts and logs it."""
         return int(self.buyer, 16) << 96 | self.amount << 40 | self.paid_at << 8 | self.position
 
     @classmethod
     def from_word(cls, word: int) -> Self:
-        """Read a payment from one word.
+        """Unpack a payment from one word.
 
         Args:
             word: The word, as in the event `PaymentAttested`.
@@ -146,7 +147,7 @@ class PaymentRecord:
 @checked_class
 @dataclass(frozen=True)
 class BuyerFeedback:
-    """The vote of a seller on a buyer.
+    """A seller's vote on a buyer.
 
     Attributes:
         buyer: The account that paid.
@@ -169,9 +170,9 @@ class BuyerReviews:
     """A buyer's reviews and disputes.
 
     Attributes:
-        buyer: The account.
-        reviews: The number of reviews that it gave.
-        review_sum: The sum of their scores, each 0 to 100.
+        buyer: The buyer's account.
+        reviews: The number of reviews that the buyer gave.
+        review_sum: The sum of the reviews' scores, each 0 to 100.
         disputes: The number of disputes.
     """
 
@@ -197,7 +198,7 @@ class SignedPayment:
         valid_after: The last second, in Unix time, before the payment becomes valid.
         valid_before: The first second, in Unix time, at which the payment is no longer valid.
         nonce: The nonce, 32 bytes.
-        signature: The signature. With 65 bytes it is passed in parts, which every EIP-3009 token accepts.
+        signature: The signature. A 65-byte signature is passed in parts, which every EIP-3009 token accepts.
     """
 
     buyer: str
@@ -228,19 +229,19 @@ class SignedPayment:
 @checked_class
 @dataclass(frozen=True)
 class BuyerState:
-    """A buyer's state, to which a leaf of an anchored tree commits.
+    """A buyer's state, committed to by a leaf of an anchored tree.
 
     Attributes:
-        buyer: The account.
+        buyer: The buyer's account.
         chain_id: The EIP-155 id of the chain where its payments were made.
         payments: The number of payments.
-        volume: The sum of their amounts, in millionths of a dollar.
-        first_payment_at: The time of the first payment, in Unix time; 0: none.
-        last_payment_at: The time of the last payment, in Unix time; 0: none.
+        volume: The total amount of these payments, in millionths of a dollar.
+        first_payment_at: The time of the first payment, in Unix seconds; 0 if there is none.
+        last_payment_at: The time of the last payment, in Unix seconds; 0 if there is none.
         reviews: The number of reviews that the buyer gave.
-        review_sum: The sum of their scores.
+        review_sum: The sum of the reviews' scores.
         feedback_sellers: The number of sellers that gave feedback on the buyer.
-        feedback_sum: The sum of their votes, rounded half up. The score is computed from the exact sum.
+        feedback_sum: The sum of these sellers' votes, rounded half up. The score is computed from the exact sum.
         disputes: The number of disputes.
         policy: The hash of the scoring policy's name, see `policy_hash`.
         block_number: The last block of that chain that the state takes into account.
@@ -277,17 +278,17 @@ class BuyerState:
 @checked_class
 @dataclass(frozen=True)
 class TierCredential(TypedMessage):
-    """The attestor's statement on the buyer behind an address, signed by the attestor (EIP-712).
+    """The attestor's signed statement about the buyer behind an address (EIP-712).
 
     Attributes:
-        holder: The address that may use the credential. It may be fresh.
+        holder: The address that may use the credential. It may be an unused address.
         issued_at: The first second, in Unix time, at which the credential is valid.
-        valid_until: The last second, in Unix time; at most a day later.
+        valid_until: The last second, in Unix time, at which the credential is valid; at most a day after `issued_at`.
         policy: The hash of the scoring policy's name, see `policy_hash`.
         tier: The tier of the buyer behind the holder.
-        scope: The place where it is used, see `bilateral.buyers.credentials.gate_scope` and `agent_scope`.
-        pseudonym: The buyer's pseudonym in that scope on the UTC day of `issued_at`, the same for all its holders. Use
-            it to count customers.
+        scope: The place where the credential is used; see `bilateral.buyers.credentials.gate_scope` and `agent_scope`.
+        pseudonym: The buyer's pseudonym in that scope on the UTC day of `issued_at`, the same for all of the buyer's
+            addresses. Use it to count customers.
     """
 
     holder: str

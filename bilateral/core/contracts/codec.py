@@ -1,7 +1,7 @@
-"""Calls to the registries: their calldata, results, and reverts, with a reason for programs and advice.
+"""Calls to the registries: calldata, results, and reverts with a machine-readable reason and advice.
 
-Anyone can put bytes that are not UTF-8 into a tag, a URI or a domain. They must not stop a reader, so strings are
-decoded as bytes first and become `ChainText`.
+Anyone can put bytes that are not UTF-8 into a tag, a URI or a domain. Such bytes must not stop a reader, so strings are
+first decoded as bytes and then become `ChainText`.
 """
 
 import re
@@ -51,7 +51,8 @@ def decode_result(registry: Registry, function: str, data: bytes) -> tuple[Any, 
         The values: text as `ChainText`, addresses in checksum form, structs as dictionaries.
 
     Raises:
-        UnexpectedAnswerError: The data does not match the function. Most likely another contract is at the address.
+        UnexpectedAnswerError: The data does not match the function. Most likely, a different contract is at the
+            address.
     """
     return _decode(_function(registry, function)["outputs"], data, f"{registry} returned the result of {function}")
 
@@ -126,7 +127,7 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "clientAddresses required": ("clients_required", "Name the clients whose feedback counts."),
     }
 )  # fmt: skip
-"""The revert texts of ERC-8004, each with its reason for programs and its advice."""
+"""The ERC-8004 revert texts, each with a machine-readable reason and advice."""
 
 _ADVICE: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -236,16 +237,16 @@ _ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "SafeCastOverflowedUintDowncast": "Pass a smaller number: the registry cannot store this one.",
     }
 )
-"""The advice for each custom error of the registries, by name."""
+"""Advice for each of the registries' custom errors, by name."""
 
 
 class ContractRevertError(BilateralError):
-    """A registry reverted.
+    """A registry reverted a call.
 
     Attributes:
         error: The error's name in Solidity, or the text of `Error(string)`; empty if the registry returned neither.
         arguments: The error's arguments by name; addresses are checksummed.
-        reason: The error in lower case with underscores.
+        reason: The error in snake_case.
         advice: What the caller can do next; empty if unknown.
         data: The complete data of the revert.
         __cause__: For a batch of ratings, the revert of the rating that made the batch revert.
@@ -268,13 +269,13 @@ class ContractRevertError(BilateralError):
 
 
 def decode_revert(data: bytes) -> ContractRevertError:
-    """Create an exception from the data of a revert.
+    """Create an exception from revert data.
 
     Args:
-        data: The data as a node returns it.
+        data: The revert data, as returned by a node.
 
     Returns:
-        The exception to raise. Any data yields one, because a contract may revert with any bytes.
+        The exception to raise. Any data yields an exception, because a contract may revert with any bytes.
     """
     selector, payload = data[:4], data[4:]
     try:
@@ -319,6 +320,6 @@ def _checksummed(kind: str, value: Any) -> Any:
 
 
 def _formatted(value: Any) -> str:
-    """Format an argument for a message. It may be untrusted."""
+    """Format an argument, which may be untrusted, for a message."""
     text = f"0x{value.hex()}" if isinstance(value, bytes) else printable(str(value))
     return text if len(text) <= 140 else f"{text[:140]}…"  # noqa: PLR2004  # a line or two

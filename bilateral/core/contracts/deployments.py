@@ -30,9 +30,9 @@ class RegistryFacts:
     """Facts about a registry that require no call to the chain.
 
     Attributes:
-        origin: The authors of its code.
-        is_upgradable: True if its owner can change its code.
-        functions: The names of its functions; None for those of the packaged ABI.
+        origin: The authors of the registry's code.
+        is_upgradable: True if the registry's owner can change its code.
+        functions: The names of the registry's functions; None if they are those in the packaged ABI.
     """
 
     origin: Origin
@@ -45,7 +45,7 @@ _AS_REPUTATION: Final = "as reputation"
 
 @dataclass(frozen=True)
 class Deployment:
-    """The addresses of the registries on one chain. Each may be canonical, of this project, or missing.
+    """The addresses of the registries on one chain. Each registry may be canonical, from this project, or missing.
 
     Attributes:
         chain_id: EIP-155 id of the chain.
@@ -53,14 +53,14 @@ class Deployment:
         reputation: The registry for open feedback.
         authorized: The registry for authorised feedback.
         validation: The validation registry.
-        first_block: The block from which to read logs: no registry has earlier ones. 0 if unknown.
-        ratings: The registry for ratings of clients and validators. By default the reputation registry, which has
-            ratings if it is this project's. None for no ratings.
+        first_block: The block from which to read logs, because no registry has earlier logs; 0 if unknown.
+        ratings: The registry for ratings of clients and validators. By default the reputation registry, which supports
+            ratings if it is from this project. None if there are no ratings.
         directory: The companion that provides a directory for a foreign identity registry; None if none is needed.
         first_agent_id: The id of the first agent: 1 in this project's identity registry, 0 in the canonical one.
         buyers: The registry of buyers, which records payments.
         tier_proofs: The contract for private proofs of buyers' tiers.
-        facts: Facts about registries, by address. A registry specified by the caller has none.
+        facts: Facts about registries, by address. There are none for a registry specified by the caller.
     """
 
     chain_id: int
@@ -96,12 +96,12 @@ class Deployment:
             record: The JSON text.
 
         Returns:
-            The deployment. If both reputation registries are recorded, a canonical one is used, or else the one with
-            ratings. A record with a companion and no identity registry is completed from the address book, or by the
-            companion's constructor argument.
+            The deployment. If both reputation registries are recorded, a canonical registry takes precedence, or else
+            the registry that supports ratings. If the record has a companion but no identity registry, the identity
+            registry comes from the address book or the companion's constructor argument.
 
         Raises:
-            DeploymentRecordError: The text is not a valid record, or lacks the identity registry.
+            DeploymentRecordError: The text is not a valid record, or the identity registry is missing.
         """
         from bilateral.core.contracts.records import DeploymentRecord  # noqa: PLC0415  # heavy, few users of ABIs need it
 
@@ -121,8 +121,8 @@ class Deployment:
             The deployments by chain id. See `from_record`.
 
         Raises:
-            DeploymentRecordError: The text is not a valid address book, or one of its chains lacks the identity
-                registry.
+            DeploymentRecordError: The text is not a valid address book, or the identity registry is missing for one of
+                its chains.
         """
         from bilateral.core.contracts.records import read_book  # noqa: PLC0415  # heavy
 
@@ -194,7 +194,7 @@ class Deployment:
         """Return the address of a registry.
 
         Raises:
-            MissingRegistryError: The deployment does not include it.
+            MissingRegistryError: The deployment does not include the registry.
         """
         name = _ATTRIBUTES[registry]
         address: str | None = getattr(self, name)
@@ -204,11 +204,11 @@ class Deployment:
 
     @property
     def directory_registry(self) -> Registry:
-        """The registry that stores the primary agent of an account: the companion if there is one."""
+        """The registry that stores accounts' primary agents: the companion if there is one."""
         return Registry.IDENTITY if self.directory is None else Registry.COMPANION
 
     def lacks(self, registry: Registry, function: str) -> bool:
-        """Return whether a registry is known to lack a function. A registry specified by the caller may have it.
+        """Return whether a registry is known to lack a function. One specified by the caller may have any function.
 
         Args:
             function: The function's name.
@@ -217,7 +217,7 @@ class Deployment:
         return facts is not None and facts.functions is not None and function not in facts.functions
 
     def require_function(self, registry: Registry, function: str) -> None:
-        """Check that a registry is in the deployment, and is not known to lack a function.
+        """Check that the deployment includes a registry, and that the registry is not known to lack a function.
 
         Args:
             function: The function's name.
@@ -231,7 +231,7 @@ class Deployment:
             raise MissingFunctionError(_ATTRIBUTES[registry], function, self.chain_id)
 
     def origin_of(self, attribute: str) -> Origin | None:
-        """Return the authors of a registry's code; None if the caller specified it, or if it is missing.
+        """Return the authors of a registry's code; None if the caller specified the registry, or if it is missing.
 
         Args:
             attribute: The registry's attribute, such as `ratings`.
@@ -241,7 +241,7 @@ class Deployment:
 
     @property
     def origin(self) -> Origin | None:
-        """The authors of the identity registry's code; None if the caller specified it."""
+        """The authors of the identity registry's code; None if the caller specified the registry."""
         return self.origin_of("identity")
 
     @property
@@ -260,13 +260,13 @@ _ATTRIBUTES: Final[Mapping[Registry, str]] = {
     Registry.BUYERS: "buyers",
     Registry.TIER_PROOFS: "tier_proofs",
 }
-"""The attribute of `Deployment` that holds each registry's address."""
+"""The attribute of `Deployment` that contains each registry's address."""
 
 _NAMES: Final[Mapping[str, str]] = {attribute: registry for registry, attribute in _ATTRIBUTES.items()}
-"""The contract in a record for each attribute of `Deployment`."""
+"""The contract's name in a record, for each attribute of `Deployment`."""
 
 REGISTRY_ATTRIBUTES: Final = tuple(_NAMES)
-"""The attributes of `Deployment` that hold addresses."""
+"""The attributes of `Deployment` that contain addresses."""
 
 
 def _identity_below(record: DeploymentRecord) -> str | None:
@@ -279,7 +279,7 @@ def _identity_below(record: DeploymentRecord) -> str | None:
 
 
 def attribute_of(registry: Registry) -> str:
-    """Return the attribute of `Deployment` that holds a registry's address."""
+    """Return the attribute of `Deployment` that contains a registry's address."""
     return _ATTRIBUTES[registry]
 
 
@@ -287,7 +287,8 @@ def max_fees_of(chain_id: int) -> tuple[int, int]:
     """Return the largest fee and the largest tip per gas that a client signs by default on a chain, in wei.
 
     Args:
-        chain_id: EIP-155 id of the chain. A chain that the packaged address book lacks has the limits of most chains.
+        chain_id: EIP-155 id of the chain. A chain that is not in the packaged address book has the same limits as most
+            chains.
     """
     from bilateral.core.contracts.records import MAX_FEE_GWEI, MAX_TIP_GWEI, address_book  # noqa: PLC0415  # heavy
 
@@ -297,7 +298,7 @@ def max_fees_of(chain_id: int) -> tuple[int, int]:
 
 
 def has_private_mempool(chain_id: int) -> bool:
-    """Return True if the packaged address book says that transactions on a chain are private until included.
+    """Return True if, according to the packaged address book, a chain's transactions are private until included.
 
     Args:
         chain_id: EIP-155 id of the chain.
@@ -327,8 +328,8 @@ def packaged_deployment(chain_id: int, origin: Origin | None = None) -> Deployme
 
     Args:
         chain_id: EIP-155 id of the chain.
-        origin: The deployment that the caller chose: the canonical one, or this project's. Without one, the canonical
-            one if the chain has it, else this project's.
+        origin: The deployment to use: the canonical one, or this project's. If omitted, the canonical deployment if the
+            chain has one, or else this project's.
 
     Returns:
         The deployment; None if the package has none.

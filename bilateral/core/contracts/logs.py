@@ -18,11 +18,12 @@ class LogPosition:
     """The position of a log in the chain.
 
     Attributes:
-        address: The contract that emitted it, in checksum form.
-        block_hash: The hash of its block: 0x and 64 digits in lower case.
-        transaction_hash: The hash of its transaction, in the same form.
-        log_index: Its index among the logs of the block, from 0.
-        block_timestamp: The time of its block in Unix seconds; None if the node omits it from logs, as many do.
+        address: The contract that emitted the log, in checksum form.
+        block_hash: The hash of the log's block: 0x and 64 lower-case digits.
+        transaction_hash: The hash of the log's transaction, in the same form.
+        log_index: The log's index within the block, from 0.
+        block_timestamp: The time of the log's block, in Unix seconds; None if the node omits it from logs, as many
+            nodes do.
     """
 
     address: str
@@ -35,11 +36,11 @@ class LogPosition:
 
 @dataclass(frozen=True, slots=True)
 class RawLog:
-    """A log, not decoded.
+    """An undecoded log.
 
     Attributes:
-        position: Its position in the chain.
-        topics: Its topics, 32 bytes each; at most four.
+        position: The log's position in the chain.
+        topics: The log's topics, 32 bytes each; at most four.
     """
 
     position: LogPosition
@@ -80,7 +81,7 @@ def _quantity(text: str) -> int:
 
 
 def _time(value: object) -> int | None:
-    """Return the time in a log; None if the node omits it, or sends 0 or something else."""
+    """Return the time in a log; None if the node omits it, or sends 0 or an invalid value."""
     if isinstance(value, str) and _QUANTITY.fullmatch(value):
         return int(value, 16) or None
     return value if type(value) is int and value > 0 else None
@@ -93,7 +94,7 @@ def _hash(text: str) -> str:
 
 
 def _data(text: str) -> bytes:
-    """Return bytes in the form of JSON-RPC. `bytes.fromhex` would also accept spaces."""
+    """Decode bytes from JSON-RPC form. `bytes.fromhex` would also accept spaces."""
     value = bytes.fromhex(text[2:])
     if text[:2] != "0x" or 2 * len(value) + 2 != len(text):
         raise ValueError("not bytes in hexadecimal digits")

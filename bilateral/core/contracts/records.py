@@ -1,6 +1,7 @@
 """Deployment records: this project's, and those in the address book of canonical registries.
 
-Both have the same schema. The address book, `deployments/canonical.json`, groups what its chains share.
+Both have the same schema. In the address book, `deployments/canonical.json`, registries that several chains share are
+listed as groups.
 """
 
 from functools import cache
@@ -19,10 +20,10 @@ BOOK: Final = "canonical.json"
 """The name of the address book's file."""
 
 MAX_TIP_GWEI: Final = 50
-"""The tip limit in gwei per gas for other chains: 0.025 of the chain's currency for a write of 500,000 gas."""
+"""The tip limit for other chains, in gwei per gas: 0.025 of the chain's currency for a write of 500,000 gas."""
 
 MAX_FEE_GWEI: Final = 500
-"""The fee limit in gwei per gas for other chains: 0.25 of the chain's currency for a write of 500,000 gas."""
+"""The fee limit for other chains, in gwei per gas: 0.25 of the chain's currency for a write of 500,000 gas."""
 
 Number = Annotated[int, Field(strict=True, ge=0)]
 
@@ -31,11 +32,11 @@ class RegistryEntry(BaseModel):
     """One deployed registry.
 
     Attributes:
-        block: The block that created it; None if it was not recorded.
-        origin: The authors of its code.
-        upgradable: True if its owner can change its code.
-        first_agent_id: The id of its first agent; None for a registry other than an identity registry.
-        functions: The signatures of its functions; None for those of the packaged ABI.
+        block: The block in which the registry was created; None if not recorded.
+        origin: The authors of the registry's code.
+        upgradable: True if the registry's owner can change its code.
+        first_agent_id: The id of the first agent in an identity registry; None for other registries.
+        functions: The signatures of the registry's functions; None if they are those in the packaged ABI.
         constructor_arguments: The constructor's arguments by name.
     """
 
@@ -56,7 +57,7 @@ class _Chain(BaseModel):
     Attributes:
         network: The network's name, such as `base:sepolia`.
         max_tip_gwei: The largest tip per gas that a client signs by default, in gwei.
-        max_fee_gwei: The largest fee per gas that a client signs by default, base fee and tip, in gwei.
+        max_fee_gwei: The largest fee per gas (base fee plus tip) that a client signs by default, in gwei.
         private_mempool: True if transactions are private until they are included, as with a single sequencer.
     """
 
@@ -102,7 +103,7 @@ class ForeignRecord(BaseModel):
     Attributes:
         chain: The chain (CAIP-2).
         network: The network's name, such as `solana:devnet`.
-        registries: The program of each registry, by its name.
+        registries: The program of each registry, by the registry's name.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -177,7 +178,7 @@ def read_book(text: bytes) -> dict[int, DeploymentRecord]:
 
 
 def _first_line(error: ValueError) -> str:
-    """Return an error on one line, without the URL of the page that explains it."""
+    """Return an error as one line, without the URL of the page that explains it."""
     problems = getattr(error, "errors", None)
     if problems is None:
         return str(error)

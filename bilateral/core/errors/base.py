@@ -9,7 +9,7 @@ from bilateral.core.text import quoted
 
 
 class BilateralError(Exception):
-    """Base of every exception that the package raises intentionally.
+    """Base class of every exception that the package raises intentionally.
 
     Attributes:
         reason: The kind of error, for programs: lower case with underscores, stable across releases.
@@ -20,7 +20,7 @@ class BilateralError(Exception):
 
 @dataclass_transform(eq_default=False)
 class FormattedError(BilateralError):
-    """An error declared by its fields. Its message is a template filled in with them; bytes are hexadecimal.
+    """An error declared by its fields, which fill in its message template. Bytes are shown in hexadecimal.
 
     A field that is an `InitVar` only appears in the message.
     """
@@ -40,7 +40,7 @@ class FormattedError(BilateralError):
 
 
 class InvalidArgumentError(BilateralError, ValueError):
-    """An argument is invalid, missing, or contradicts another."""
+    """An argument is invalid or missing, or conflicts with another argument."""
 
     reason = "invalid_argument"
 
@@ -49,8 +49,8 @@ class MissingExtraError(BilateralError, ImportError):
     """An optional part of the package needs distributions that are not installed.
 
     Attributes:
-        extra: The extra that installs them.
-        modules: The modules that are missing.
+        extra: The extra that installs the missing modules.
+        modules: The missing modules.
     """
 
     reason = "missing_extra"
@@ -62,10 +62,10 @@ class MissingExtraError(BilateralError, ImportError):
 
 
 def require_modules(extra: str, *names: str) -> None:
-    """Check that the modules of an extra are installed. None of them is imported.
+    """Check that an extra's modules are installed, without importing them.
 
     Args:
-        *names: The names under which they are imported.
+        *names: The modules' import names.
 
     Raises:
         MissingExtraError: Some modules are missing.
@@ -79,8 +79,8 @@ class MalformedIdentifierError(BilateralError, ValueError):
 
     Attributes:
         kind: The expected kind of identifier.
-        text: The whole text; for a value of another type, the name of its type.
-        problem: The reason why it is invalid.
+        text: The whole text; for a value of a different type, the name of that type.
+        problem: The reason why the text is invalid.
     """
 
     reason = "malformed_identifier"
@@ -143,7 +143,7 @@ class SealMismatchError(FormattedError, ValueError):
 
 
 class AlreadySealedError(FormattedError, ValueError):
-    """Another rating is already sealed for this interaction. A second one would contradict the first."""
+    """A different rating is already sealed for this interaction. A second rating would contradict the first."""
 
     reason = "already_sealed"
     template = "a different rating is already sealed for interaction {interaction}: use that rating"

@@ -1,4 +1,4 @@
-"""Errors with registration and feedback files."""
+"""Errors related to registration and feedback files."""
 
 from dataclasses import InitVar
 from typing import Literal, TypeAlias
@@ -26,7 +26,7 @@ class UnsupportedUriError(DocumentError, ValueError):
 
 
 class ForbiddenAddressError(DocumentError):
-    """A URI leads to an address that is not public: this machine, its network, or a cloud metadata service.
+    """A URI resolves to an address that is not public: this machine, its network, or a cloud metadata service.
 
     Attributes:
         host: The host as written in the URI.
@@ -61,7 +61,7 @@ class DocumentTimeoutError(FormattedError, DocumentError, TimeoutError):
     """A document did not arrive in time.
 
     Attributes:
-        seconds: The time limit for everything: names, connections, redirects, blocks and content.
+        seconds: The overall time limit, which includes name lookups, connections, redirects, IPFS blocks and content.
         phase: The phase of the request that did not finish.
     """
 
@@ -72,13 +72,13 @@ class DocumentTimeoutError(FormattedError, DocumentError, TimeoutError):
 
 
 class TooManyRedirectsError(DocumentError):
-    """A server redirects more often than the limit allows, or from https to http."""
+    """A server redirects more often than allowed, or from https to http."""
 
     reason = "too_many_redirects"
 
 
 class UnreachableDocumentError(DocumentError):
-    """No server delivers the document: unknown name, no connection, untrusted certificate, or error status."""
+    """No server could deliver the document: unknown name, no connection, untrusted certificate, or error status."""
 
     reason = "unreachable_document"
 
@@ -133,7 +133,7 @@ class ExpiredCertificateError(TlsError):
 
 
 class CertificateNameError(TlsError):
-    """A certificate was issued for another host."""
+    """A certificate was issued for a different host."""
 
     reason = "certificate_name"
 
@@ -179,14 +179,14 @@ class RefusedDocumentError(FormattedError, UnreachableDocumentError):
 
 
 class HashMismatchError(DocumentError):
-    """A document does not match its hash on chain.
+    """A document does not match its on-chain hash.
 
     Attributes:
         content: The document.
-        expected: The hash on chain.
+        expected: The on-chain hash.
         actual: The keccak-256 hash of the document.
-        variant: The known alternative serialisation or digest of the same document with the expected hash; None if
-            there is none. The content is then the author's, though not byte for byte what the author hashed.
+        variant: The known alternative serialisation or digest of the document that has the expected hash; None if there
+            is none. If set, the content is the author's, though not byte for byte what the author hashed.
     """
 
     reason = "hash_mismatch"

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 _OF_OURS: Final = "Value error, "
-"""The prefix that pydantic puts before a message of this package."""
+"""The prefix that pydantic adds to this package's messages."""
 
 
 def message_of(problem: Mapping[str, Any]) -> str:
-    """Return the message of one problem."""
+    """Return the message for one problem."""
     return str(problem["msg"]).removeprefix(_OF_OURS)
 
 
@@ -40,7 +40,7 @@ _WORDS: Final = {
 
 
 def refusal(error: ValidationError, ending: str = "") -> InvalidArgumentError:
-    """Return the first problem with a text as an error that quotes it, such as `minimum "much" is not a number`."""
+    """Return an error that quotes a text and states its first problem, such as `minimum "much" is not a number`."""
     first = error.errors(include_url=False)[0]
     context = dict(first.get("ctx", {}))
     if "expected" in context:

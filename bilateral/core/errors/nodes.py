@@ -1,4 +1,4 @@
-"""Errors from nodes, and with deployments of the registries."""
+"""Errors from nodes, and errors related to deployments of the registries."""
 
 from dataclasses import InitVar
 from typing import Final
@@ -36,7 +36,7 @@ class NodeError(BilateralError):
 
 
 class NodeUnreachableError(FormattedError, ConnectionError):
-    """A node is unreachable, or returned an HTTP error other than those covered by `NodeError`.
+    """A node is unreachable, or returned an HTTP error that `NodeError` does not cover.
 
     Attributes:
         is_final: True if retrying does not help, because the node's URL redirects.
@@ -61,7 +61,7 @@ class MalformedNodeAnswerError(BilateralError):
 
 
 NODE_FAILURES: Final = (NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError)
-"""The errors for a node that does not respond to a request, or not properly."""
+"""The errors for a node that does not respond to a request, or does not respond properly."""
 
 
 class DeploymentRecordError(BilateralError, ValueError):
@@ -90,10 +90,10 @@ class UnknownDeploymentError(BilateralError):
 
 
 class MissingRegistryError(BilateralError):
-    """The deployment in use lacks a registry. The message says which contract to deploy.
+    """The deployment in use lacks a registry. The message states which contract to deploy.
 
     Attributes:
-        registry: Its attribute in `Deployment`.
+        registry: The registry's attribute in `Deployment`.
         contract: This project's contract that would serve as this registry.
     """
 
@@ -124,10 +124,10 @@ _CONTRACTS: Final = {
 
 
 class MissingFunctionError(BilateralError):
-    """A registry in the deployment lacks a function, as the canonical registries lack some of this project's.
+    """A registry in the deployment lacks a function. Canonical registries lack some that this project's have.
 
     Attributes:
-        registry: Its attribute in `Deployment`.
+        registry: The registry's attribute in `Deployment`.
         function: The function's name in Solidity.
     """
 
@@ -165,7 +165,7 @@ class WrongIdentityRegistryError(FormattedError):
     """A registry in the deployment belongs to a different identity registry.
 
     Attributes:
-        registry: Its attribute in `Deployment`.
+        registry: The registry's attribute in `Deployment`.
         expected: The identity registry that it should belong to.
         found: The identity registry that it belongs to.
     """
@@ -185,7 +185,7 @@ class UnknownChainError(BilateralError):
     """`Clients` has no node for the chain.
 
     Attributes:
-        chain_ids: The chains whose nodes were passed.
+        chain_ids: The chains for which nodes were passed.
     """
 
     reason = "unknown_chain"

@@ -1,4 +1,4 @@
-"""Errors when reading Solana: agents, payments, and nodes without a usable response."""
+"""Errors from reading Solana: agents, payments, and nodes without a usable response."""
 
 from dataclasses import InitVar
 
@@ -6,7 +6,7 @@ from bilateral.core.errors import FormattedError
 
 
 class SolanaError(FormattedError):
-    """Base of the errors when reading Solana.
+    """Base class of errors from reading Solana.
 
     Attributes:
         code: The kind of problem: `agent_not_registered`, `authority_mismatch`, `malformed_wallet`,

@@ -1,4 +1,4 @@
-"""Errors with signatures and transactions."""
+"""Errors related to signatures and transactions."""
 
 from dataclasses import InitVar
 
@@ -7,7 +7,7 @@ from bilateral.core.text import quoted
 
 
 class UnexpectedAnswerError(FormattedError):
-    """The contract at a registry's address does not respond like that registry.
+    """The contract at a registry's address does not behave like that registry.
 
     Attributes:
         transaction: The hash of the mined transaction with the unexpected events; None for a call.
@@ -43,7 +43,7 @@ class AgentUnsettledError(FormattedError, TimeoutError):
 
     reason = "agent_unsettled"
     template = (
-        "agent {agent} has not had one owner for {confirmations} blocks after {seconds:g} seconds: wait for more "
+        "agent {agent} has not had the same owner for {confirmations} blocks after {seconds:g} seconds: wait for more "
         "blocks, or request fewer confirmations"
     )
     agent: str
@@ -56,7 +56,7 @@ class SealUnsettledError(FormattedError, TimeoutError):
 
     reason = "seal_unsettled"
     template = (
-        "the pair of client {client_id} and server {server_id} has not been sealed for {confirmations} blocks after "
+        "the ratings of client {client_id} and server {server_id} are not yet sealed for {confirmations} blocks after "
         "{seconds:g} seconds: seal it first, or wait for more blocks"
     )
     client_id: InitVar[int]
@@ -66,7 +66,7 @@ class SealUnsettledError(FormattedError, TimeoutError):
 
 
 class NotAgentOwnerError(FormattedError):
-    """Only the agent's owner can sign this, but the signer is another account.
+    """Only the agent's owner can sign this message, but the signer is a different account.
 
     Attributes:
         signer: The account that would have signed.
@@ -115,7 +115,7 @@ class FeeLimitError(FormattedError):
     """A transaction would cost more than the client's limit. Nothing was sent.
 
     Attributes:
-        wei: The amount in wei: of the whole transaction, or per gas.
+        wei: The cost in wei, either of the whole transaction or per gas.
         limit: The limit, in wei.
     """
 
@@ -128,7 +128,7 @@ class FeeLimitError(FormattedError):
 
 
 class PaymentSettledHereError(BilateralError):
-    """The registry settled a payment itself, so it must not be attested: it would count twice. Nothing was sent.
+    """The registry settled a payment itself. Attesting it would count it twice, so nothing was sent.
 
     Attributes:
         transaction_hash: The payment's transaction hash.
@@ -156,7 +156,7 @@ class MissingReceiptError(FormattedError):
 
     reason = "missing_receipt"
     template = (
-        "the node has no receipt for {transaction_hash}: wait until it is in a block, or use a node that keeps old "
+        "no receipt for {transaction_hash}: wait until the transaction is in a block, or use a node that keeps old "
         "receipts"
     )
     transaction_hash: bytes
@@ -186,7 +186,7 @@ class TransactionError(FormattedError):
 class SendUncertainError(TransactionError):
     """A node did not confirm that it accepted a transaction. Look up the transaction before retrying.
 
-    Also raised if the node reports the nonce as used but has no transaction with it.
+    Also raised if the node reports the nonce as used but has no transaction with that nonce.
     """
 
     reason = "send_uncertain"
@@ -196,7 +196,7 @@ class TransactionPendingError(TransactionError, TimeoutError):
     """A transaction does not have the requested confirmations yet.
 
     Attributes:
-        __cause__: The node's failure, if the last lookup failed; else None.
+        __cause__: The node's failure if the last lookup failed; otherwise None.
     """
 
     reason = "transaction_pending"
@@ -209,7 +209,7 @@ class TransactionDroppedError(TransactionError):
 
 
 class TransactionReplacedError(TransactionError):
-    """Another transaction with the same account and nonce was mined, so this one never will be."""
+    """A different transaction with the same account and nonce was mined, so this one will never be mined."""
 
     reason = "transaction_replaced"
 
@@ -221,10 +221,10 @@ class TransactionFailedError(TransactionError):
 
 
 class BatchInterruptedError(BilateralError):
-    """Sending many transactions stopped before the end. The message gives the reason.
+    """A batch of transactions was only partly sent. The message states the reason.
 
     Attributes:
-        __cause__: The error that stopped it; None if it was stopped by other transactions from the same account.
+        __cause__: The error that stopped the batch; None if other transactions from the same account stopped it.
         hashes: The hashes of the sent transactions.
         missing: The number of transactions that were not sent.
     """

@@ -1,4 +1,4 @@
-"""The state of agents, derived from the identity registry's events alone."""
+"""The state of agents, derived only from the identity registry's events."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -65,7 +65,7 @@ class AgentStates:
         self.settle()
 
     def set_wallet(self, agent_id: int, value: bytes) -> None:
-        """Set an agent's new wallet. An agent without an owner has none: only a foreign registry reports one."""
+        """Set an agent's new wallet. An agent without an owner has no wallet."""
         self.settle()
         previous = self.wallets.pop(agent_id, None)
         if len(value) != ADDRESS_BYTES:
@@ -98,7 +98,7 @@ class AgentStates:
             self._disown(agent_id, account)
 
     def settle(self) -> None:
-        """Clear a wallet at the end of a transaction, when no later transfer in it can restore the wallet."""
+        """Clear a wallet at the end of a transaction, when no later transfer in the transaction can restore it."""
         if self._cleared is not None:
             cleared, self._cleared = self._cleared, None
             self._disown(*cleared)

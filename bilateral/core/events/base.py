@@ -1,4 +1,4 @@
-"""The base of registry events, and logs that cannot be decoded."""
+"""The base class of registry events, and the type of logs that cannot be decoded."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,10 +9,10 @@ from bilateral.core.contracts.logs import LogPosition, RawLog  # readers of the 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of a registry.
+    """A registry event.
 
     Attributes:
-        position: Its position in the chain.
+        position: The log's position in the chain.
     """
 
     position: LogPosition
@@ -26,16 +26,16 @@ class Event:
 
 
 class Undecodable(StrEnum):
-    """A reason why a log is not decoded."""
+    """A reason why a log cannot be decoded."""
 
     FOREIGN_ADDRESS = "foreign_address"
-    """The address that emitted it is not a registry."""
+    """The address that emitted the log is not a registry."""
 
     UNKNOWN_EVENT = "unknown_event"
-    """The registry's ABI has no event with its first topic, or it has no topic."""
+    """The log has no topic, or the registry's ABI has no event with the log's first topic."""
 
     MALFORMED = "malformed"
-    """Its topics or its data are not the ABI encoding of its event."""
+    """The log's topics or data are not the ABI encoding of the event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,5 +53,5 @@ class UndecodedLog:
 
     @property
     def position(self) -> LogPosition:
-        """Its position in the chain."""
+        """The log's position in the chain."""
         return self.log.position

@@ -31,10 +31,10 @@ class PaymentNotCounted(Event):
 
     Attributes:
         buyer: The account that paid.
-        seller_id: The agent that was paid; 0: none.
+        seller_id: The agent that was paid; 0 if none.
         amount: The amount, in millionths of a dollar.
         nonce: The nonce of the authorisation.
-        reason: The number of the reason, see `bilateral.core.contracts.buyer_terms.NotCounted`.
+        reason: The reason's number; see `bilateral.core.contracts.buyer_terms.NotCounted`.
     """
 
     buyer: str
@@ -49,7 +49,8 @@ class PaymentAttested(Event):
     """The attestor recorded a payment.
 
     Attributes:
-        payment: The payment in one word, which `bilateral.core.contracts.buyer_terms.AttestedPayment.from_word` reads.
+        payment: The payment packed into one word, which
+            `bilateral.core.contracts.buyer_terms.AttestedPayment.from_word` unpacks.
     """
 
     payment: int
@@ -75,9 +76,9 @@ class ReviewsAttested(Event):
     """The attestor set a buyer's reviews and disputes.
 
     Attributes:
-        buyer: The account.
-        reviews: The number of reviews that it gave.
-        review_sum: The sum of their scores.
+        buyer: The buyer's account.
+        reviews: The number of reviews that the buyer gave.
+        review_sum: The sum of the reviews' scores.
         disputes: The number of disputes.
     """
 
@@ -93,7 +94,7 @@ class SuccessorNominated(Event):
 
     Attributes:
         role: The role's number, see `bilateral.core.contracts.buyer_terms.BuyerRole`.
-        nominee: The successor; the zero address: the nomination was withdrawn.
+        nominee: The successor, or the zero address if the nomination was withdrawn.
     """
 
     role: int
@@ -103,11 +104,11 @@ class SuccessorNominated(Event):
 
 @dataclass(frozen=True, slots=True)
 class RoleTaken(Event):
-    """A role was assigned a holder, at deployment or when a successor accepted.
+    """A role was assigned to a holder, at deployment or when a successor accepted.
 
     Attributes:
         role: The role's number, see `bilateral.core.contracts.buyer_terms.BuyerRole`.
-        former_holder: The previous holder; the zero address at deployment.
+        former_holder: The previous holder, or the zero address at deployment.
         holder: The new holder.
     """
 
@@ -130,10 +131,10 @@ class Anchored(Event):
 
 @dataclass(frozen=True, slots=True)
 class TierRootsPosted(Event):
-    """The attestor posted the roots of a day's buyer groups by tier.
+    """The attestor posted the roots of a day's buyer groups, one group per tier.
 
     Attributes:
-        epoch: The UTC day, in days since the beginning of Unix time.
+        epoch: The UTC day, in days since the Unix epoch.
         policy: The hash of the scoring policy's name.
     """
 

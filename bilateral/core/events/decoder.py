@@ -1,8 +1,9 @@
 """The decoder for registry events: strict, fast, and generated from the registries' ABIs.
 
-It accepts the encodings that eth-abi accepts in strict mode, in a tenth of web3.py's time, with two differences. It
-rejects a truncated head, where eth-abi reads a shorter number. A string that is not UTF-8 causes no error but becomes a
-`ChainText` with its bytes: anyone can put any bytes into a tag, and one entry must not stop a reader.
+It takes a tenth of web3.py's time, and accepts the same encodings as eth-abi in strict mode, with two differences. It
+rejects a truncated head, which eth-abi reads as a shorter number. A string that is not UTF-8 is not an error; it
+becomes a `ChainText` that contains the bytes. Anyone can put any bytes into a tag, and one such entry must not stop a
+reader.
 """
 
 import re
@@ -23,14 +24,14 @@ G = TypeVar("G", bound="Hashable")
 def paired_nonces(
     transfers: Iterable[tuple[G, int]], used: Mapping[tuple[G, int], bytes]
 ) -> dict[tuple[G, int], bytes]:
-    """Pair transfers with the authorizations that they used. A transaction may hold several payments from one account.
+    """Pair transfers with the authorizations that they used. One account may make several payments in a transaction.
 
-    A token logs the use of an authorization and its transfer one after the other, in either order. Processed from the
-    last transfer to the first, the pairs are correct for both. Each authorization belongs to at most one transfer. A
-    transfer without an authorization that precedes a use and its transfer takes neither.
+    A token logs the use of an authorization and the resulting transfer next to each other, in either order. Processing
+    the transfers from last to first pairs them correctly in both cases. Each authorization belongs to at most one
+    transfer. A transfer without an authorization stays unpaired even if it directly precedes such a pair.
 
-    Pass every transfer of each group that `unsure_groups` returns. Otherwise a transfer without an authorization may be
-    paired with a missing transfer's authorization.
+    Pass all transfers in each group that `unsure_groups` returns. Otherwise, a transfer without an authorization may be
+    paired with the authorization of a missing transfer.
     """
     left, paired = dict(used), {}
     for group, index in sorted(transfers, key=lambda place: place[1], reverse=True):
@@ -42,17 +43,17 @@ def paired_nonces(
 
 
 def unsure_groups(transfers: Iterable[tuple[G, int]], used: Mapping[tuple[G, int], bytes]) -> set[G]:
-    """Return the groups in which a missing transfer could change the pairs of given transfers, see `paired_nonces`.
+    """Return the groups in which a missing transfer could change how transfers are paired; see `paired_nonces`.
 
-    A transfer is paired with the use after it, if there is one. A missing transfer after that use could be its correct
-    match. All other pairs stay the same, whatever is missing.
+    A transfer is paired with the use logged right after it, if there is one, but that use may belong to a missing
+    transfer that follows it. No other pair depends on missing transfers.
     """
     existing = set(transfers)
     return {group for group, index in existing if (group, index + 1) in used and (group, index + 2) not in existing}
 
 
 Reader: TypeAlias = Callable[[bytes, int], Any]
-"""Reads the value whose head is at a position in the data."""
+"""A function that reads the value whose head is at a position in the data."""
 
 
 WORD: Final = 32  # bytes of a word of the contract ABI
@@ -64,7 +65,7 @@ _FIELD_NAMES: Final = {
     "fileuri": "file_uri",
     "filehash": "file_hash",
 }
-"""Names in the ABI that would be confusing or are reserved in Python. All others are only rewritten in snake_case."""
+"""ABI names that are reserved or would be confusing in Python. All others are just rewritten in snake_case."""
 _BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -106,7 +107,7 @@ class _Decoder:
 
 
 def decode_log(registry: Registry, log: RawLog) -> Event | UndecodedLog:
-    """Decode a log of a registry into an event."""
+    """Decode a registry's log into an event."""
     decoder = _decoders(registry).get(log.topics[0]) if log.topics else None
     if decoder is None:
         return UndecodedLog(log, Undecodable.UNKNOWN_EVENT, f"{registry} has no event with this first topic")
@@ -114,7 +115,7 @@ def decode_log(registry: Registry, log: RawLog) -> Event | UndecodedLog:
 
 
 def decode_logs(registries: Mapping[str, Registry], logs: Iterable[RawLog]) -> Iterator[Event | UndecodedLog]:
-    """Decode the logs of several registries into events. No log is left out."""
+    """Decode logs from several registries into events. No log is omitted."""
     for log in logs:
         registry = registries.get(log.position.address)
         if registry is None:
@@ -144,7 +145,7 @@ def _decoders(registry: Registry) -> Mapping[bytes, _Decoder]:
 
 
 def _reader(kind: str, head: int) -> Reader:
-    """Return a reader for values of an ABI type, for data whose head has the given number of bytes."""
+    """Return a reader for values of an ABI type, given the number of bytes in the data's head."""
     if kind in ("string", "bytes"):
         return _tail_reader(head, ChainText if kind == "string" else bytes)
     if kind == "address":
@@ -174,7 +175,7 @@ def _reader(kind: str, head: int) -> Reader:
 
 
 def _tail_reader(head: int, convert: Callable[[bytes], Any]) -> Reader:
-    """Return a reader for bytes whose position is in the head."""
+    """Return a reader for bytes whose position is stored in the head."""
 
     def read(data: bytes, at: int) -> Any:
         start = int.from_bytes(data[at : at + WORD])

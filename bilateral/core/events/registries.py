@@ -41,8 +41,8 @@ class ApprovalForAll(Event):
     """An account may act for all of an owner's agents, or no longer may (ERC-721).
 
     Attributes:
-        operator: The account.
-        is_approved: True if it is approved.
+        operator: The account that may act.
+        is_approved: True if the operator was approved, False if the approval was removed.
     """
 
     owner: str
@@ -52,7 +52,7 @@ class ApprovalForAll(Event):
 
 @dataclass(frozen=True, slots=True)
 class MetadataUpdate(Event):
-    """The token's URI changed (ERC-4906). `URIUpdated` contains the new one."""
+    """The token's URI changed (ERC-4906). `URIUpdated` contains the new URI."""
 
     agent_id: int
 
@@ -62,8 +62,8 @@ class Registered(Event):
     """An agent was registered (ERC-8004).
 
     Attributes:
-        agent_uri: The URI of its registration file; may be empty.
-        owner: Its owner, which is also its wallet.
+        agent_uri: The URI of the agent's registration file; may be empty.
+        owner: The agent's owner, which is also its wallet.
     """
 
     agent_id: int
@@ -77,7 +77,7 @@ class URIUpdated(Event):
 
     Attributes:
         new_uri: The new URI; may be empty.
-        updated_by: The account that replaced it.
+        updated_by: The account that replaced the URI.
     """
 
     agent_id: int
@@ -87,7 +87,7 @@ class URIUpdated(Event):
 
 @dataclass(frozen=True, slots=True)
 class MetadataSet(Event):
-    """A metadata value of an agent was set (ERC-8004).
+    """An agent's metadata value was set (ERC-8004).
 
     Attributes:
         indexed_metadata_key: The keccak-256 hash of the key.
@@ -105,8 +105,8 @@ class AgentRegistered(Event):
     """An agent was registered with a domain (August 2025).
 
     Attributes:
-        agent_domain: Its domain, as given.
-        agent_address: Its owner and wallet.
+        agent_domain: The agent's domain, exactly as registered.
+        agent_address: The agent's owner and wallet.
     """
 
     agent_id: int
@@ -119,8 +119,8 @@ class AgentUpdated(Event):
     """An agent's domain or address changed (August 2025).
 
     Attributes:
-        agent_domain: Its current domain; empty if it has none.
-        agent_address: Its current wallet, or its owner if it has no wallet.
+        agent_domain: The agent's current domain; empty if it has none.
+        agent_address: The agent's current wallet, or its owner if it has no wallet.
     """
 
     agent_id: int
@@ -152,7 +152,7 @@ class NewFeedback(Event):
     """A client gave feedback (ERC-8004).
 
     Attributes:
-        feedback_index: The index among the client's feedback entries for the agent, from 1.
+        feedback_index: The entry's index among the client's feedback entries for the agent, from 1.
         value: The value, times `10 ** value_decimals`; within ±1e38.
         value_decimals: The number of decimals, 0 to 18.
         indexed_tag1: The keccak-256 hash of the first tag.
@@ -160,7 +160,7 @@ class NewFeedback(Event):
         tag2: The second tag; may be empty.
         endpoint: The endpoint that was used; may be empty.
         feedback_uri: The URI of the feedback file; may be empty.
-        feedback_hash: The keccak-256 hash of that file; zeros without one.
+        feedback_hash: The keccak-256 hash of that file; all zeros if not provided.
     """
 
     agent_id: int
@@ -197,7 +197,7 @@ class ResponseAppended(Event):
         client_address: The client who gave the feedback.
         feedback_index: The feedback's index, from 1.
         responder: The account that responded.
-        response_hash: The keccak-256 hash of the file there; zeros without one.
+        response_hash: The keccak-256 hash of the response file; all zeros if not provided.
     """
 
     agent_id: int
@@ -226,7 +226,7 @@ class ClientRated(Event):
 
     Attributes:
         client_id: The client's agent.
-        rating: 0 to 100.
+        rating: The rating, 0 to 100.
     """
 
     client_id: int
@@ -240,7 +240,7 @@ class ValidatorRated(Event):
 
     Attributes:
         validator_id: The validator's agent.
-        rating: 0 to 100.
+        rating: The rating, 0 to 100.
     """
 
     validator_id: int
@@ -267,7 +267,7 @@ class RatingsOpened(Event):
 
     Attributes:
         client_id: The client's agent.
-        client: The account whose feedback belongs to the pair.
+        client: The account whose feedback is part of the sealed pair.
         feedback_index: The index of the opened feedback, from 1; 0 if only the rating was opened.
     """
 
@@ -297,11 +297,11 @@ class NewAuthorizedFeedback(Event):
     """A client gave feedback that the agent's owner had authorised (FeedbackAuth, event `NewFeedback`).
 
     Attributes:
-        score: 0 to 100.
+        score: The score, 0 to 100.
         tag1: The first tag, padded with zeros to 32 bytes.
-        tag2: The second tag, in the same form.
+        tag2: The second tag, padded with zeros to 32 bytes.
         file_uri: The URI of the feedback file; may be empty.
-        file_hash: The keccak-256 hash of that file; zeros without one.
+        file_hash: The keccak-256 hash of that file; all zeros if not provided.
     """
 
     agent_id: int
@@ -336,9 +336,9 @@ class ValidationResponse(Event):
 
     Attributes:
         request_hash: The request's id.
-        response: 0 to 100.
+        response: The validator's number, 0 to 100.
         response_uri: The URI of the evidence; may be empty.
-        response_hash: The keccak-256 hash of the evidence; zeros without one.
+        response_hash: The keccak-256 hash of the evidence; all zeros if not provided.
         tag: The validator's category; may be empty.
     """
 

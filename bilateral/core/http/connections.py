@@ -1,7 +1,7 @@
 """Blocking connections for httpcore with one deadline for everything, including the host name lookup.
 
-The timeouts of HTTP libraries restart with each piece of data, so a server that sends little at a time could keep a
-request open forever. The system's resolver has no timeout at all.
+The timeouts of HTTP libraries restart with each piece of data, so a server that sends a few bytes at a time could keep
+a request open forever. The system's resolver has no timeout at all.
 """
 
 import errno
@@ -23,7 +23,7 @@ class Remaining(Protocol):
     """A function that returns the seconds until the deadline."""
 
     def __call__(self, at_most: float | None = None, /) -> float | None:
-        """Return the remaining seconds, at most `at_most`; None without a deadline and a limit."""
+        """Return the remaining seconds, at most `at_most`; None if there is neither a deadline nor a limit."""
 
 
 def resolve(host: str, port: int) -> list[str]:
@@ -40,14 +40,14 @@ _OWN_FAULTS: Final = {
     *(errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT),
     *(errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EPERM, errno.EACCES),
 }
-"""Failures of `connect` on this machine: no route, no socket left, or its own firewall."""
+"""Failures of `connect` caused by this machine: no route, no free socket, or a local firewall."""
 
 
 class HostUnreachableError(httpcore.ConnectError):
     """A host has no address, or none of its addresses responds.
 
     Attributes:
-        cause: `no_name` and `refused` are the host's fault, `resolver` and `no_route` this machine's.
+        cause: `no_name` and `refused` are the host's fault; `resolver` and `no_route` are this machine's fault.
     """
 
     def __init__(self, message: str, cause: Cause) -> None:
@@ -72,7 +72,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
         self._inner = inner or httpcore.SyncBackend()
 
     def check_addresses(self, host: str, port: int, addresses: list[str]) -> None:
-        """Check a host's addresses before connecting. All are permitted here."""
+        """Check a host's addresses before connecting. This class permits all of them."""
 
     def connect_tcp(
         self,
@@ -103,7 +103,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
         self._remaining()
         if _OWN_FAULTS.issuperset(faults):
             raise HostUnreachableError(f"this machine has no route to {quoted(host)}", "no_route")
-        raise HostUnreachableError(f"{quoted(host)} does not respond on port {port}", "refused")
+        raise HostUnreachableError(f"{quoted(host)} did not respond on port {port}", "refused")
 
     def _look_up(self, host: str, port: int) -> list[str]:
         """Resolve a host in a thread, because the system's resolver has no timeout."""
@@ -131,7 +131,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
 
 
 class _DeadlineStream(httpcore.NetworkStream):
-    """A connection with a deadline, however slowly data arrives."""
+    """A connection whose deadline applies no matter how slowly data arrives."""
 
     def __init__(self, inner: httpcore.NetworkStream, remaining: Remaining) -> None:
         self._inner = inner
@@ -151,7 +151,7 @@ class _DeadlineStream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        """Start TLS with the host's name; the connection itself was opened by address."""
+        """Start TLS with the host's name, because the connection itself was opened by address."""
         stream = self._inner.start_tls(ssl_context, server_hostname, self._remaining(timeout))
         return _DeadlineStream(stream, self._remaining)
 

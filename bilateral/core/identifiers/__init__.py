@@ -1,4 +1,4 @@
-"""The identifiers of chains, accounts, agents, transactions and feedback."""
+"""Identifiers for chains, accounts, agents, transactions and feedback."""
 
 from bilateral.core.identifiers.agents import AgentId, FeedbackId, GlobalAgentId, global_agent_id
 from bilateral.core.identifiers.caip import SOLANA, AccountId, ChainId, TransactionRef, checksummed

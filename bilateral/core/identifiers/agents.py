@@ -1,4 +1,4 @@
-"""The identifiers of chains, accounts, agents, transactions and feedback, parsed strictly and written canonically.
+"""Identifiers for chains, accounts, agents, transactions and feedback, parsed strictly and written canonically.
 
 Every class is immutable and compares by value: the case of an address does not matter. `parse` and `str()` are exact
 inverses. `parse` raises a `MalformedIdentifierError` for any other text.
@@ -43,7 +43,7 @@ class AgentId:
     Attributes:
         token_id: The id of the agent's token, 0 to 2^256 - 1. This project's registry starts at 1, the canonical ones
             at 0.
-        chain_id: The EIP-155 id of its chain; None if the context determines the chain.
+        chain_id: The EIP-155 id of the agent's chain; None if the context determines the chain.
 
     Raises:
         MalformedIdentifierError: A value is out of range.
@@ -80,7 +80,7 @@ class AgentId:
         """Return this agent with its chain.
 
         Args:
-            chain_id: The chain of the context.
+            chain_id: The chain that the context determines.
 
         Raises:
             MalformedIdentifierError: The id contains a different chain.
@@ -98,8 +98,8 @@ def global_agent_id(chain_id: int, identity_registry: str, agent_id: int) -> str
     """Return an agent's id across all registries, such as `eip155:8453:0x8004…#247`, from columns of the index.
 
     Args:
-        identity_registry: The address of its registry, which is not checked again.
-        agent_id: Its token id. Databases may return integers as other types.
+        identity_registry: The address of the agent's registry, which is not checked again.
+        agent_id: The agent's token id. Types other than `int` are accepted, because databases may return them.
     """
     return f"eip155:{chain_id}:{identity_registry}#{int(agent_id)}"
 
@@ -110,10 +110,10 @@ class GlobalAgentId:
 
     Attributes:
         registry: The identity registry.
-        agent: On EVM, the token id in decimals; elsewhere an address, such as a mint's.
+        agent: On EVM chains, the token id in decimals; on other chains an address, such as that of a mint.
 
     Raises:
-        MalformedIdentifierError: The agent does not have the form of its registry's chain.
+        MalformedIdentifierError: The agent does not have the form required on its registry's chain.
     """
 
     registry: AccountId
@@ -159,7 +159,7 @@ class GlobalAgentId:
 class FeedbackId:
     """One client's feedback about an agent: `84532:42:0x742d…:0` as text.
 
-    The last number of the text counts from 0 (best practices, "Feedback ID Format"). The contract counts from 1.
+    The last number in the text counts from 0 (best practices, "Feedback ID Format"), but the contract counts from 1.
 
     Attributes:
         client: The client's address, in checksum form.

@@ -1,4 +1,4 @@
-"""Chains, accounts and transactions in the forms of the Chain Agnostic Improvement Proposals, on EVM and Solana.
+"""EVM and Solana chains, accounts and transactions, in the formats of the Chain Agnostic Improvement Proposals.
 
 Part of `bilateral.core.identifiers`, which describes the common behaviour of identifiers.
 """
@@ -52,7 +52,7 @@ class ChainId:
         reference: The EIP-155 chain id in decimals, or the first 32 characters of the genesis hash.
 
     Raises:
-        MalformedIdentifierError: The namespace is not supported, or the reference does not have its form.
+        MalformedIdentifierError: The namespace is not supported, or the reference does not have the namespace's form.
     """
 
     namespace: str
@@ -107,8 +107,8 @@ class AccountId:
     An agent registry string is one of these: the chain and address of an identity registry.
 
     Attributes:
-        address: On EVM in checksum form (EIP-55), converted from any case; on Solana 32 bytes in base 58, which depends
-            on case.
+        address: On EVM, in checksum form (EIP-55), converted from any case; on Solana, 32 bytes in base 58, which is
+            case-sensitive.
 
     Raises:
         MalformedIdentifierError: The address does not have its chain's form, or its checksum is wrong.
@@ -132,7 +132,7 @@ class AccountId:
         """Parse `namespace:reference:address`.
 
         Args:
-            verify_checksum: Pass `False` to accept an EVM address with a wrong checksum, which CAIP-10 allows and some
+            verify_checksum: Pass `False` to accept EVM addresses with a wrong checksum, which CAIP-10 allows and some
                 files contain. Never do so with an address that receives money.
 
         Raises:
@@ -151,7 +151,8 @@ class TransactionRef:
     """A transaction on a chain (`taskRef` of the x402 extension): `eip155:8453:0x…`, `solana:5eykt4…:5A2CSREG…`.
 
     Attributes:
-        transaction: On EVM the hash, converted to lower case; on Solana the 64 bytes of the first signature in base 58.
+        transaction: On EVM, the hash, converted to lower case; on Solana, the 64 bytes of the first signature in base
+            58.
 
     Raises:
         MalformedIdentifierError: The transaction does not have its chain's form.
@@ -165,7 +166,7 @@ class TransactionRef:
         require(_TRANSACTION, str, self.transaction)
         if self.chain.is_evm:
             matches = _EVM_HASH.fullmatch(self.transaction)
-            problem = None if matches else "an EVM transaction is 0x and 64 hexadecimal digits"
+            problem = None if matches else "an EVM transaction must be 0x and 64 hexadecimal digits"
             object.__setattr__(self, "transaction", self.transaction.lower())
         else:
             problem = base58_problem(self.transaction, _SOLANA_SIGNATURE_BYTES, "a transaction")
@@ -204,7 +205,8 @@ def checksummed(address: str) -> str:
         address: 0x and 40 hexadecimal digits: in one case, or in mixed case with the right checksum.
 
     Raises:
-        MalformedIdentifierError: It is not an address, or its checksum is wrong, as in a mistyped address.
+        MalformedIdentifierError: The text is not an address, or its checksum is wrong, for example because of a typing
+            error.
     """
     require("an EVM address", str, address)
     return _checksummed(address)
@@ -246,7 +248,7 @@ def _split(kind: str, text: str, form: str, count: int) -> list[str]:
 
 
 def whole_number(kind: str, text: str, part: str) -> int:
-    """Parse a part that is a number in canonical decimals, with at most 78 digits, as many as a uint256 can have."""
+    """Parse a part that is a canonical decimal number with at most 78 digits, the most that a uint256 can have."""
     if not _NUMBER.fullmatch(part):
         raise MalformedIdentifierError(kind, text, f"{part[:80]!r} is not a whole number in plain decimal digits")
     if len(part) > len(str(MAX_UINT256)):
@@ -256,20 +258,20 @@ def whole_number(kind: str, text: str, part: str) -> int:
 
 def _chain_problem(namespace: str, reference: str) -> str | None:
     if not _NAMESPACE.fullmatch(namespace):
-        return "a namespace has 3 to 8 of a-z, 0-9 and -"
+        return "a namespace must have 3 to 8 characters from a-z, 0-9 and -"
     if namespace == EVM:
         if not _NUMBER.fullmatch(reference) or reference == "0" or len(reference) > _MAX_CHAIN_DIGITS:
-            return "an eip155 reference is the chain id in decimals, from 1, without leading zeros"
+            return "an eip155 reference must be the chain id in decimal digits, from 1, without leading zeros"
         return None
     if namespace == SOLANA:
         if not _BASE58.fullmatch(reference) or len(reference) != _SOLANA_REFERENCE_LENGTH:
-            return "a solana reference is the first 32 characters of the genesis hash, in base 58"
+            return "a solana reference must be the first 32 characters of the genesis hash, in base 58"
         return None
     return f"the namespaces eip155 and solana are supported, not {namespace}"
 
 
 def base58_problem(text: str, length: int, subject: str) -> str | None:
-    """Return the problem with a Solana identifier of the given number of bytes; None if it is valid."""
+    """Return the problem with a Solana identifier that should have some number of bytes; None if it is valid."""
     if not _BASE58.fullmatch(text) or len(text) > 2 * length:
         return f"{subject} of solana is {length} bytes in base 58"
     decoded = len(base58_bytes(text))
@@ -277,12 +279,12 @@ def base58_problem(text: str, length: int, subject: str) -> str | None:
 
 
 def is_base58(text: str) -> bool:
-    """Return whether a text consists of base 58 digits only."""
+    """Return whether a text consists only of base 58 digits."""
     return bool(_BASE58.fullmatch(text))
 
 
 def base58_bytes(text: str) -> bytes:
-    """Decode base 58: one zero byte for each leading 1, then the bytes of the number."""
+    """Decode base 58: one zero byte for each leading 1, followed by the bytes of the number."""
     number = 0
     for digit in text:
         number = number * 58 + _BASE58_DIGITS.index(digit)

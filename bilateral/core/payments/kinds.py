@@ -13,7 +13,7 @@ SIGNED_PARTS: Final = (EIP_3009, PERMIT2)
 
 
 class PaymentKind(StrEnum):
-    """The way in which an x402 payment moves money on an EVM chain."""
+    """How an x402 payment moves money on an EVM chain."""
 
     EIP3009 = "eip3009"
     """Scheme `exact`: the token moves the amount that the payer signed (`transferWithAuthorization`)."""
@@ -28,7 +28,7 @@ class PaymentKind(StrEnum):
     PLAIN = "plain"
     """A transfer without a signed payment."""
     UNKNOWN = "unknown"
-    """Terms or a payload of any other form."""
+    """Terms or a payload in any other form."""
 
 
 PROVABLE: Final = frozenset({PaymentKind.EIP3009, PaymentKind.PERMIT2_EXACT, PaymentKind.PERMIT2_UPTO})
@@ -78,7 +78,8 @@ def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | No
 def kind_of(accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> PaymentKind:
     """Return the kind of a payment.
 
-    A payload of `auth-capture` looks like one of `exact`; its signed spender or payee is a collector, or it has a salt.
+    An `auth-capture` payload looks like an `exact` payload, but its signed spender or payee is a collector, or it has a
+    salt.
     """
     terms = kind_of_terms(accepted.get("scheme"), accepted.get("extra"))
     name, signed = signed_part(payload)

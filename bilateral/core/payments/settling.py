@@ -22,11 +22,11 @@ _FUNCTIONS: Final = {
     (UPTO_PROXY.lower(), "ff11e7b4"): (PaymentKind.PERMIT2_UPTO, 0),
     (UPTO_PROXY.lower(), "016c1748"): (PaymentKind.PERMIT2_UPTO, _PERMIT),
 }
-"""`settle` and `settleWithPermit` of both proxies, by address and selector, with the words before the payment."""
+"""Both proxies' `settle` and `settleWithPermit`, by address and selector, with the words before the payment."""
 
 _WORDS: Final = {PaymentKind.PERMIT2_EXACT: 7, PaymentKind.PERMIT2_UPTO: 9}
 _MOST_FRAMES: Final = 10_000
-"""The number of calls to read from a trace: a transaction with 30 million gas makes fewer that reach a proxy."""
+"""The maximum number of calls to read from a trace: with 30 million gas, fewer calls can reach a proxy."""
 
 
 class ReceiptLog(NamedTuple):
@@ -48,7 +48,7 @@ class ProxyCall(NamedTuple):
 
     Attributes:
         payment: The payment. Its kind is `permit2-exact` or `permit2-upto`.
-        amount: The amount to be moved. A token with a fee moves less.
+        amount: The amount to be moved. A token that charges a fee moves less.
     """
 
     payment: SignedPayment
@@ -76,10 +76,10 @@ def proxy_call(to: str | None, data: bytes) -> ProxyCall | None:
 
 
 def inner_calls(trace: Any) -> list[ProxyCall]:
-    """Return the payments that the calls of a transaction settled, in the order of the proxies' events.
+    """Return the payments settled by a transaction's calls, in the order of the proxies' events.
 
-    A proxy logs its event at its end, so an inner call comes first. Calls that failed, or were made within a failed
-    call, settled nothing.
+    A proxy logs its event at the end of a call, so inner calls come first. Calls that failed, or were made within a
+    failed call, settled nothing.
 
     Raises:
         ValueError: The response is not a trace.
@@ -107,8 +107,8 @@ def settled_calls(calls: Sequence[ProxyCall], logs: Sequence[ReceiptLog]) -> Ite
     """Pair each payment with the transfer it made. A transfer belongs to at most one payment.
 
     Yields:
-        Each payment with its transfer. A payment whose transfer is not among the logs is left out. All are left out if
-        the numbers of events and calls differ, because then some settling calls are missing.
+        Each payment with its transfer. A payment whose transfer is not among the logs is left out. All payments are
+        left out if the number of events differs from the number of calls, because some settling calls are then missing.
     """
     if sum(is_settlement(log) for log in logs) != len(calls):
         return
@@ -129,7 +129,7 @@ def settled_calls(calls: Sequence[ProxyCall], logs: Sequence[ReceiptLog]) -> Ite
 
 
 def is_settlement(log: ReceiptLog) -> bool:
-    """Return True if a log is the event of one of the proxies."""
+    """Return True if a log is a settlement event from one of the proxies."""
     is_event = len(log.topics) == 1 and log.topics[0] in SETTLED and not log.data
     return is_event and log.address in {EXACT_PROXY, UPTO_PROXY}
 

@@ -24,10 +24,10 @@ _DECIMAL: Final = re.compile("0|[1-9][0-9]{0,77}")
 
 
 class InvalidPaymentError(Exception):
-    """A payment that no transaction can settle as agreed. The message gives the reason.
+    """A payment that no transaction can settle as agreed. The message states the reason.
 
     Attributes:
-        code: The reason for programs, such as `payee_mismatch`.
+        code: The machine-readable reason, such as `payee_mismatch`.
         field: The path of the invalid field, such as `permit2Authorization.witness.to`.
     """
 
@@ -78,7 +78,9 @@ class SignedPayment:
         name, signed = signed_part(payload)
         if signed is None:
             is_ambiguous = sum(part in payload for part in SIGNED_PARTS) > 1
-            code, problem = ("ambiguous_payment", "has two") if is_ambiguous else ("unsupported_payment", "has none")
+            code, problem = (
+                ("ambiguous_payment", "contains several") if is_ambiguous else ("unsupported_payment", "contains none")
+            )
             raise InvalidPaymentError(code, "", f"the payment {problem} of {' and '.join(SIGNED_PARTS)}")
         kind = kind_of(accepted, payload)
         terms = kind_of_terms(accepted.get("scheme"), accepted.get("extra"))
@@ -148,7 +150,7 @@ def _number(record: Mapping[str, Any], path: str, code: str = "invalid_payment")
 
 
 def authorization_nonce(text: object) -> bytes | None:
-    """Read an EIP-3009 nonce as facilitators do: also without 0x, with spaces, or without trailing zeros."""
+    """Read an EIP-3009 nonce as facilitators do: even without 0x, with spaces, or without trailing zeros."""
     if not isinstance(text, str):
         return None
     try:
@@ -159,7 +161,7 @@ def authorization_nonce(text: object) -> bytes | None:
 
 
 def authorization_identity(network: str, asset: str, payload: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Return a key that is the same for every copy of an authorization; None without one.
+    """Return a key that is the same for every copy of an authorization; None if there is no authorization.
 
     An EIP-3009 nonce is specific to its token and payer. A Permit2 nonce is specific to its owner, across all tokens,
     spenders and signatures.

@@ -1,4 +1,4 @@
-"""The messages that the registries verify, and the envelopes of sealed ratings."""
+"""The messages that the registries verify, and the envelopes for sealed ratings."""
 
 from bilateral.core.signatures.messages import (
     AgentWalletSet,

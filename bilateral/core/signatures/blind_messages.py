@@ -1,4 +1,4 @@
-"""Envelopes with their signatures, and the openings of their seals, as exchanged between the sides in JSON."""
+"""Signed envelopes, and the openings of their seals, as the two sides exchange them in JSON."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _NUMBER_FIELDS: Final = {"client_id", "server_id", "deadline", "value", "value_d
 
 @dataclass(frozen=True)
 class SignedEnvelope:
-    """An envelope and its side's signature.
+    """An envelope with the signature of the side that created it.
 
     Attributes:
         signature: The signature: 65 bytes from a key, or any bytes that a contract accepts (ERC-1271).
@@ -27,7 +27,7 @@ class SignedEnvelope:
     signature: bytes
 
     def to_json(self) -> str:
-        """Return the envelope as text, to hand it to the other side or to a relayer."""
+        """Return the envelope as JSON text, to send to the other side or to a relayer."""
         kind = type(self.envelope).__name__
         return json.dumps({"kind": kind, **_plain(self.envelope), "signature": "0x" + self.signature.hex()})
 
@@ -63,7 +63,7 @@ class FeedbackOpening:
         return self.feedback.seal(self.salt, envelope.client, envelope.server_id)
 
     def to_json(self) -> str:
-        """Return the opening as text."""
+        """Return the opening as JSON text."""
         return json.dumps(
             {"kind": "FeedbackOpening", "feedback": _plain(self.feedback), "salt": "0x" + self.salt.hex()}
         )
@@ -90,7 +90,7 @@ class RatingOpening:
         return rating_seal(self.rating, self.salt, envelope.client_id, envelope.server_id)
 
     def to_json(self) -> str:
-        """Return the opening as text."""
+        """Return the opening as JSON text."""
         return json.dumps({"kind": "RatingOpening", "rating": self.rating, "salt": "0x" + self.salt.hex()})
 
 

@@ -1,6 +1,6 @@
 """Blind ratings: the envelopes that both sides sign, their seals, and the pair that the registry stores.
 
-They are documented in the interface `IBlindRatings`. A seal is the hash of a rating and a random salt.
+Blind ratings are documented in the interface `IBlindRatings`. A seal is the hash of a rating and a random salt.
 """
 
 from dataclasses import astuple, dataclass
@@ -29,7 +29,7 @@ MAX_CLIENT_LIFETIME: Final = 3_600
 """The longest lifetime of a client's envelope that the SDK signs, in seconds. The relayer receives it immediately."""
 
 CLIENT_SILENCE_SECONDS: Final = 14 * 86_400
-"""Seconds after a seal from which a server may open its rating even if the client does not open its own."""
+"""Seconds after sealing until a server may open its rating even if the client has not opened its own."""
 
 _FEEDBACK_TYPE: Final = "(int128,uint8,string,string,string,string,bytes32)"
 _PAIR_TYPE: Final = "(bytes32,uint256,address,uint256,address,bytes32,uint256,bytes32,uint256)"
@@ -37,7 +37,7 @@ _WIDTH: Final = 256  # bits of a word of the EVM
 
 
 class RatingState(IntEnum):
-    """The state of a server's rating of a client, with the contract's number."""
+    """The state of a server's rating of a client, numbered as in the contract."""
 
     NONE = 0
     """Not rated."""
@@ -116,7 +116,7 @@ class SealedRating(Envelope):
 
 @dataclass(frozen=True)
 class BlindFeedback:
-    """Feedback about the server of a pair. It is assigned its index when it is opened.
+    """Feedback about the server in a pair. The feedback is assigned its index when it is opened.
 
     Attributes:
         value: The value, times `10 ** value_decimals`; from -10**38 to 10**38.
@@ -124,7 +124,7 @@ class BlindFeedback:
         tag2: The second tag; may be empty.
         endpoint: The endpoint that was used; may be empty.
         feedback_uri: The URI of the feedback file; may be empty.
-        feedback_hash: The keccak-256 hash of that file, 32 bytes; zeros without one.
+        feedback_hash: The keccak-256 hash of that file, 32 bytes; all zeros if not provided.
     """
 
     value: int
@@ -167,8 +167,9 @@ def rating_seal(rating: int, salt: bytes, client_id: int, server_id: int) -> byt
 def payment_interaction(token: str, payer: str, nonce: bytes, chain_id: int) -> bytes:
     """Return the id of an interaction from the nonce of its payment.
 
-    An EIP-3009 nonce is specific to its token and payer. A Permit2 nonce is specific to its owner, across all tokens:
-    `token` is then Permit2's own address. A payment that moved nothing (scheme `upto`) has no id, because nobody paid.
+    An EIP-3009 nonce is specific to its token and payer. A Permit2 nonce is specific to its owner, across all tokens,
+    so `token` is then Permit2's own address. A payment that moved nothing (scheme `upto`) has no id, because nobody
+    paid.
     """
     _require_hash(nonce, "nonce")
     types = ["address", "address", "bytes32", "uint256"]

@@ -1,7 +1,7 @@
 """EIP-712 messages that the registries verify, ready to be signed by any `eth-account` key or Ape account.
 
 Each message is a frozen dataclass whose fields are those of the Solidity struct, in the same order. Its `signable`
-method binds it to one registry on one chain, so that a signature is invalid anywhere else.
+method binds it to one registry on one chain, so that its signature is invalid anywhere else.
 """
 
 from __future__ import annotations  # errors of arguments quote them
@@ -42,7 +42,7 @@ _DOMAIN_TYPE: Final = [
 
 Address = Annotated[ChecksumAddress, "address"]
 Account = Annotated[str, "address"]
-"""An address that is validated when the message is created, so any text can be passed."""
+"""An address. It is validated when the message is created, so any text can be passed."""
 Bytes32 = Annotated[bytes, "bytes32"]
 String = Annotated[str, "string"]
 Int128 = Annotated[int, "int128"]
@@ -81,10 +81,10 @@ def _solidity(name: str) -> str:
 
 @dataclass(frozen=True)
 class TypedMessage:
-    """Base of the messages: a struct that one kind of registry verifies. Its fields have types such as `Uint256`.
+    """Base class of messages: a struct that one kind of registry verifies. Its fields have types such as `Uint256`.
 
     Attributes:
-        domain_name: The `name` of the EIP-712 domain of that kind of registry; its `version` is `1`.
+        domain_name: The `name` in the EIP-712 domain of that kind of registry; the `version` is `1`.
         solidity_types: The Solidity type of each field, by its name in Solidity.
     """
 
@@ -107,7 +107,7 @@ class TypedMessage:
 
     @classmethod
     def described(cls, domain: Domain) -> dict[str, Any]:
-        """Return domain, primary type and types of this message as defined by EIP-712.
+        """Return this message's domain, primary type and types, as defined by EIP-712.
 
         Args:
             domain: The registry's domain.
@@ -188,7 +188,7 @@ class Feedback(TypedMessage):
         tag2: The second tag; may be empty.
         endpoint: The endpoint that was used; may be empty.
         feedback_uri: The URI of the feedback file; may be empty.
-        feedback_hash: The keccak-256 hash of that file, 32 bytes; zeros without one.
+        feedback_hash: The keccak-256 hash of that file, 32 bytes; all zeros if not provided.
         deadline: The last second at which the registry accepts the signature, in Unix time.
     """
 
@@ -213,8 +213,8 @@ class FeedbackAuth(TypedMessage):
 
     Attributes:
         client_address: The authorised client.
-        index_limit: The client's index for the agent, which counts the feedback given so far, must be below this:
-            `registry.getLastIndex(agent_id, client_address) + n` allows `n` more.
+        index_limit: The client's last index for the agent, which is the number of entries so far, must be below this
+            limit: `registry.getLastIndex(agent_id, client_address) + n` allows `n` more entries.
         expiry: The last second at which the registry accepts the authorisation, in Unix time.
         chain_id: EIP-155 id of the registry's chain.
     """
@@ -238,7 +238,7 @@ class FeedbackAuth(TypedMessage):
 
     @property
     def expires(self) -> datetime:
-        """The expiry in UTC; the end of the year 9999 for any later one."""
+        """The expiry in UTC; for any later time, the end of the year 9999."""
         return chain_time(self.expiry)
 
 
@@ -268,8 +268,9 @@ def sign_feedback_auth(auth: FeedbackAuth, domain: Domain, owner: BaseAccount) -
         `feedbackAuth`, ready for `giveFeedback`: 225 bytes.
 
     Raises:
-        InvalidArgumentError: The authorisation and the domain have different chains, so no registry would accept it.
-        SignerFailedError: The owner's key fails to sign.
+        InvalidArgumentError: The authorisation and the domain have different chains, so no registry would accept the
+            authorisation.
+        SignerFailedError: The owner's key failed to sign.
     """
     if auth.chain_id != domain.chain_id:
         raise InvalidArgumentError(f"chain_id is {auth.chain_id}, but the registry is on chain {domain.chain_id}")

@@ -7,7 +7,7 @@ class ChainText(str):
     """Text from the chain: a `str` in which U+FFFD replaces every byte that is not UTF-8.
 
     Attributes:
-        raw: The bytes on chain.
+        raw: The original bytes on chain.
     """
 
     raw: bytes
@@ -26,7 +26,7 @@ class ChainText(str):
 
     @property
     def printable(self) -> str:
-        """The text, safe to display, see `printable`."""
+        """The text, escaped so that it is safe to display; see `printable`."""
         return printable(self)
 
 

@@ -1,7 +1,7 @@
 """JSON for documents, decoded strictly and encoded canonically.
 
-Strictly, because readers that disagree about a file can be played off against each other. Canonically, so that the
-hashed bytes are the stored bytes.
+Decoding is strict, because readers that interpret a file differently can be played off against each other. Encoding is
+canonical, so that the hashed bytes are the stored bytes.
 """
 
 import json
@@ -55,10 +55,10 @@ def encode_object(value: dict[str, Any]) -> bytes:
 
 
 def is_shallow(text: str) -> bool:
-    """Return whether a JSON text nests at most 64 levels.
+    """Return whether a JSON text is nested at most 64 levels deep.
 
-    The parser recurses. If a program has raised Python's recursion limit, as some libraries do, a text that consists
-    only of brackets crashes it.
+    The parser is recursive. If Python's recursion limit was raised, as some libraries do, a text that consists only of
+    brackets would crash the program.
     """
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return True
@@ -88,5 +88,5 @@ def _finite_number(text: str) -> float:
 
 
 def _not_a_number(text: str) -> NoReturn:
-    """Reject NaN and the infinities, which JSON lacks but Python reads."""
+    """Reject NaN and the infinities, which are not valid JSON but which Python accepts."""
     raise MalformedDocumentError(f"{text} is not JSON")

@@ -12,10 +12,10 @@ _FORMAT: Final = "time=%(asctime)s level=%(levelname)s %(message)s"
 
 
 class SafeFormatter(logging.Formatter):
-    """Formats a record as one line, and a traceback as indented lines, without characters that move a cursor.
+    """Formats a record as one line, and a traceback as indented lines, without cursor-moving characters.
 
     A message may contain untrusted text from a node, a file or a request. Characters that are not printable, such as
-    line breaks and terminal escape sequences, are shown as Python escapes. Times are in UTC, and marked as such.
+    line breaks and terminal escape sequences, are shown as Python escapes. Times are in UTC and are marked as such.
     """
 
     converter = staticmethod(time.gmtime)
@@ -44,7 +44,7 @@ class SafeFormatter(logging.Formatter):
 class SeldomFilter(logging.Filter):
     """Passes the same text at most once every few seconds, so that repeated requests cannot fill the log.
 
-    It passes at most 16 texts during that time, because attackers may find ways to vary the text.
+    In total, it passes at most 16 texts during that time, because attackers may find ways to vary the text.
 
     Args:
         clock: Returns the time in seconds.
@@ -76,7 +76,7 @@ def safe_handler(stream: TextIO | None = None) -> logging.Handler:
 
 
 def log_safely() -> None:
-    """Write the warnings and errors of all libraries to standard error, unless the program has a handler already."""
+    """Write warnings and errors from all libraries to standard error, unless the program already has a handler."""
     root = logging.getLogger()
     if not root.handlers:
         root.addHandler(safe_handler())

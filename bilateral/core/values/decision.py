@@ -1,4 +1,4 @@
-"""The decision about a purchase, given a standing: one rule for `check_server` and `bilateral trust decide`."""
+"""The purchase decision for a standing: one rule shared by `check_server` and `bilateral trust decide`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,41 +8,41 @@ from bilateral.core.values.standing import SHARED_TRIAL, Standing, Status
 
 TRIAL: Final = 1.0
 """The amount up to which an agent without evidence is accepted, because newcomers must be tried before they can earn a
-reputation. It is about the price of a usual purchase."""
+reputation. This is about the price of a usual purchase."""
 
 LEAST_EVIDENCE: Final = 0.075
 """The share of the amount that an agent's positive raters must have spent elsewhere. Evidence is a lower bound: it
 leaves out what raters paid the agent itself, everything paid by buyers who did not rate, and everything above a usual
-purchase. In `make market` without attackers, limits cost buyers 3 % of their value at twice this share."""
+purchase. At twice this share, limits would cost buyers 3 % of their value in `make market` without attackers."""
 
 LEAST_RATING: Final = 50.0
 """The rating below which buyers received less than half of their money's worth."""
 
 _UNPROVEN: Final = 5.0
-"""The points by which the bound of an agent without backed opinions, or with few good ones, may be below that."""
+"""How far below that threshold the bound of an agent with no backed ratings, or few good ones, may be."""
 
 
 class Ground(StrEnum):
     """The part of a standing that limits the amount."""
 
     HELD_BACK = "held_back"
-    """Its ratings were made up."""
+    """The agent's ratings were made up."""
 
     BAD = "bad"
-    """It is certainly rated badly, by raters backed by purchases elsewhere."""
+    """The agent is reliably rated badly, by raters backed by purchases elsewhere."""
 
     LOW_RATING = "low_rating"
-    """Its rating is below the minimum by more than thin evidence could explain."""
+    """The agent's rating is below the minimum by more than thin evidence could explain."""
 
     CONTESTED = "contested"
-    """It is suspected of arranging false ratings. It may be tried, because its owner could register a new agent for
-    less than a trial costs. Sellers that send gifts at launch are also contested."""
+    """The agent is suspected of arranging false ratings. It may be tried, because its owner could register a new agent
+    for less than a trial costs. Sellers that send gifts at launch are also contested."""
 
     SHARED_TRIAL = "shared_trial"
-    """It is new, and another new agent with the same source of funds is tried first."""
+    """The agent is new, and another new agent with the same source of funds is tried first."""
 
     EVIDENCE = "evidence"
-    """Its evidence is a sufficient share of the amount, or the amount is small enough for a trial."""
+    """The agent's evidence is a sufficient share of the amount, or the amount is small enough for a trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Limit:
     Attributes:
         amount: The amount, in units of the payment token; 0 for a rating below the minimum, and for an agent that has
             to wait.
-        ground: The part of the standing that limits it.
+        ground: The part of the standing that limits the amount.
     """
 
     amount: float

@@ -19,7 +19,7 @@ class FailureCount:
 
     Attributes:
         number: The number of failures. Each authorization counts once.
-        last_at: The time of the last one, in Unix seconds; None if there is none.
+        last_at: The time of the last failure, in Unix seconds; None if there is none.
         reasons: The number of failures for each reason.
     """
 

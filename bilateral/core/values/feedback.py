@@ -1,7 +1,7 @@
-"""Conversion of human-readable values to and from the registry's `(int128 value, uint8 valueDecimals)`, always exact.
+"""Exact conversion of human-readable values to and from the registry's `(int128 value, uint8 valueDecimals)`.
 
 ERC-8004 stores a fixed-point number: 99.77 is `(9977, 2)`. The registry stores the number of decimals, and averages
-depend on it. So `99.70` and `99.7` differ, and this module keeps the decimals as written.
+depend on it. Therefore, `99.70` and `99.7` differ, and this module keeps the decimals as written.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class FeedbackValue:
     """A value as the reputation registry stores it.
 
     Attributes:
-        value: The integer, at most 1e38 on either side of zero.
-        decimals: The number of its decimals, 0 to 18.
+        value: The integer, from -1e38 to 1e38.
+        decimals: The number of decimals, 0 to 18.
 
     Raises:
         UnrepresentableValueError: A value is out of range.
@@ -47,7 +47,7 @@ class FeedbackValue:
     def __post_init__(self) -> None:
         if not (is_whole(self.value) and is_whole(self.decimals)):
             raise UnrepresentableValueError(
-                "a stored value consists of two integers, value and decimals: use FeedbackValue.of for others"
+                "a stored value consists of two integers, value and decimals: use FeedbackValue.of for decimal numbers"
             )
         if not 0 <= self.decimals <= MAX_DECIMALS:
             raise UnrepresentableValueError(f"{self.decimals} decimals: the registry supports 0 to {MAX_DECIMALS}")
@@ -110,11 +110,11 @@ class StandardTag:
 
     Attributes:
         name: The tag.
-        measures: The measured quantity.
-        unit: The unit of its values, empty for a binary tag.
-        lowest: The lowest meaningful value; None without a limit.
-        highest: The highest meaningful value; None without a limit.
-        binary: True if the values are true and false.
+        measures: What the tag measures.
+        unit: The unit of the tag's values; empty for a binary tag.
+        lowest: The lowest meaningful value; None if there is no limit.
+        highest: The highest meaningful value; None if there is no limit.
+        binary: True if the only values are true and false.
         qualifiers: The meaningful values of `tag2`; empty if any text is allowed.
     """
 
@@ -149,10 +149,10 @@ MEASURED_TAGS: Final = (
     *("reachable", "ownerVerified", "uptime", "successRate", "responseTime", "blocktimeFreshness", "revenues"),
 )
 """The tags whose values a watchtower measures, spelled as in the best practices. They are not opinions about quality,
-and anyone can run ten watchtowers, so the analysis only uses those of raters who paid the agent."""
+and anyone can run ten watchtowers, so the analysis uses only those from raters who paid the agent."""
 
 PAID_TAGS: Final = ("x402-resource-delivered", "x402-resource-missing", "x402-response-delayed", "x402-payment-amount")
-"""The tags for feedback on paid answers, by the conventions of the x402 extension `8004-reputation`."""
+"""The tags for feedback on paid answers, as defined by the x402 extension `8004-reputation`."""
 
 _LOOK_ALIKES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o", "5": "s", "$": "s"})
 
@@ -173,13 +173,13 @@ def resembled_tag(tag: str) -> str | None:
 
 
 def _skeleton(tag: str) -> str:
-    """Return the text shared by all of a tag's look-alikes."""
+    """Return the normalised text that a tag shares with all of its look-alikes."""
     letters = unicodedata.normalize("NFKD", tag[:_LONGEST_LOOK_ALIKE]).casefold().translate(_LOOK_ALIKES)
     return "".join(filter(str.isalnum, letters)).replace("rn", "m").replace("vv", "w")
 
 
 _LONGEST_LOOK_ALIKE: Final = 200
-"""The number of a tag's characters to compare, because anyone may store tags of any length."""
+"""The maximum number of a tag's characters to compare, because anyone may store tags of any length."""
 
 _STANDARD_SKELETONS: Final[Mapping[str, str]] = {_skeleton(name): name for name in STANDARD_TAGS}
 
@@ -189,7 +189,7 @@ def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue
     """Convert a human-readable value to the registry's form, after checking it against its tag.
 
     Args:
-        tag1: The measured quantity. A tag not defined by the best practices accepts any value.
+        tag1: What is measured. A tag not defined by the best practices accepts any value.
         human: The value, in a form accepted by `FeedbackValue.of`. A binary tag accepts a `bool`, 0 or 1; no other
             standard tag accepts a `bool`.
         tag2: The qualifier, which `tradingYield` restricts to a period.
@@ -222,7 +222,7 @@ def human_for_tag(tag1: str, value: FeedbackValue) -> Decimal | bool:
     """Interpret a stored value according to its tag.
 
     Args:
-        tag1: The measured quantity.
+        tag1: What is measured.
         value: The stored value.
 
     Returns:
@@ -244,7 +244,7 @@ def stars_to_value(stars: HumanValue) -> FeedbackValue:
         The value for the tag `starred`, with as few decimals as it needs.
 
     Raises:
-        UnrepresentableValueError: The rating is below 1 star or above 5, or not exact with 18 decimals.
+        UnrepresentableValueError: The rating is below 1 star or above 5, or needs more than 18 decimals.
     """
     number = FeedbackValue.of(stars)
     if isinstance(stars, bool) or not 1 <= number.human <= 5:  # noqa: PLR2004  # the scale itself
@@ -257,7 +257,7 @@ def stars_to_value(stars: HumanValue) -> FeedbackValue:
 
 @checked
 def value_to_stars(value: FeedbackValue) -> Decimal:
-    """Convert a value of the tag `starred` back to stars.
+    """Convert a `starred` value back to stars.
 
     Args:
         value: 0 to 100.

@@ -1,4 +1,4 @@
-"""An agent's standing on one side: the figure used for ranking, gates and decisions."""
+"""An agent's standing as a server or as a client: the figures used for ranking, gates and decisions."""
 
 import json
 import time
@@ -12,14 +12,14 @@ LEAST: Final = 1.5
 
 
 SHARED_TRIAL: Final = "shared_trial"
-"""The reason code for a new agent that waits because another with the same source of funds is tried first."""
+"""The reason code for a new agent that waits while another with the same source of funds is tried first."""
 
 OWNER_CHANGED: Final = "owner_changed"
 """The reason code for evidence about an earlier owner of the agent, which is ignored."""
 
 
 class Side(StrEnum):
-    """The sides of a standing."""
+    """The sides on which an agent has a standing."""
 
     SERVER = "server"
     CLIENT = "client"
@@ -32,13 +32,13 @@ class Status(StrEnum):
     """There is enough evidence to rank the agent."""
 
     THIN = "thin"
-    """Too few raters count. Newcomers are thin: try them for small amounts."""
+    """Too few raters count, as with newcomers. Try such agents with small amounts."""
 
     CONTESTED = "contested"
     """The agent is suspected of arranging false ratings, which is unproven. Rely on your own experience."""
 
     HELD_BACK = "held_back"
-    """Its ratings were made up. Do not pay it."""
+    """The agent's ratings were made up. Do not pay it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class StandingReason:
     """A reason for a standing.
 
     Attributes:
-        code: Its code: `paid`, `no_payments`, `false_raters`, `few_raters`, `shared_trial`, `owner_changed`, or the
-            name of a detector.
+        code: The reason's code: `paid`, `no_payments`, `false_raters`, `few_raters`, `shared_trial`, `owner_changed`,
+            or the name of a detector.
         amount: The amount involved, in units of the payment token; None if there is none.
-        figures: The reason's other figures by name.
+        figures: The reason's other figures, by name.
     """
 
     code: str
@@ -59,7 +59,7 @@ class StandingReason:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The standing of an agent on one side.
+    """An agent's standing as a server or as a client.
 
     Attributes:
         side: `server` or `client`.
@@ -67,18 +67,18 @@ class Standing:
         lower: The lower bound of the rating. Use it for ranking.
         upper: The upper bound of the rating.
         effective_raters: The number of independent raters that the evidence is worth, at most `raters`.
-        raters: The number of distinct raters under the current owner, except those who only measured it and never paid
-            it.
-        payments: The number of payments to the agent whose money stayed with it; on the client side, of payments by the
-            agent.
+        raters: The number of distinct raters under the current owner, except those who only measured the agent and
+            never paid it.
+        payments: For a server, the number of payments to the agent whose money it kept; for a client, the number of
+            payments by the agent.
         paid: The sum of these payments, in units of the payment token.
-        first_at: The time of the first rating or payment, in Unix seconds; None without any.
-        last_at: The time of the last one.
+        first_at: The time of the first rating or payment, in Unix seconds; None if there are none.
+        last_at: The time of the last rating or payment, in Unix seconds; None if there are none.
         evidence_cost: The money that a server's positive raters spent with other sellers trusted by early buyers, or
             that a client itself spent with such sellers, in units of the payment token.
         reasons: The reasons that count most.
-        block: The last block it is based on; None if it was not stored.
-        made_at: When it was computed, in Unix seconds; None if it was not stored.
+        block: The last block on which the standing is based; None if the standing was not stored.
+        made_at: When the standing was computed, in Unix seconds; None if the standing was not stored.
     """
 
     side: str
@@ -100,12 +100,12 @@ class Standing:
 
     @property
     def since(self) -> str:
-        """The words ` since it changed hands` if evidence about an earlier owner does not count, for sentences."""
+        """The words ` since it changed hands`, for sentences, if evidence about an earlier owner does not count."""
         return " since it changed hands" if any(reason.code == OWNER_CHANGED for reason in self.reasons) else ""
 
     @classmethod
     def of(cls, row: Mapping[str, Any], block: int | None = None, made_at: int | None = None) -> Self:
-        """Return the standing in a row of a standings table."""
+        """Return the standing from a row in a standings table."""
         reasons = {"reasons": tuple(StandingReason(**reason) for reason in json.loads(row["reasons"]))}
         columns = {field_.name: row[field_.name] for field_ in fields(cls) if field_.name in row}
         return cls(**{**columns, **reasons, "block": block, "made_at": made_at})
@@ -115,10 +115,10 @@ class Currency(StrEnum):
     """The freshness of a chain's standings."""
 
     CURRENT = "current"
-    """They include all rows of the index except those from the last few minutes."""
+    """The standings include all rows of the index except those from the last few minutes."""
 
     STALE = "stale"
-    """The analysis lags its chain by more than ten minutes, or by three refreshes if these take longer."""
+    """The analysis lags behind its chain by more than ten minutes, or by three refreshes if these take longer."""
 
     MISSING = "missing"
     """No analysis has succeeded yet."""
@@ -129,8 +129,8 @@ class StandingsState:
     """The state of a chain's standings.
 
     Attributes:
-        block: The last block they are based on; None before the first analysis.
-        made_at: When they were computed or confirmed, in Unix seconds; None before the first analysis.
+        block: The last block on which the standings are based; None before the first analysis.
+        made_at: When the standings were computed or confirmed, in Unix seconds; None before the first analysis.
         problem: The reason why the last analysis failed or cannot run; None if there is none.
         status: `current`, `stale` or `missing`.
     """
@@ -147,17 +147,17 @@ class StandingsState:
 
     @property
     def is_stale(self) -> bool:
-        """True if the analysis lags its chain."""
+        """True if the analysis lags behind its chain."""
         return self.status == Currency.STALE
 
     @property
     def age(self) -> float | None:
-        """The seconds since they were computed; None before the first analysis."""
+        """The number of seconds since the standings were computed; None before the first analysis."""
         return None if self.made_at is None else max(0.0, time.time() - self.made_at)
 
     @property
     def lack(self) -> str | None:
-        """The reason why a chain has no current standings, as the end of a sentence; None if it has them."""
+        """Why a chain has no current standings, as the end of a sentence; None if its standings are current."""
         cause = "" if self.problem is None else f": {self.problem}"
         if self.is_missing:
             return f"is not analysed yet{cause}"

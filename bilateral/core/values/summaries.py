@@ -1,6 +1,7 @@
 """Summaries of feedback as the registry computes them, and the filter that selects blind ratings.
 
-Use them for feedback that is already loaded. Summarising a different selection then requires no request to the node.
+Use these functions for feedback that is already loaded: summarising a different selection then needs no request to the
+node.
 """
 
 from collections.abc import Iterable
@@ -13,14 +14,14 @@ from bilateral.core.values import MAX_DECIMALS, FeedbackValue
 
 
 class Blind(StrEnum):
-    """A filter of ratings. Without it, open and blind ratings are included alike."""
+    """A filter for ratings. Without it, both open and blind ratings are included."""
 
     ONLY = "only"
-    """Only ratings that were sealed before either side saw the other's."""
+    """Only ratings that were sealed before either side saw the other's rating."""
 
 
 SEALED_SIDES: Final = {"server": "b-server", "client": "b-client"}
-"""The sides under which sealed ratings have their own summaries. They also count in the plain sides' summaries."""
+"""The sides for separate summaries of sealed ratings, which also count in the plain sides' summaries."""
 
 _INT128: Final = 2**127  # ERC-8004 returns summaries as int128
 
@@ -31,9 +32,9 @@ class Summary:
 
     Attributes:
         count: The number of values.
-        value: Their average, times `10 ** decimals`. It fits 128 bits, and may exceed 1e38.
-        decimals: The most frequent decimals of the values, the fewest on a tie, or fewer where `value` would exceed 128
-            bits; 0 if there are no values.
+        value: The average of the values, times `10 ** decimals`. It fits into 128 bits but may exceed 1e38.
+        decimals: The most frequent number of decimals among the values (the lowest on a tie), or fewer if `value` would
+            otherwise exceed 128 bits; 0 if there are no values.
     """
 
     count: int
@@ -47,11 +48,11 @@ class Summary:
 
 
 def summarize(values: Iterable[FeedbackValue]) -> Summary:
-    """Average values as ERC-8004 defines it.
+    """Average values as defined by ERC-8004.
 
     Each value is scaled to 18 decimals. The sum is divided by the number of values, then scaled to the most frequent
-    decimals, the fewest on a tie. Both divisions round toward zero. If the average exceeds 128 bits, it is scaled to
-    the most decimals with which it fits, as the registry does.
+    number of decimals (the lowest on a tie). Both divisions round toward zero. If the average would exceed 128 bits, it
+    is scaled to the largest number of decimals with which it fits, as in the registry.
     """
     sums, numbers = [0] * (MAX_DECIMALS + 1), [0] * (MAX_DECIMALS + 1)
     for value in values:

@@ -57,10 +57,10 @@ function fields() {
 
 async function get(path, options) {
   const answer = await fetch(path, options).catch(() => stop("The service does not answer. Nothing was sent."));
-  const value = await answer.json().catch(() => stop(`The service answers with status ${answer.status} and no JSON. Nothing was sent: try again later.`));
+  const value = await answer.json().catch(() => stop(`The service responded with status ${answer.status} and no JSON. Nothing was sent: try again later.`));
   if (answer.ok) return value;
   const first = value?.errors?.[0];
-  return stop(first ? `${first.in.split(".").pop()}: ${first.problem}` : value?.detail ?? `The service answers with status ${answer.status}. Nothing was sent: try again later.`);
+  return stop(first ? `${first.in.split(".").pop()}: ${first.problem}` : value?.detail ?? `The service responded with status ${answer.status}. Nothing was sent: try again later.`);
 }
 
 const post = (path, body) => get(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });

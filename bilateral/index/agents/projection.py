@@ -1,4 +1,4 @@
-"""The agent projection: agents' states, which the journal restores, and their times of activity."""
+"""The agent projection: agents' states, which the journal can restore, and when they were last active."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ _Change: TypeAlias = tuple[int, int, type[events.Event], Row]
 """Block, log index, type and row of an event that changes an agent."""
 
 _Texts: TypeAlias = dict[bool, str]
-"""An agent's new URI (key True) and its new domain (key False)."""
+"""An agent's new URI (under the key True) and its new domain (under the key False)."""
 
 
 IDENTITY_EVENTS: Final[Mapping[type[events.Event], Callable[[Row], Any]]] = {
@@ -51,7 +51,7 @@ _NAMES: Final = (events.AgentRegistered, events.AgentUpdated)
 
 
 class AgentTables:
-    """The tables `agent`, `agent_metadata` and `primary_agent`, for one batch of events of one chain."""
+    """The tables `agent`, `agent_metadata` and `primary_agent`, for one batch of events on one chain."""
 
     def __init__(self, chain_id: int, journal: Journal) -> None:
         self._chain_id = chain_id
@@ -178,13 +178,13 @@ AgentPlace: TypeAlias = tuple[str, int]
 """An agent on a chain: its identity registry's address and its id."""
 
 Times: TypeAlias = tuple[int, int]
-"""The times of an agent's last feedback and of its last event of any kind; 0 for none."""
+"""The times of an agent's last feedback and of its last event of any kind; 0 if there is none."""
 
 _NEVER: Final[Times] = (0, 0)
 _RAISING: Final = tuple(
     schema.EVENT_TABLES[event] for event in (events.NewFeedback, events.FeedbackRevoked, events.Approval)
 )
-"""Events that do not appear in agent rows but still count as updates of the agent."""
+"""Events that do not appear in agent rows but still count as updates to the agent."""
 
 _CHANGING: Final = tuple(schema.EVENT_TABLES[event] for event in IDENTITY_EVENTS if event is not events.PrimaryAgentSet)
 _pick: Final = {table: picker(table, "registry", "agent_id", "block_time") for table in (*_RAISING, *_CHANGING)}
@@ -294,7 +294,7 @@ class ActivityTable:
 
 
 class Agents(Projection):
-    """Agents with their metadata, the accounts that they are the primary agent for, and their times of activity."""
+    """Agents with their metadata, the accounts whose primary agent they are, and when they were last active."""
 
     name = "agents"
     tables = derived = (*AGENT_TABLES, agent_activity)

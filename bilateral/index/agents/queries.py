@@ -29,7 +29,7 @@ _KEY: Final = ("chain_id", "identity_registry", "agent_id")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of an agent.
+    """A change to an agent.
 
     Attributes:
         kind: `registered`, `transferred`, `wallet`, `file` or `domain`.
@@ -49,7 +49,7 @@ class Change:
 
 
 def changes_of(connection: Connection, key: AgentKey, limit: int = 20) -> tuple[Change, ...]:
-    """Return an agent's changes, newest first."""
+    """Return the changes to an agent, newest first."""
     moved, changed, updated = (schema.EVENT_TABLES[event].c for event in (Transfer, URIUpdated, AgentUpdated))
     metadata = schema.EVENT_TABLES[MetadataSet].c
     changes = [
@@ -95,7 +95,7 @@ MAX_AGENTS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class AccountAgent:
-    """An agent of an account.
+    """An agent that is associated with an account.
 
     Attributes:
         id: The agent's short id.

@@ -61,4 +61,4 @@ agent_activity: Final = Table(
     ),
     sqlite_with_rowid=False,
 )
-"""Each registered agent's times, and its id in decimal digits."""
+"""When each agent was registered, last updated and last active, and its id in decimal digits."""

@@ -20,14 +20,14 @@ ENDPOINT_FAILURES: Final = (
     errors.FinalizedBlockError,
     errors.MissingLogsError,
 )
-"""Errors after which another endpoint may succeed."""
+"""Errors after which it is worth trying a different endpoint."""
 
 _RECEIPTS_EVERY: Final = 600.0
-"""Seconds until receipts are requested again where they were missing: each block would waste two calls."""
+"""Seconds to wait before requesting receipts again from an endpoint without them: a request wastes two calls."""
 
 
 class Checks:
-    """Checks of the responses from one chain's endpoints.
+    """Checks the responses from one chain's endpoints.
 
     Args:
         pool: The endpoints.
@@ -41,7 +41,7 @@ class Checks:
         self._without_receipts: dict[Source, float] = {}
 
     def disagrees(self, source: Source, logs: BlockLogs) -> bool:
-        """Compare logs with the receipts of their transactions, unless the endpoint does not return receipts."""
+        """Compare logs with their transactions' receipts, if the endpoint returns receipts."""
         if self._without_receipts.get(source, 0.0) > time.monotonic():
             return False
         answer = agrees_with_receipts(source.endpoint, logs, self._registries)
@@ -58,7 +58,7 @@ class Checks:
         is_thorough: bool = False,
         is_proof_due: bool = False,
     ) -> BlockLogs | None:
-        """Check a block's logs against its header, and reread if either of them seems wrong."""
+        """Check a block's logs against its header, and read them again if either seems wrong."""
         number = header.block.number
         if logs is not None and logs.hash != header.block.hash:
             raise of_another_block(source, number)
@@ -72,7 +72,7 @@ class Checks:
         return None
 
     def is_doubtful(self, header: Header, logs: BlockLogs, *, is_thorough: bool) -> bool:
-        """Check whether a header's filter, root, or transaction list contradicts logs."""
+        """Check whether a header's Bloom filter, receipts root or transaction list contradicts the logs."""
         has_no_receipts = header.receipts_root == EMPTY_ROOT
         if has_no_receipts or not any(header.bloom or b"1"):
             is_contradicted = has_no_receipts or header.is_sealed()
@@ -81,7 +81,7 @@ class Checks:
         return is_contradicted or _has_foreign_transaction(header, logs)
 
     def _by_receipts(self, source: Source, header: Header, logs: BlockLogs | None) -> BlockLogs | None:
-        """Return the logs from a block's receipts if the endpoint returned different ones. See `check_block`."""
+        """Return the logs from a block's receipts if the endpoint returned different logs. See `check_block`."""
         for entry in logs.entries if logs else ():
             bytes_of(entry.data)  # malformed bytes are named, and not mended
         number = header.block.number
@@ -105,7 +105,7 @@ class Checks:
         return whole
 
     def _require_plausible(self, source: Source, header: Header, logs: BlockLogs | None) -> None:
-        """Reject logs that contradict their header if no receipts show which of the two is right."""
+        """Reject logs that contradict their header if there are no receipts to show which of the two is right."""
         # A filter counts if the header's hash proves it: else the node may have filled it with anything.
         if logs is None:
             return
@@ -118,7 +118,7 @@ class Checks:
             raise errors.EndpointLiesError(source.name, problem)
 
     def look_twice(self, source: Source, logs: Sequence[BlockLogs], first: int, last: int) -> bool:
-        """Reread a range and compare, using another endpoint if one has the range's last block."""
+        """Read a range again and compare, using a different endpoint if one has the range's last block."""
         is_confirmed = True
         while first <= last:
             second = self._pool.second(source, last)
@@ -178,7 +178,7 @@ def of_another_block(source: Source, number: int) -> errors.EndpointLiesError:
 
 
 def take_time(source: Source, header: Header, logs: BlockLogs) -> None:
-    """Set the logs' time from their header. Their own time is a hint, unless the header's hash proves it."""
+    """Set the logs' time from the block's header. The logs' own time is a hint, unless the header's hash proves it."""
     hint, logs.time = logs.time, header.block.time
     if hint not in (None, logs.time) and not header.is_sealed() and header.is_sealed(hint):
         raise errors.EndpointLiesError(

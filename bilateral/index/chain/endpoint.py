@@ -1,8 +1,8 @@
 """One JSON-RPC endpoint: typed responses, limits on time and size, and readable error messages.
 
-It shares the connection of the SDK, but not its protocol layer (`bilateral.node.json_rpc`), which reads any JSON and
-retries by itself. The index evaluates each refusal, and decodes logs directly into typed records, in a tenth of the
-time.
+It shares the SDK's connection but not its protocol layer (`bilateral.node.json_rpc`), which parses arbitrary JSON and
+retries on its own. The index evaluates each rejection itself, and decodes logs directly into typed records, which takes
+a tenth of the time.
 """
 
 import hashlib
@@ -67,12 +67,13 @@ class Endpoint:
     """A node's JSON-RPC API over HTTP.
 
     Args:
-        url: Its URL. It is never displayed, because it may contain a key; `name` is.
+        url: The endpoint's URL. It may contain a key, so only `name` is ever displayed.
         timeout: The total time limit for one request, in seconds.
 
     Attributes:
-        name: Its host, and its port if the URL contains one.
-        key: Its name and a short hash of the URL, which distinguishes two keys at one provider without revealing them.
+        name: The host, and the port if the URL contains one.
+        key: The name and a short hash of the URL, which distinguishes two keys from the same provider without revealing
+            them.
 
     Raises:
         InvalidArgumentError: The URL is not an http(s) URL.
@@ -109,7 +110,7 @@ class Endpoint:
         return [self._result(method, answers[number], number, reply) for number in numbers]
 
     def each(self, method: str, calls: Sequence[Sequence[Any]], kind: type[T]) -> list[T]:
-        """Call a method several times: in a batch, or one by one if the endpoint rejects batches. See `batch`."""
+        """Call a method several times: in a batch, or in single requests if the endpoint rejects batches."""
         try:
             return self.batch(method, calls, kind)
         except (NodeError, MalformedNodeAnswerError):
@@ -144,7 +145,7 @@ class Endpoint:
 
 
 _BUILDING: Final = threading.RLock()
-"""The lock for building msgspec types. A thread that uses a half-built one crashes the process with SIGSEGV."""
+"""The lock for building msgspec types: a thread that uses a half-built type crashes the process with SIGSEGV."""
 
 
 def _decoder(kind: Any, is_batch: bool) -> msgspec.json.Decoder[Any]:  # a key of the cache

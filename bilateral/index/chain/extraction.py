@@ -1,9 +1,9 @@
 """Rows for the event tables, built directly from logs.
 
-Most logs are plain: their text is UTF-8 without NUL, and their data is their event's ABI encoding. For these, functions
-are generated from the ABI. They take a third of the time needed to create log and event objects, and decline every log
-that is not plain. `bilateral.core.events` decodes what they decline; it handles every case, and serves as the reference
-in tests.
+Most logs are plain: their text is UTF-8 without NUL, and their data is exactly their event's ABI encoding. Plain logs
+are decoded by functions generated from the ABI, which take a third of the time needed to create log and event objects,
+and decline every log that is not plain. Declined logs are decoded by `bilateral.core.events`, which handles every case
+and serves as the reference in tests.
 """
 
 import struct
@@ -181,7 +181,7 @@ def _source_of_reader(entry: Mapping[str, Any]) -> str:
 
 
 def _below(number: int, limit: int) -> int:
-    """Return a number below a limit. Negative numbers are left to the strict decoder."""
+    """Return a number if it is below a limit. Negative numbers are left to the strict decoder."""
     if number >= limit:
         raise ValueError
     return number

@@ -25,18 +25,18 @@ from bilateral.index.log.batches import Batch, Block, counted, stored_events
 from bilateral.index.log.store import ChainStore
 
 _MOST_CHANGES: Final = 3
-"""The number of chain changes during one batch after which the reporting endpoint is no longer used."""
+"""The number of times that an endpoint may report a changed chain in one step before it is benched."""
 
 ENOUGH_LOGS: Final = 50_000
 _ENOUGH_BYTES: Final = 40 * 1024**2
-"""The logs, and the bytes of their data in memory, that one transaction stores far from the head."""
+"""The maximum logs, and bytes of their data in memory, that one transaction stores far from the head."""
 
 _MOST_SECONDS: Final = 2.0
 """Seconds of reading after which logs are stored, however few they are."""
 
 
 class Outcome(StrEnum):
-    """The outcome of one step."""
+    """The outcome of a step."""
 
     ADVANCED = "advanced"
     """Blocks were added."""
@@ -45,12 +45,12 @@ class Outcome(StrEnum):
     """Blocks of an abandoned branch were removed."""
 
     WAITED = "waited"
-    """Nothing is new."""
+    """There was nothing new."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step, for progress and logs.
+    """One step, for progress reports and log messages.
 
     Attributes:
         block: The cursor after the step.
@@ -76,8 +76,8 @@ class Follower:
         pool: The chain's endpoints.
         registries: The registries, by checksummed address.
         first_block: The first block to index.
-        enough: The number of logs after which a transaction ends. SQLite allows one writing transaction at a time, so
-            writers in one process divide the usual number: otherwise some would wait too long.
+        enough: The number of logs after which a transaction ends. SQLite allows only one write transaction at a time,
+            so the writers in one process share the default number: otherwise some would wait too long.
         trusts_reorganisation: True to remove finalized blocks on the evidence of a single endpoint.
     """
 
@@ -126,9 +126,9 @@ class Follower:
                 return step
 
     def go_back(self, first: int) -> None:
-        """Remove all blocks from a given number on, even finalized ones, so that the next steps reread them.
+        """Remove all blocks from a given number on, even finalized ones, so that the next steps read them again.
 
-        The cursor moves to a block whose hash is stored, so the next step detects a reorganisation before it.
+        The cursor moves to a block whose hash is stored, so that the next step can detect an earlier reorganisation.
         """
         while (cursor := self._store.cursor()) is not None and cursor.number >= first:
             source = self._pool.choose()
@@ -160,7 +160,7 @@ class Follower:
             raise
 
     def _recheck(self, source: Source, cursor: Block, head: int) -> Step | None:
-        """Reread, one range per step, blocks that only one endpoint delivered before a false response; None if none."""
+        """Check a range of the blocks that only a distrusted endpoint delivered; return None if there are none left."""
         # If rows differ, the index goes back to before them.
         for suspect in [other for other in self._pool.sources if other.loses_logs and other.alone_from is not None]:
             first, last = suspect.alone_from or 0, self._recheck_ends.setdefault(suspect, cursor.number)
@@ -183,7 +183,7 @@ class Follower:
         return None
 
     def _advance(self, source: Source, cursor: Block, head: int) -> Step:
-        """Read ranges of blocks, and store them in one transaction, so that each changed page is written once."""
+        """Read ranges of blocks, and store them in one transaction to write each changed database page only once."""
         # A range that cannot be read does not lose those before it, unless a reorganisation replaced them too. Batches
         # whose transaction fails do not wait any more, so it is not tried again.
         until, end, events = time.monotonic() + _MOST_SECONDS, cursor, 0
@@ -266,7 +266,7 @@ class Follower:
         return True
 
     def _fork(self, source: Source, cursor: Block, head: int) -> Block:
-        """Return the latest block with a stored hash that is still in the chain, or else the one before the first."""
+        """Return the latest block whose stored hash is still in the chain, or else the block before the first one."""
         checkpoints = self._store.checkpoints(cursor.number)
         # The index `removed` is of a block that is not in the chain; blocks before a canonical one are canonical too.
         removed, step = -1, 1
@@ -298,7 +298,7 @@ def _timed(source: Source, checkpoint: Block) -> Block:
 
 
 class _PendingBatches:
-    """Batches waiting for one transaction. PostgreSQL starts storing many batches' events while others are read.
+    """Batches waiting to be stored in one transaction. On PostgreSQL, large ones are stored while reading continues.
 
     Args:
         store: The chain's rows.

@@ -20,10 +20,10 @@ from bilateral.index.log.batches import Block
 BLOOM_BYTES: Final = 256  # 2,048 bits (Yellow Paper, section 4.3.1)
 _BITS: Final = 2047  # the mask of a bit's number among 2,048
 _SPARSE_BITS: Final = _BITS // 8
-"""Maximum set bits in an informative filter: with an eighth set, one in 500 foreign topics matches."""
+"""The maximum bits set in a useful filter: with an eighth of them set, one in 500 unrelated topics matches."""
 
 _EVERYBODYS: Final = frozenset({"Transfer", "Approval", "ApprovalForAll", "MetadataUpdate"})
-"""Events that other tokens emit too, so nearly every block's filter announces them."""
+"""Events that other tokens emit too, so that nearly every block's filter matches them."""
 
 
 @lru_cache(maxsize=256)
@@ -33,17 +33,17 @@ def _mask(item: bytes) -> int:
 
 
 def bloom_of(items: Iterable[bytes]) -> bytes:
-    """Return the filter that announces exactly the given addresses and topics."""
+    """Return the Bloom filter for exactly the given addresses and topics."""
     return reduce(or_, map(_mask, items), 0).to_bytes(BLOOM_BYTES)
 
 
 def is_sparse(bloom: bytes | None) -> bool:
-    """Return True if a filter has few chance matches."""
+    """Return True if a filter rarely matches by chance."""
     return bloom is not None and int.from_bytes(bloom).bit_count() <= _SPARSE_BITS
 
 
 class Announcements:
-    """The registries' logs that filters announce.
+    """The registries' logs that block headers' Bloom filters indicate.
 
     Args:
         registries: The registries, by checksummed address.
@@ -64,9 +64,9 @@ class Announcements:
         ]
 
     def are_missing(self, bloom: bytes | None, logs: BlockLogs | None, *, is_thorough: bool) -> bool:
-        """Check whether a block's filter announces logs that an endpoint did not return.
+        """Check whether a block's filter indicates logs that an endpoint did not return.
 
-        The filter may announce logs that do not exist, but never hides one. So True calls for a second check.
+        The filter may indicate logs that do not exist but never misses one, so True calls for a second check.
         """
         if bloom is None:
             return False
@@ -79,7 +79,7 @@ class Announcements:
         )
 
     def are_hidden(self, bloom: bytes | None, logs: BlockLogs, *, is_thorough: bool) -> bool:
-        """Check whether a block's filter lacks logs that an endpoint returned: if so, one of the two is false."""
+        """Check whether a block's filter lacks logs that an endpoint returned, so that one of them must be wrong."""
         if bloom is None:
             return False
         bits = int.from_bytes(bloom)
@@ -88,9 +88,9 @@ class Announcements:
         return any(bits & mask != mask for mask in masks)
 
     def are_proven(self, bloom: bytes | None, logs: BlockLogs | None) -> bool:
-        """Check whether a filter announces a registry that returned no log, together with one of its events.
+        """Check whether a filter indicates both a registry for which no log was returned and one of its events.
 
-        In a sparse filter this happens by chance in at most one in 10,000 blocks. Other filters prove nothing.
+        With a sparse filter, this happens by chance in at most one in 10,000 blocks. Other filters prove nothing.
         """
         if bloom is None or not is_sparse(bloom):
             return False
@@ -98,7 +98,7 @@ class Announcements:
         return any(address not in addresses and topics for address, topics in self._announced(bloom))
 
     def _announced(self, bloom: bytes) -> Iterator[tuple[str, list[str]]]:
-        """Yield the registries that a filter announces, each with its announced first topics."""
+        """Yield the registries that a filter indicates, each with its first topics that are indicated too."""
         bits = int.from_bytes(bloom)
         for address, mask, topics in self._items:
             if bits & mask == mask:
@@ -115,7 +115,7 @@ _COVERED: Final = (
 _LATER: Final = (
     *("baseFeePerGas", "withdrawalsRoot", "blobGasUsed", "excessBlobGas", "parentBeaconBlockRoot", "requestsHash"),
 )
-"""Fields of headers since London, Shanghai, Cancun and Prague. A header without them is older, or for another chain."""
+"""Header fields since London, Shanghai, Cancun and Prague. Headers without them are older or from a different chain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Header:
 
     Attributes:
         parent_hash: The hash of the block before it.
-        bloom: Its filter for log addresses and topics; None if the node omits it or it is not 256 bytes long.
+        bloom: Its Bloom filter for log addresses and topics; None if the node omits it or it is not 256 bytes long.
         receipts_root: The root of its receipts; None if the node omits it.
         transactions: The hashes of its transactions, in lower case; empty if the node omits them.
         entry: The header as the node returned it.
@@ -148,7 +148,7 @@ class Header:
         return cls(block, word(entry.parentHash), bloom, root, texts, entry)
 
     def is_sealed(self, time: int | None = None) -> bool:
-        """Check that the hash is the header's, computed as on Ethereum, so that all its fields are proven.
+        """Check that the hash, computed as on Ethereum, is the header's: if so, all its fields are proven.
 
         Chains that compute their hashes differently never pass.
         """
@@ -171,7 +171,7 @@ def _item(entry: HeaderEntry, name: str) -> bytes | int:
 
 
 def _optional_bytes(value: object, length: int) -> bytes | None:
-    """Read bytes that a node may omit or write in any form; None if they cannot be read."""
+    """Parse bytes that a node may omit or write in any form; None if they cannot be parsed."""
     try:
         content = bytes_of(value) if isinstance(value, str) else b""
     except MalformedNodeAnswerError:

@@ -25,7 +25,7 @@ _MAX_NUMBER: Final = 2**63 - 1  # the greatest number of a BIGINT
 
 
 def quantity(value: str | int) -> int:
-    """Read a number: 0x and digits, padded or not, or a JSON number, which some nodes send."""
+    """Parse a number: 0x and hexadecimal digits, padded or not, or a JSON number, which some nodes send."""
     number = value if isinstance(value, int) else int(value, 16) if _QUANTITY.fullmatch(value) else -1
     if not 0 <= number <= _MAX_NUMBER:
         text = repr(value)[:80]
@@ -34,7 +34,7 @@ def quantity(value: str | int) -> int:
 
 
 def optional_quantity(value: object) -> int | None:
-    """Read a number that a node may omit or write in any form; None if it cannot be read."""
+    """Parse a number that a node may omit or write in any form; None if it cannot be parsed."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     try:
@@ -44,14 +44,14 @@ def optional_quantity(value: object) -> int | None:
 
 
 def amount(text: str) -> int:
-    """Read a number of up to 256 bits, such as a balance."""
+    """Parse a number of up to 256 bits, such as a balance."""
     if not _QUANTITY.fullmatch(text):
         raise MalformedNodeAnswerError(f"the node returned {text[:80]!r} instead of a number of at most 256 bits")
     return int(text, 16)
 
 
 small_quantity = lru_cache(maxsize=1 << 12)(quantity)
-"""The same, cached: logs share blocks, times and indices."""
+"""Parses a number, like `quantity`, and caches it: logs share blocks, times and indices."""
 
 
 def word(text: str) -> bytes:
@@ -62,11 +62,11 @@ def word(text: str) -> bytes:
 
 
 Word = Annotated[str, msgspec.Meta(min_length=66, max_length=66)]
-"""32 bytes as text: 0x and 64 digits."""
+"""32 bytes as text: 0x and 64 hexadecimal digits."""
 
 _MAX_LOG_INDEX: Final = 2**31 - 1  # the greatest number of an INTEGER of PostgreSQL
 _IN_CHAIN: Final = (False, None, 0, "", "false", "0x0")
-"""`removed` values that nodes send for a log in the chain."""
+"""Values of `removed` that nodes send for logs that are in the chain."""
 
 
 class LogEntry(msgspec.Struct, gc=False):
@@ -85,7 +85,7 @@ class LogEntry(msgspec.Struct, gc=False):
     removed: Any = False
 
     def raw(self) -> RawLog:
-        """Return the log with its values."""
+        """Return the log in the SDK's form, with its position."""
         position = LogPosition(
             address_of(self.address),
             small_quantity(self.blockNumber),
@@ -103,10 +103,11 @@ class BlockLogs:
 
     Attributes:
         number: The block's number.
-        hash: Its hash, 32 bytes.
-        time: Its time in Unix seconds. Until the header is read, the hint from its logs; None if they contain none.
-        entries: The logs, in their order.
-        indices: The index of each among all logs of the block.
+        hash: Its 32-byte hash.
+        time: Its time in Unix seconds. Until the header is read, this is the time stated in the logs; None if they
+            state none.
+        entries: The logs, in order.
+        indices: The index of each log among all logs in the block.
     """
 
     number: int
@@ -120,7 +121,7 @@ class BlockLogs:
         return {address_of(text) for text in {entry.address for entry in self.entries}}
 
     def contents(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the fields of each log on which two endpoints must agree: all but the block time, which some omit."""
+        """Yield the fields of each log on which two endpoints must agree. Some endpoints omit the block time."""
         for index, entry in zip(self.indices, self.entries, strict=True):
             topics = tuple([topic.lower() for topic in entry.topics])
             origin = entry.address.lower(), entry.transactionHash.lower()
@@ -149,7 +150,7 @@ def grouped(name: str, entries: list[LogEntry], contracts: Collection[str], firs
 
 
 class UnnumberedLogsError(Exception):
-    """Indices that repeat or contradict the transaction order, as when a node counts logs per transaction.
+    """Log indices repeat or contradict the transaction order, for example because they are counted per transaction.
 
     Attributes:
         block: The number of the block.
@@ -183,7 +184,7 @@ def _grouped(name: str, entries: list[LogEntry], contracts: Collection[str], fir
                 hash_text, before, transaction_text = entry.blockHash, (-1, -1), None
                 blocks.append(block)
         if entry.blockHash != hash_text and hash_of(entry.blockHash) != block.hash:
-            raise EndpointLiesError(name, f"it returned logs of two blocks with the number {block.number}")
+            raise EndpointLiesError(name, f"it returned logs from two blocks with the number {block.number}")
         transaction = before[0]
         if entry.transactionIndex != transaction_text:
             transaction_text = entry.transactionIndex
@@ -199,7 +200,7 @@ def _grouped(name: str, entries: list[LogEntry], contracts: Collection[str], fir
 
 
 def _requested(name: str, entry: LogEntry, contracts: Collection[str]) -> str:
-    """Return the address of a log as the node sent it, if the logs of that contract were requested."""
+    """Return a log's address as the node sent it, if that contract's logs were requested."""
     if address_of(entry.address) not in contracts:
         raise EndpointLiesError(name, f"it sent an extra log from {entry.address[:80]} in block {entry.blockNumber}")
     return entry.address
@@ -219,7 +220,7 @@ def _time_hint(entry: LogEntry) -> int | None:
 
 
 def bytes_of(text: str) -> bytes:
-    """Read bytes of any length."""
+    """Parse bytes of any length."""
     try:
         if text[:2] == "0x":
             return unhexlify(text[2:])

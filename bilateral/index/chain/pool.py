@@ -24,28 +24,28 @@ _LIAR_SECONDS: Final = 3600.0
 """An endpoint that returned false logs is not used for an hour: it seldom recovers sooner."""
 
 _FINALIZED_EVERY: Final = 30.0
-"""The interval between checks of the last finalized block: on most chains it moves every few minutes."""
+"""The interval between checks of the last finalized block, which changes every few minutes on most chains."""
 
 LONGEST_LAG: Final = 30
-"""The seconds by which an endpoint may lag behind another one. Healthy nodes differ by a few."""
+"""The number of seconds by which an endpoint may lag behind another one. Healthy nodes differ by only a few."""
 
 _NO_ANSWER: Final = (*NODE_FAILURES, EndpointLiesError)
 """Errors from an endpoint that does not report its head."""
 
 _FRESH_SECONDS: Final = 24 * 3600
-"""Seconds after which a limit is measured again: providers change limits with plans and over time."""
+"""Seconds after which a limit is measured again: limits depend on the provider's plan and change over time."""
 
 _UNCONFIRMED: Final = "unconfirmed from "
-"""The name prefix of an endpoint's second row, whose `blocks` is `Source.alone_from`."""
+"""The name prefix of an endpoint's second row, which stores `Source.alone_from` in the column `blocks`."""
 
 _NO_LIMIT: Final = (0, None, 0, None)
-"""An endpoint's default row: blocks, ceiling, measurement time, and time of lost logs."""
+"""An endpoint's default row: blocks, ceiling, time of measurement, and time when it last lost logs."""
 
 T = TypeVar("T")
 
 
 class Ahead(Generic[T]):
-    """Runs one task before its result is needed."""
+    """Runs one task in a thread, before its result is needed."""
 
     def __init__(self) -> None:
         self._job: tuple[object, Future[T]] | None = None
@@ -85,16 +85,18 @@ class Ahead(Generic[T]):
 
 
 class HeadComparison:
-    """Finds the endpoints that lag behind their chain's others.
+    """Finds the endpoints that lag behind others on the same chain.
 
-    An endpoint lags if it lacks an old block that another one has: the other one had it at a comparison at least
-        `LONGEST_LAG` seconds ago, or its own head is much later by the chain's clock.
+    An endpoint lags if it lacks an old block that another endpoint has. A block is old if the other endpoint already
+    had it in a comparison at least `LONGEST_LAG` seconds ago, or has a head that is more than `LONGEST_LAG` seconds
+    later by block time.
 
     Args:
         clock: The monotonic time, in seconds.
 
     Attributes:
-        compared_at: The time of the comparison whose heads are stored. A comparison that follows too soon stores none.
+        compared_at: The time of the comparison whose heads are stored. A comparison that follows too soon does not
+            store its heads.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -103,7 +105,7 @@ class HeadComparison:
         self.compared_at = clock()
 
     def problems(self, sources: Sequence[Source]) -> dict[Source, Exception]:
-        """Request the heads of endpoints and compare them."""
+        """Request the endpoints' heads and compare them."""
         heads: dict[Source, int] = {}
         exceptions: dict[Source, Exception] = {}
         is_old = self._clock() - self.compared_at >= LONGEST_LAG
@@ -144,7 +146,7 @@ class _Place:
         lies: The number of times it contradicted itself or others.
         until: The monotonic time until which it is benched.
         problem: Its last problem.
-        is_final: True if that problem is a permanent refusal.
+        is_final: True if that problem is a permanent rejection.
         head: The last head that it reported.
         is_checked: True if its chain id was checked.
         is_lagging: True if it lagged behind another one when it was last compared.
@@ -200,7 +202,7 @@ class Pool:
                 yield place
 
     def second(self, source: Source, last: int = -1) -> Source:
-        """Return another endpoint for a second check, preferably one that lost no logs; the same if it is the only."""
+        """Return a different endpoint if possible, for a second check. Endpoints that lost no logs are preferred."""
         candidates = sorted(self._usable(besides=source), key=lambda place: place.source.loses_logs)
         return next((place.source for place in candidates if self._reaches(place, last)), source)
 
@@ -230,7 +232,7 @@ class Pool:
             source.distrust()
 
     def compare_heads(self) -> None:
-        """Bench the endpoints that lag behind others. Called at every step, it checks twice a minute, in a thread."""
+        """Bench the endpoints that lag behind others. Called at every step; compares twice a minute, in a thread."""
         if self._comparison.is_done:
             self._bench_all(self._comparison.take(None))
         now = time.monotonic()
@@ -241,7 +243,7 @@ class Pool:
                 self._comparison.start(None, lambda: self._heads.problems(usable))
 
     def compare_heads_now(self) -> int:
-        """Bench the endpoints that lag behind others, without waiting, at the apparent end of the chain."""
+        """Bench the endpoints that lag behind others, without waiting. Call it at the apparent end of the chain."""
         self._bench_all(self._comparison.take(None))
         usable = self.usable()
         return self._bench_all(self._heads.problems(usable) if len(usable) > 1 else None)
@@ -298,7 +300,7 @@ class Pool:
         return len(problems or {})
 
     def _keeps_up(self, place: _Place) -> bool:
-        """Compare an endpoint that lagged with the others, before it is used again."""
+        """Compare an endpoint that lagged behind with the others before it is used again."""
         if not place.is_lagging:
             return True
         problem = self._heads.problems(self.usable()).get(place.source)
@@ -323,8 +325,8 @@ class Pool:
 class Limits:
     """Facts about one chain's endpoints, stored so that a restart need not discover them again.
 
-    For each endpoint, they are the number of blocks that it returns at once, whether it gave false responses, and the
-    block from which no other endpoint confirmed what it delivered.
+    For each endpoint, they are the number of blocks that it returns per request, whether it returned false responses,
+    and the first block that it delivered and no other endpoint has confirmed.
 
     Args:
         sources: The endpoints.

@@ -1,11 +1,11 @@
 """Read and check ranges of blocks from endpoints, in batches that can be stored.
 
-Deep in the chain a range is as long as the endpoint allows, and is accepted only if its end and the block before it
-still have the same hashes. Near the head every header is read: each must follow the one before it, from the cursor on.
-The header of each block with logs is always read: it provides the block's time, and shows whether the logs belong to
-it.
+Deep in the chain a range is as long as the endpoint allows, and is accepted only if a later block and the block before
+the range still have the same hashes after reading. Near the head every header is read: each must link to the one before
+it, starting at the cursor. The header of each block with logs is always read: it provides the block's time, and shows
+whether the logs belong to it.
 
-A sample is checked more thoroughly. After a failed check a sample no longer suffices: everything the endpoint returns
+A sample is checked more thoroughly. After a failed check, a sample no longer suffices: everything the endpoint returns
 is checked for 30 days (`Source.loses_logs`).
 """
 
@@ -27,19 +27,19 @@ from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.store import JOURNAL_BLOCKS
 
 _SAMPLE: Final = 4
-"""The number of blocks per range deep in the chain whose filters are checked, besides those with logs."""
+"""The number of blocks per range deep in the chain whose filters are checked, in addition to those with logs."""
 
 _ONE_OF: Final = 16
-"""One in this many ranges is read twice, with one block compared with its receipts: both responses are large."""
+"""One in this many ranges is read twice, and one of its blocks compared with its receipts: both are large requests."""
 
 _FEW_BLOCKS: Final = 8
-"""Blocks in a short range near the head, where filters are tested for each topic. Rereading takes a call per block."""
+"""The maximum length of a short range near the head, where each filter is tested for every topic."""
 
 _MAX_LOGS: Final = 10_000
-"""Logs per batch, unless a single block has more."""
+"""The maximum number of logs per batch, unless a single block has more."""
 
 _LONG_DATA: Final = 32_000
-"""Maximum characters of log data for which the size is taken as the endpoint sends it."""
+"""The length of log data, in characters, up to which its memory use is taken to equal that length."""
 
 _TIMES_IN_MEMORY: Final = 3
 """A long log's memory use, as a multiple of its data size."""
@@ -52,7 +52,7 @@ class _Range:
     Attributes:
         logs: The blocks with logs.
         end: The last block of the range.
-        parts: The blocks with logs, in parts that can each be stored together, with the last block of each.
+        parts: The blocks with logs, in parts that can each be stored as one batch, with the last block of each part.
         later: A later block, read before the logs; None if all headers are read.
         headers: The headers of all blocks of a range near the head; empty deep in the chain.
         mismatched: The numbers of blocks whose logs belong to another block.

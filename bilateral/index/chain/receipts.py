@@ -1,7 +1,7 @@
 """One block's logs from its receipts, which a node stores separately from its searchable logs.
 
 The root in the header proves receipts (Yellow Paper, 4.3.1): their order, and each log's address, topics and data. A
-log's index follows from its position. Indices and hashes that a node repeats there are not proven.
+log's index follows from its position. Indices and hashes that a node repeats in receipts are not proven.
 """
 
 from collections.abc import Collection, Sequence
@@ -88,9 +88,9 @@ class BlockReceipts:
         header: The block's header.
         entries: The logs; their `logIndex` is the position in the block.
         positions: The position of each log within its transaction.
-        counts_by_transaction: True if the node reports that position as the index.
-        is_proven: True if the receipts match the root in the header, so that the contents of logs are proven. Otherwise
-            they match its filter, which proves that none is missing.
+        counts_by_transaction: True if the node reports the position within the transaction as the index.
+        is_proven: True if the receipts match the root in the header, which proves the logs' contents. Otherwise they
+            match the header's filter, which proves only that no log is missing.
     """
 
     header: Header
@@ -102,7 +102,7 @@ class BlockReceipts:
     def of(self, contracts: Collection[str]) -> BlockLogs:
         """Return the logs of some contracts, whose addresses are in checksum form.
 
-        If the node counts by transaction, the logs have its indices while these are in order, as in its other
+        If the node counts logs per transaction, its indices are used as long as they are in order, as in its other
         responses.
         """
         block = self.header.block
@@ -115,7 +115,7 @@ class BlockReceipts:
         return logs
 
     def number(self, entries: list[LogEntry]) -> bool:
-        """Set the block positions of logs that another method returned."""
+        """Set the positions in the block for logs that a different method returned."""
         stated = self.positions if self.counts_by_transaction else range(len(self.entries))
         keys = zip(self.entries, stated, strict=True)
         places = {(entry.transactionHash, index): at for at, (entry, index) in enumerate(keys)}
@@ -141,7 +141,7 @@ def read_receipts(endpoint: Endpoint, header: Header) -> BlockReceipts | None:
 
 
 def agrees_with_receipts(endpoint: Endpoint, logs: BlockLogs, contracts: Collection[str]) -> bool | None:
-    """Compare a block's logs with their transactions' receipts: small responses from a separate store."""
+    """Compare a block's logs with their transactions' receipts, which are small and come from a separate store."""
     hashes = list(dict.fromkeys(entry.transactionHash.lower() for entry in logs.entries))
     calls, kind = [(hash_,) for hash_ in hashes], _Receipt | None
     try:
@@ -199,7 +199,7 @@ def _checked(header: Header, receipts: Sequence[_Receipt]) -> BlockReceipts | No
 
 
 def _root(receipts: Sequence[_Receipt]) -> bytes | None:
-    """Return the receipt tree's root; None if they lack a field that it covers."""
+    """Return the root of the receipts' tree; None if a receipt lacks a field that the root covers."""
     try:
         leaves = sorted((rlp.encode(at).hex(), receipt.encoded()) for at, receipt in enumerate(receipts))
     except (*NODE_FAILURES, ValueError, TypeError):

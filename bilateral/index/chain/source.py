@@ -18,7 +18,7 @@ MOST_BLOCKS: Final = 10_000
 """The maximum number of blocks per request: what most public endpoints allow."""
 
 FIRST_BLOCKS: Final = 20
-"""The number of blocks to request first, to find out how many logs they have."""
+"""The number of blocks to request first, to find out how many logs they contain."""
 
 _HEADERS_AT_ONCE: Final = 100
 """The number of headers to request per batch, the same as in the SDK's first batch."""
@@ -27,11 +27,11 @@ _USUAL_DATA: Final = 1_000
 """The number of characters in a typical log's data, as endpoints send it."""
 
 _LOSS_SECONDS: Final = 30 * 24 * 3600
-"""Seconds for which an endpoint that omitted logs is read twice."""
+"""The number of seconds for which everything from an endpoint that omitted logs is read twice."""
 
 _WAITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)  # 15.5 s in all; then the pool turns to another endpoint
 _LONGEST_WAIT: Final = 60.0
-"""The maximum seconds to wait if an endpoint requests it. One that requests more is benched, see `Pool.bench`."""
+"""The maximum wait, in seconds, that an endpoint may request. If it requests more, it is benched (`Pool.bench`)."""
 
 
 _MANY_LOGS: Final = 10_000
@@ -44,8 +44,8 @@ _GOOD_LOGS: Final = 6_000
 class RangeSize:
     """The number of blocks to request from one endpoint, adapted to its responses.
 
-    Between an accepted and a rejected size, it finds the limit by bisection. Limits on logs change along the chain, so
-    after eight responses in a row it tries a quarter more, up to a ceiling.
+    It finds the limit by bisection between an accepted and a rejected size. How many blocks reach a limit on logs
+    varies along the chain, so after eight accepted requests in a row it tries a quarter more, up to a ceiling.
 
     Args:
         most: The maximum number of blocks to request.
@@ -75,7 +75,7 @@ class RangeSize:
         self._last = 0
 
     def accepted(self, requested: int, logs: int) -> None:
-        """Record a response."""
+        """Record an accepted request."""
         if logs > _MANY_LOGS:
             self.blocks = max(1, min(self.blocks, requested * _MANY_LOGS // logs))
             self._answers = 0
@@ -99,7 +99,7 @@ class RangeSize:
             self._ask_for(requested + max(1, requested // 4))
 
     def _is_sparse(self, requested: int, logs: int) -> bool:
-        """Request many more blocks after a response with far fewer logs than the endpoint can return."""
+        """Request many more blocks, and return True, if there were far fewer logs than the endpoint can return."""
         self._fitting = max(self._fitting or 0, logs)
         if 2 * logs > self._fitting or self._fitting == 0:
             return False
@@ -146,7 +146,7 @@ class Source:
         is_disputed: True after another endpoint returned different logs for a block, and nothing showed which were
             right.
         alone_from: The first stored block that only this endpoint delivered and no other has confirmed since; None if
-            none.
+            there is none.
     """
 
     def __init__(
@@ -164,11 +164,11 @@ class Source:
 
     @property
     def loses_logs(self) -> bool:
-        """True if the endpoint gave false responses in the last 30 days. If so, everything is checked, not a sample."""
+        """True if it returned a false response in the last 30 days. If so, all responses are checked, not a sample."""
         return self.lost_logs_at is not None and time.time() - self.lost_logs_at < _LOSS_SECONDS
 
     def distrust(self) -> None:
-        """Record that the endpoint gave a false response: until then, a sample of its responses was checked."""
+        """Record that the endpoint returned a false response. Until now, only a sample of its responses was checked."""
         self.lost_logs_at = int(time.time())
 
     def deliver(self, first: int) -> None:
@@ -190,7 +190,7 @@ class Source:
         return quantity(self.endpoint.request("eth_blockNumber", (), str))
 
     def has_code(self, address: str, block: int) -> bool:
-        """Check that there is a contract at an address after a block. Old blocks need an archive node."""
+        """Check that a contract exists at an address as of a block. Old blocks require an archive node."""
         return self.endpoint.request("eth_getCode", (address, hex(block)), str) not in ("0x", "0x0", "")
 
     def header(self, block: int | str) -> Header | None:
@@ -216,7 +216,7 @@ class Source:
         return list(self.each_header(numbers))
 
     def each_header(self, numbers: Sequence[int]) -> Iterator[Header]:
-        """Yield the headers of the given blocks. Only one batch is in memory: headers list all transactions."""
+        """Yield the headers of the given blocks. One batch at a time is in memory: headers list all transactions."""
         kind = HeaderEntry | None
         for start in range(0, len(numbers), _HEADERS_AT_ONCE):
             part = numbers[start : start + _HEADERS_AT_ONCE]
@@ -255,7 +255,7 @@ class Source:
         refusals: int,
         waits: Iterator[float],
     ) -> int | None:
-        """Shrink the range after a rejection, wait, or give up. Return the last block if the range starts after it."""
+        """After a rejection, shrink the range, wait, or give up. Return the last block if the range starts after it."""
         requested = last - first + 1
         if isinstance(error, MalformedNodeAnswerError):  # an answer over the limit on its size, or cut off
             if requested == 1:
@@ -290,7 +290,7 @@ class Source:
         return self._grouped(entries, self._addresses, first, last)
 
     def _grouped(self, entries: list[LogEntry], contracts: Sequence[str], first: int, last: int) -> list[BlockLogs]:
-        """Group logs by block. See `grouped`. If indices define no order, as on Hedera, receipts do."""
+        """Group logs by block. See `grouped`. If the indices define no order, as on Hedera, use receipts."""
         numbered: set[int] = set()
         while True:
             try:
@@ -308,7 +308,7 @@ class Source:
 
 
 def _weight(logs: Sequence[BlockLogs]) -> int:
-    """Return the number of logs; if they are longer than typical, the number of typical logs with as much data."""
+    """Return the number of logs; if they are longer than typical, the number of typical logs with the same size."""
     return max(
         sum(len(block.entries) for block in logs),
         sum([len(entry.data) for block in logs for entry in block.entries]) // _USUAL_DATA,
@@ -331,7 +331,7 @@ _ADVICE: Final = {
     "--rpc-url, or add another --rpc-url",
     "method not found": "It does not return logs at all: add another --rpc-url",
 }
-"""Advice, by the endpoint's message, on rejections that neither a smaller range nor waiting avoids."""
+"""Advice, by the endpoint's message, on rejections that neither a smaller range nor waiting can avoid."""
 
 
 def _advice_on(text: str, *, is_rate: bool, is_one_block: bool) -> str:

@@ -12,7 +12,7 @@ from bilateral.index.changes.tables import EVENT_KINDS, MOST_TEXT, ChangeKind
 from bilateral.index.reading.registries import Registries, exact, hexadecimal, short_text
 
 Detail = str | int | bool | None
-"""A value of a change. Integers that may exceed 53 bits are text."""
+"""A value in a change. Integers that may exceed 53 bits are written as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class FeedChange:
     """A change in the feed.
 
     Attributes:
-        id: Its id, unique within one index's feed. It is also the cursor for later changes.
+        id: Its id, unique within one index's feed. It also serves as the cursor for later changes.
         retracts: The id of the change that a reorganisation reverted; None for a change that happened.
         event: The event's name in its contract; None for off-chain changes.
         block: Its block; for off-chain changes, the last indexed block.
@@ -88,7 +88,7 @@ def raw_note(row: Any) -> RawChange:
 
 
 def _cut(details: Mapping[str, Detail]) -> dict[str, Detail]:
-    """Return values in which texts too long for the feed are truncated with an ellipsis."""
+    """Return the values, with texts that are too long for the feed truncated and marked with an ellipsis."""
     return {
         name: f"{value[:MOST_TEXT]}…" if isinstance(value, str) and len(value) > MOST_TEXT else value
         for name, value in details.items()

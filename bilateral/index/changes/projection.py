@@ -1,7 +1,7 @@
 """Steps of the change feed, stored in the same transactions as the changes.
 
-Step numbers have no gaps and become visible in order: a lock is held from the assignment of the number to the commit.
-So a reader that has seen a step has seen all steps before it.
+Step numbers have no gaps and become visible in order: a lock is held from the assignment of the number to the commit. A
+reader that has seen a step has therefore seen all earlier steps.
 """
 
 import json
@@ -26,7 +26,7 @@ _AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """An off-chain change of an agent or an account.
+    """An off-chain change to an agent or an account.
 
     Attributes:
         registry: The registry of the agent, or the identity registry whose analysis flags the account.
@@ -55,7 +55,7 @@ def add_notes(connection: Connection, chain_id: int, block: int, notes: Sequence
 
 
 def add_step(connection: Connection, kind: schema.StepKind, **columns: int) -> int:
-    """Add a step, and return its number."""
+    """Add a step and return its number."""
     number_steps(connection)
     step = connection.execute(select(func.coalesce(func.max(schema.change_step.c.step), 0))).scalar_one() + 1
     connection.execute(insert(schema.change_step).values(step=step, kind=kind, made_at=int(time.time()), **columns))

@@ -1,7 +1,7 @@
-"""Reads the change feed from a cursor.
+"""Read the change feed from a cursor.
 
-A step's changes never differ: its events are in their tables, or were preserved by a rollback. So two readers of one
-index get the same changes with the same ids, whenever they read.
+A step's changes never differ between reads: its events are in their tables, or were preserved by a rollback. Two
+readers of one index therefore get the same changes with the same ids, no matter when they read.
 """
 
 import re
@@ -23,10 +23,10 @@ from bilateral.index.log.journal import unpacked
 from bilateral.index.reading.registries import AgentKey, Registries, agent_key, read_registries
 
 AT_ONCE: Final = 1_000
-"""Maximum changes that one read examines, so that a filter that matches nothing takes no longer than others."""
+"""The maximum number of changes that one read examines, even if the filter matches none of them."""
 
 _STEPS: Final = 200
-"""The maximum number of steps that one read examines: most cover one block, with few changes."""
+"""The maximum number of steps that one read examines. Most steps cover one block with few changes."""
 
 _CURSOR: Final = re.compile(r"(\d{1,18})(?:\.(\d{1,18})\.(\d{1,9}))?", re.ASCII)
 
@@ -62,7 +62,7 @@ class FeedPrunedError(FeedCursorError):
 
 @dataclass(frozen=True, slots=True)
 class FeedFilter:
-    """The changes to return: those that match every part. An empty part matches everything.
+    """The changes to return: those that match every field. An empty field matches everything.
 
     Attributes:
         accounts: The accounts, in checksum form.
@@ -181,7 +181,7 @@ def _id(step: int, place: _Place) -> str:
 
 
 def _first_steps(steps: Sequence[Any]) -> Sequence[Any]:
-    """Return the first steps that one read can examine together; a single one may be larger."""
+    """Return as many of the first steps as one read can examine, but at least one, however large."""
     total = 0
     for number, step in enumerate(steps):
         total += step.changes
@@ -191,7 +191,7 @@ def _first_steps(steps: Sequence[Any]) -> Sequence[Any]:
 
 
 def _entries(connection: Connection, steps: Sequence[Any], start: _Place | None, chosen: FeedFilter) -> list[_Entry]:
-    """Return the changes in the given steps, in order; for a large step, one more than a read examines."""
+    """Return the changes in the given steps, in order. For a large step, return one more than a read examines."""
     reported: list[_Entry] = []
     tables = [
         (event, table)
@@ -247,7 +247,7 @@ def _stored(
 
 
 def _columns(table: Table) -> list[Any]:
-    """Return the columns that a change needs: untrusted texts only as far as they are displayed."""
+    """Return the columns that a change needs, with untrusted texts truncated to the displayed length."""
     return [
         func.substr(column, 1, schema.MOST_TEXT + 1).label(column.name) if isinstance(column.type, Text) else column
         for column in table.c
@@ -263,7 +263,7 @@ def _event(step: int, event: Any, row: Any, retracts: int | None = None) -> _Ent
 
 
 def _removed(connection: Connection, condition: Any, names: Collection[str], *order: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield events that rollbacks removed: the step that reported each, its kind and its row."""
+    """Yield the events that rollbacks removed, each with the step that reported it, its kind and its row."""
     query = select(schema.removed_change).where(condition, _REMOVED.table_name.in_(names)).order_by(*order)
     for row in connection.execute(query.limit(AT_ONCE + 1)):
         event, table = schema.TABLES_BY_NAME[row.table_name]

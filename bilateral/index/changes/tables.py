@@ -1,8 +1,8 @@
 """The change feed's tables: a permanent order of all changes.
 
-Each transaction that changes the index adds one step; steps are numbered consecutively. A block step contains the range
-of its blocks, and the events stay in their own tables. A rollback preserves the events that it removes, along with the
-step that reported them. So every reader gets the same changes in the same order, whenever it reads a step.
+Each transaction that changes the index adds one step; steps are numbered consecutively. A block step records the range
+of its blocks; the events stay in their own tables. A rollback preserves the events that it removes, along with the step
+that reported them. Every reader therefore gets the same changes in the same order, no matter when it reads a step.
 """
 
 from collections.abc import Mapping
@@ -32,10 +32,10 @@ webhook: Final = sa.Table(
     *required(sa.BigInteger, "delivered", "failed"),
     sa.Index("webhook_by_owner", "owner"),
 )
-"""One row per subscription. `wanted` is the filter as JSON, `since` the cursor of the last accepted delivery.
+"""One row per subscription. `wanted` is the filter in JSON; `since` is the cursor of the last accepted delivery.
 
 `pending` is the last change of a delivery that was attempted but not accepted: each retry has the same changes.
-`failures` counts failures since the last success, `failed` since the beginning.
+`failures` counts failures since the last success; `failed` counts all failures.
 """
 
 webhook_lease: Final = sa.Table(
@@ -51,7 +51,7 @@ WEBHOOK_TABLES: Final = (webhook, webhook_lease)
 
 
 MOST_TEXT: Final = 1_000
-"""The maximum number of characters per text in a change. One more is stored, to show that a text is longer."""
+"""The maximum number of characters per text in a change. One more is stored, to show that a text was longer."""
 
 
 class ChangeKind(StrEnum):
@@ -61,10 +61,10 @@ class ChangeKind(StrEnum):
     """A client gave feedback on an agent."""
 
     REVOKED = "revoked"
-    """The client revoked it."""
+    """A client revoked feedback."""
 
     RESPONSE = "response"
-    """Someone responded to it."""
+    """Someone responded to feedback."""
 
     RATING = "rating"
     """A server rated a client or a validator, or sealed ratings were opened."""
@@ -106,10 +106,10 @@ EVENT_KINDS: Final[Mapping[type[events.Event], ChangeKind]] = {
     events.URIUpdated: ChangeKind.FILE,
     events.AgentUpdated: ChangeKind.FILE,
 }
-"""The kinds of events that are changes. Of metadata, only the wallet counts."""
+"""The kinds of events that are changes. Of the metadata events, only those for the wallet count."""
 
 TABLES_BY_NAME: Final = {EVENT_TABLES[event].name: (event, EVENT_TABLES[event]) for event in EVENT_KINDS}
-"""The events that are changes, and their tables, by the table's name."""
+"""The event types that are changes and their tables, by table name."""
 
 
 class StepKind(StrEnum):
@@ -162,6 +162,6 @@ change_note: Final = sa.Table(
     sa.Column("details", sa.Text, nullable=False),
     sa.PrimaryKeyConstraint("step", "position"),
 )
-"""The changes in a step of notes. `details` is JSON."""
+"""The changes in an off-chain step. `details` is JSON."""
 
 TABLES: Final = (change_step, removed_change, change_note)

@@ -15,13 +15,13 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.rows import rows_of
 
 MOST_OF_OWNER: Final = 20
-"""Maximum subscriptions per owner. Each costs a read per feed step, and retries while its receiver is down."""
+"""The maximum number of subscriptions per owner. Each costs a read per feed step, plus retries in an outage."""
 
 MOST: Final = 1_000
-"""Maximum subscriptions per index."""
+"""The maximum number of subscriptions per index."""
 
 LEASE_SECONDS: Final = 30
-"""Seconds after which another process takes over delivery, if the previous one is gone."""
+"""Seconds after which a different process takes over delivery if the previous one has stopped."""
 
 _LOCK: Final = (8004 << 48) - 3
 """The lock on the number of subscriptions, in addition to those in `cursor_locks`."""
@@ -29,15 +29,15 @@ _LOCK: Final = (8004 << 48) - 3
 
 @dataclass(frozen=True)
 class WebhookFigures:
-    """Figures on all webhooks.
+    """Statistics on all webhooks.
 
     Attributes:
-        active: Those whose last delivery was accepted.
-        failing: Those that are retried.
-        stopped: Those that were abandoned.
+        active: The number of webhooks whose last delivery was accepted.
+        failing: The number of webhooks that are being retried.
+        stopped: The number of webhooks that were abandoned.
         delivered: The number of accepted deliveries.
         failed: The number of failed attempts.
-        failing_seconds: The time since the oldest first failure of those that are retried.
+        failing_seconds: The seconds since the first failure of the webhook that has been failing longest.
     """
 
     active: int
@@ -85,7 +85,7 @@ def due_webhooks(connection: Connection, now: int) -> Sequence[Any]:
 
 
 def note_webhook(connection: Connection, row: Any, **values: Any) -> bool:
-    """Change a subscription if it still equals a row. Return False if it was changed or removed meanwhile."""
+    """Change a subscription if its row has not changed. Return False if it was changed or removed in the meantime."""
     same = (webhook.c.id == row.id) & (webhook.c.since == row.since)
     return connection.execute(update(webhook).where(same).values(**values)).rowcount > 0
 
@@ -105,7 +105,7 @@ def give_lease_back(connection: Connection, holder: str) -> None:
 
 
 def webhook_figures(connection: Connection) -> WebhookFigures:
-    """Return figures on all webhooks."""
+    """Return statistics on all webhooks."""
     rows = stored_webhooks(connection)
     going = [row for row in rows if row.stopped_at is None]
     failing = sum(row.failures > 0 for row in going)

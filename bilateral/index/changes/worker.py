@@ -13,10 +13,10 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.index.changes.tables import change_note, change_step, removed_change
 
 _AT_ONCE: Final = 1_000
-"""Steps per transaction, which takes milliseconds: on SQLite, the follower waits for it."""
+"""Steps removed per transaction. It takes milliseconds; on SQLite, the follower has to wait for it."""
 
 _PAUSE: Final = 600.0
-"""Seconds between checks. A limit in days needs no more."""
+"""Seconds between checks, which is frequent enough for a limit in days."""
 
 _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 _LOGGER: Final = logging.getLogger("bilateral.index")
@@ -27,8 +27,10 @@ class FeedLimits:
     """The limits of the change feed. The oldest steps that exceed one of them are removed.
 
     Attributes:
-        days: The oldest step's age. Readers stay offline, and reorganisations reach back, for less than a month.
-        steps: The number of steps. A chain with a block every two seconds produces at most 1.3 million in 30 days.
+        days: The maximum age of a step. Readers are expected to be offline, and reorganisations to reach back, for less
+            than a month.
+        steps: The maximum number of steps. A chain with a block every two seconds produces at most 1.3 million in 30
+            days.
     """
 
     days: float = 30.0
@@ -36,7 +38,7 @@ class FeedLimits:
 
 
 def prune_feed(engine: Engine, limits: FeedLimits, now: float | None = None) -> int:
-    """Remove the steps that exceed the limits. The last step remains, because it numbers the next one."""
+    """Remove the steps that exceed the limits. The last step is kept, because the next step's number depends on it."""
     horizon = (time.time() if now is None else now) - limits.days * _DAY
     total = 0
     while True:

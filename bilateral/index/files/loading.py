@@ -15,7 +15,7 @@ from bilateral.index.files.tables import Kind
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
 IPFS_HOST: Final = "ipfs:"
-"""The name under which all gateways share their limits."""
+"""The host name that stands for all gateways, which share one set of limits."""
 
 _MAX_HOST: Final = 300  # the width of the column
 _MAX_PROBLEM: Final = 500  # characters: a URL, and the reason behind it
@@ -29,12 +29,12 @@ class Loaded:
 
     Attributes:
         content_hash: Its keccak-256 hash.
-        integrity: The proof that its author published it: `inline`, `cid`, `hash`, or `variant` if another known form
-            of the same document has the on-chain hash. None if only the server vouches for it.
+        integrity: The proof that its author published it: `inline`, `cid`, `hash`, or `variant` if the on-chain hash
+            belongs to a different known form of the same document. None if only the server vouches for it.
         rows: The rows derived from the content.
-        problem: Why its format is invalid, in a sentence; None if it is valid.
-        validators: The validators (ETag and the like) of the server's version.
-        readers: The additional readers that read it.
+        problem: A sentence that explains why its format is invalid; None if it is valid.
+        validators: The server's cache validators for this version, such as its ETag.
+        readers: The additional readers that derived rows from it.
     """
 
     content: bytes = field(repr=False)
@@ -47,7 +47,7 @@ class Loaded:
 
     @property
     def is_final(self) -> bool:
-        """True if it can never change."""
+        """True if the content can never change."""
         return self.integrity is not None
 
 
@@ -61,11 +61,11 @@ class Failed:
     """A file that was not loaded.
 
     Attributes:
-        reason: The reason, for programs.
-        problem: A sentence, for people.
+        reason: The machine-readable reason.
+        problem: A sentence that explains the reason, for people.
         is_final: True if trying again cannot help.
         is_of_host: True if the host is not responding at all.
-        is_own: True if this machine's resolver or network failed, which is unrelated to the file.
+        is_own: True if this machine's DNS resolver or network failed, which is unrelated to the file.
         wait_seconds: The wait that the host requests, in seconds; None if it requests none.
     """
 
@@ -100,7 +100,7 @@ def load_file(  # noqa: PLR0913, PLR0917  # a file's columns, and who reads it
 
 
 def host_of_file(uri: str) -> str | None:
-    """Return the host from which a URI's file is fetched; None for a URI that needs or has no host."""
+    """Return the host from which a URI's file is fetched; None if the URI does not need a host or has none."""
     scheme = scheme_of(uri)
     if "\N{REPLACEMENT CHARACTER}" in uri:
         raise errors.UnsupportedUriError("the URI contains NUL, U+FFFD or bytes that are not UTF-8")

@@ -1,7 +1,7 @@
-"""Observations: the states of files as the index saw them, each with the last indexed block at the time.
+"""Observations: the states of files as the index saw them, each with the block that was last indexed at the time.
 
-A file can change without a trace on the chain. So that a response about an earlier block can be reproduced, each change
-of a file's state is stored with the last indexed block at the time. Contents are not stored.
+A file can change without leaving a trace on the chain. To make responses about earlier blocks reproducible, each change
+in a file's state is stored with the block that was last indexed at the time. Contents are not stored.
 """
 
 from collections import defaultdict
@@ -20,14 +20,14 @@ from bilateral.index.reading.prepared import CHAIN, Prepared, at_most
 from bilateral.index.reading.registries import hexadecimal
 
 _MOST_AGENTS: Final = 1_000
-"""Maximum agents per file for which its change is reported. Anyone may point any number of agents to one file."""
+"""The maximum number of agents for which a file's change is reported: anyone can point many agents to a file."""
 
 _STATE: Final = ("state", "content_hash", "integrity", "reason")
 _COLUMNS: Final = ("chain_id", "file_id", "seen_block", *_STATE)
 
 
 def note_observations(connection: Connection, file_ids: Collection[bytes]) -> None:
-    """Record the states of files, and of their domains' files, if they changed."""
+    """Record the states of files, and of the files at their domains, if they changed."""
     domain, parent = schema.registration_domain.c, schema.file.c
     previous = None
     for part in in_parts(sorted(file_ids)):
@@ -45,7 +45,7 @@ def note_observations(connection: Connection, file_ids: Collection[bytes]) -> No
 
 
 def _add_to_feed(connection: Connection, previous: int) -> None:
-    """Add observations to the feed: one for each agent whose events or registration file refer to the file."""
+    """Add observations to the feed: one for each agent whose events or registration file refers to the file."""
     file, observation = schema.file.c, schema.file_sight.c
     query = (
         select(*observation[_COLUMNS], file.kind, func.substr(file.uri, 1, MOST_TEXT + 1).label("uri"))
@@ -88,7 +88,7 @@ def _agents(connection: Connection, chain_id: int, file_id: bytes, kind: str) ->
 def move_observations(connection: Connection, chain_id: int, block: int) -> None:
     """Move the observations at removed blocks to the block after the last remaining one.
 
-    The index did see the files, but a response at the last remaining block did not include them.
+    The index did see these states of the files, but no response at the last remaining block included them.
     """
     table = schema.file_sight
     later = (table.c.chain_id == chain_id) & (table.c.seen_block > block)
@@ -96,7 +96,7 @@ def move_observations(connection: Connection, chain_id: int, block: int) -> None
 
 
 def _changes(file_ids: Collection[bytes]) -> Any:
-    """Return the statement that selects file states that differ from their last ones, for their chains."""
+    """Return the statement that selects the file states that differ from the last recorded ones on each chain."""
     observation, table, all_ = schema.file_sight.c, schema.file, schema.file_sight.alias("all_sights").c
     last = (
         select(func.max(all_.sight_id))

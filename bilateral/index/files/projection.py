@@ -14,11 +14,11 @@ from bilateral.index.log.dialects import insert_new
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
 
 _ABANDONED_SECONDS: Final = 3_600
-"""The time for which a file without references is kept: its event usually returns after a reorganisation."""
+"""How long a file without references is kept: after a reorganisation, its event usually reappears."""
 
 
 class Files(Projection):
-    """Files that events refer to, their claims, and the current file of each agent. A later scan finds them."""
+    """Files that events refer to, their claims, and each agent's current file. A separate scan finds them."""
 
     name = "files"
     tables = (
@@ -51,7 +51,7 @@ class Files(Projection):
 
 
 def _forget_references(connection: Connection, chain_id: int, block: int) -> None:
-    """Remove the references of removed blocks, and their claims."""
+    """Remove the references and claims from removed blocks."""
     scan, table, claim = schema.file_scan, schema.file_reference, schema.payment_claim
     back = case((scan.c.block_number > block, block), else_=scan.c.block_number)
     # First: it makes a scan wait, and then find its cursor moved.
@@ -69,7 +69,7 @@ def _forget_references(connection: Connection, chain_id: int, block: int) -> Non
 
 
 def _wake_previous(connection: Connection, chain_id: int, block: int) -> None:
-    """Schedule the files that agents referred to before the removed blocks: they count again."""
+    """Schedule the files that agents referred to before the removed blocks, because these are current again."""
     reference, file, now = schema.file_reference.c, schema.file.c, time.time()
     of_chain = (reference.chain_id == chain_id) & reference.kind.in_(file_rows.REPLACED)
     removed = select(*reference["registry", "agent_id", "kind"]).where(of_chain, reference.block_number > block)

@@ -1,7 +1,8 @@
 """Agents' names, services and other identities from their registration files. All of it is untrusted text.
 
-A claim to be an agent in another registry counts if both files refer to each other. Agents on foreign chains appear
-only in files. `bilateral index prove-claims` queries their chains and stores the responses.
+An agent's claim to be the same as an agent in another registry counts if their files refer to each other. Agents on
+chains that are not indexed appear only in files. `bilateral index prove-claims` queries the nodes of their chains and
+stores the results.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +24,7 @@ from bilateral.index.log.dialects import in_parts
 from bilateral.index.reading.registries import AgentKey, Registries, Wide, numbers_by_chain
 
 _LENGTH: Final = 320
-"""The maximum number of a name's characters that are read."""
+"""The maximum number of characters read from a name."""
 
 
 def names_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, str]:
@@ -57,7 +58,7 @@ class NamedService:
         wallet: The account that receives its payments; None if it has none.
         service: The name of the service, untrusted text.
         endpoint: Its URL, untrusted text.
-        is_exact: True if the endpoint is the requested URL, and not another one on its host.
+        is_exact: True if the endpoint is the requested URL, not just a different URL on the same host.
     """
 
     agent: str
@@ -130,14 +131,14 @@ _CHAIN_BITS: Final = 63
 
 @dataclass(frozen=True, slots=True)
 class OtherIdentity:
-    """Another agent that a registration file lists as the same one.
+    """An agent in another registry that a registration file lists as the same agent.
 
     Attributes:
         identity_registry: The address of its identity registry.
         agent_id: Its token id.
         is_indexed: True if the index has it.
-        names_back: True if its file lists this agent too.
-        has_same_owner: True if one account owns both.
+        names_back: True if the other agent's file lists this agent in return.
+        has_same_owner: True if the same account owns both agents.
     """
 
     chain_id: int
@@ -150,13 +151,13 @@ class OtherIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ForeignIdentity:
-    """An agent on a chain that is not indexed, which a registration file lists as the same one.
+    """An agent on a chain that is not indexed, which a registration file lists as the same agent.
 
     Attributes:
         agent: The agent, with its registry and chain (`GlobalAgentId`).
-        network: The name of the chain; the chain itself if it has none.
-        registry: The registry's name; its address if it has none.
-        names_back: True if its file listed this agent when a node was last queried.
+        network: The name of the chain, or the chain's identifier if it has no name.
+        registry: The registry's name, or its address if it has no name.
+        names_back: True if the other agent's file listed this agent in return when a node was last queried.
     """
 
     agent: str
@@ -166,7 +167,7 @@ class ForeignIdentity:
 
 
 def foreign_identities(connection: Connection, key: AgentKey) -> tuple[ForeignIdentity, ...]:
-    """Return the agents on foreign chains that an agent's file lists as the same one: the first 20."""
+    """Return the first 20 agents on foreign chains that an agent's file lists as the same agent."""
     is_foreign = or_(*(files.registration_claim.c.agent_registry.like(f"{prefix}%") for prefix in FOREIGN_PREFIXES))
     claims = connection.execute(_claims_of(key).where(is_foreign).limit(_MOST)).all()
     proof = files.foreign_proof.c
@@ -186,7 +187,7 @@ def foreign_agent(registry: str, number: int) -> GlobalAgentId | None:
 
 
 def _foreign_identity(agent: GlobalAgentId, names_back: Mapping[str, bool]) -> ForeignIdentity:
-    """Return an agent with its names from the address book."""
+    """Return an agent, with the names of its chain and registry from the address book."""
     network, program = str(agent.registry.chain), agent.registry.address
     if (record := foreign_book().get(network)) is not None:
         network = record.network
@@ -195,7 +196,7 @@ def _foreign_identity(agent: GlobalAgentId, names_back: Mapping[str, bool]) -> F
 
 
 def other_identities(connection: Connection, key: AgentKey, owner: str) -> tuple[OtherIdentity, ...]:
-    """Return the agents that an agent's file lists as the same one: the first 20."""
+    """Return the first 20 agents that an agent's file lists as the same agent."""
     agent, claim = agent_tables.agent.c, files.registration_claim.c
     own = f"eip155:{key.chain_id}:{key.identity_registry}"
     identities = []

@@ -1,8 +1,8 @@
-"""The queue of files, in the database: any number of workers in any number of processes share it.
+"""The queue of files in the database, which any number of workers in any number of processes can share.
 
 A worker leases a file by compare-and-set: until the lease expires, no other worker takes the file. The outcome is
 stored only under the lease, so a worker that was killed or was too slow changes nothing. Each host has a row, which
-schedules its turns and limits the concurrent fetches from it.
+schedules fetches from the host and limits how many run concurrently.
 """
 
 import secrets
@@ -29,10 +29,10 @@ _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 # A restart takes a minute, an outage hours.
 _AFTER_FAILURES: Final = (_MINUTE, 5 * _MINUTE, 30 * _MINUTE, 2 * _HOUR, 12 * _HOUR)
 _DAILY_FAILURES: Final = 30
-"""The number of daily failures after which retries are weekly: the server is most likely gone."""
+"""The number of failed daily retries after which retries are weekly: the server is most likely gone."""
 
 _HOST_SECONDS: Final = 5
-"""The first pause after a host fails: a restart takes no longer."""
+"""The first pause after a host fails: long enough for a restart."""
 
 _MOST_HOST_SECONDS: Final = _HOUR
 _LONGEST_WAIT: Final = _DAY
@@ -54,32 +54,32 @@ def refresh_seconds(kind: Kind, previous: int, *, is_changed: bool) -> int:
 
 
 def waited(seconds: int | None) -> int:
-    """Return the seconds for which a host may be paused: as long as it requests, but at most a day."""
+    """Return the seconds for which a host is paused: as long as it requests, but at most a day."""
     return min(seconds or 0, _LONGEST_WAIT)
 
 
 def spread(file_id: bytes, seconds: float) -> float:
-    """Return a time within 10 % of another, different for each file, so that not all are due at the same time."""
+    """Vary a duration by up to 10 %, differently for each file, so that not all files are due at the same time."""
     return seconds * (0.9 + file_id[0] / 1275)
 
 
 LEASE_SECONDS: Final = 60.0
-"""The length of a lease. It doubles each time a worker does not return it."""
+"""The length of a lease. It doubles each time a worker fails to return the file."""
 
 _AT_ONCE: Final = 4
-"""Concurrent requests to one host: more would be an attack on small servers."""
+"""The maximum number of concurrent requests to one host: more would amount to an attack on small servers."""
 
 _AT_ONCE_IPFS: Final = 16
-"""Concurrent requests to the gateways: there are several, and most are slow."""
+"""The maximum number of concurrent requests to the gateways: there are several, and most are slow."""
 
 _MOST_DOUBLINGS: Final = 10
-"""Maximum doublings of a lease: seventeen hours, after which a file that crashes its worker is retried."""
+"""The maximum number of times a lease doubles: a file that crashes its worker is retried every seventeen hours."""
 
 _OUTDATED_SECONDS: Final = 86_400
-"""The time after which a file that loads counts as outdated, and is loaded again."""
+"""The time after which an outdated file is checked again."""
 
 _TRIED_HOSTS: Final = 20
-"""The number of hosts among which a worker seeks a file: the first ones may be busy with other workers."""
+"""The number of hosts that a worker tries when looking for a file: other workers may be using the first ones."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class FileQueue:
         return connection.execute(select(table).where(table.c.host == host).with_for_update()).one_or_none()
 
     def _next_of(self, connection: Connection, host: str, now: float) -> float | None:
-        """Return the time at which a host is due: that of its first file, but not before its next turn."""
+        """Return the time at which a host's first file is due, but not a time in the past; None if there is none."""
         table = schema.file
         first = connection.execute(select(func.min(table.c.next_at)).where(table.c.host == host)).scalar_one()
         return None if first is None else max(first, now)

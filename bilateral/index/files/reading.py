@@ -1,7 +1,8 @@
 """Read files: derive rows from a file's content, by the file's kind.
 
-The `bilateral.documents` models read them, as everywhere else, so the index and a seller's check see the same file.
-Whole files stay in `file_content`. Texts in columns are limited, so that one agent cannot fill the search indexes.
+The `bilateral.documents` models parse them, as everywhere else, so the index and a seller's check see the same file.
+Entire files are stored in `file_content`. Texts in columns are limited, so that one agent cannot fill the search
+indexes.
 """
 
 import json
@@ -33,7 +34,7 @@ class Reader:
     """Derives rows from registration files. Methods do nothing unless overridden.
 
     Attributes:
-        tables: Its tables. Rows of those with a `content_hash` belong to one content.
+        tables: The reader's tables. In tables with a `content_hash` column, each row belongs to one file's content.
     """
 
     tables: Sequence[Table] = ()
@@ -43,28 +44,28 @@ class Reader:
         return {}
 
     def stored(self, connection: Connection, rows: ReadRows) -> None:
-        """Process a content's rows, in the transaction that stores them."""
+        """Process the rows derived from a file's content, within the transaction that stores them."""
 
     def catch_up(self, engine: Engine, stop: threading.Event) -> int:  # noqa: ARG002
-        """Derive contents' missing rows until stopped. Return the number of contents."""
+        """Derive missing rows from stored contents until stopped. Return the number of contents processed."""
         return 0
 
 
 _MOST_HOSTS: Final = 3
-"""Maximum hosts per registration file to fetch from: a file must not send this program to hundreds of servers."""
+"""The maximum number of hosts to contact per registration file: a file must not cause requests to many servers."""
 
 _REGISTRATION_PATH: Final = "/.well-known/agent-registration.json"
 _HTTPS_PORT: Final = 443  # the default port of `https` (RFC 9110, section 4.2.2)
 _MAX_HOST: Final = 290  # a name of the DNS has 253; the column of 300 holds the port, too
 _NAME: Final = re.compile("[a-z0-9._:-]+")
-"""The characters in DNS names and addresses. Responses to people and models display hosts."""
+"""The only characters allowed in hosts, which people and models see: those of DNS names and addresses."""
 
 _NOT_HOST: Final = re.compile(r"[/?#@\\\s]")
 """The characters that cannot be part of a URL's host and port."""
 
 
 def file_id_of(kind: Kind, uri: str, expected_hash: bytes | None) -> bytes:
-    """Return a file's id: the same kind, URI and hash result in the same id."""
+    """Return a file's id: the same kind, URI and hash always produce the same id."""
     return sha256(b"\0".join((kind.encode(), expected_hash or b"", uri.encode()))).digest()
 
 
@@ -98,18 +99,18 @@ _MAX_SERVICE_NAME: Final = 100
 _MAX_DIGITS: Final = 78  # of 2**256
 
 _MAX_NAME: Final = 200
-"""Maximum characters in a name, a kind of service, a skill or a tag."""
+"""The maximum length of a name, a kind of service, a skill or a tag, in characters."""
 
 _MAX_URI: Final = 2_000
-"""Maximum characters in a URI. A data URI's image is not needed for search."""
+"""The maximum length of a URI, in characters. Images in data URIs are not needed for search."""
 
 _MAX_TEXT: Final = 10_000
-"""Maximum characters in a description or comment."""
+"""The maximum length of a description or comment, in characters."""
 
 _MOST_CAPABILITIES: Final = 2_000  # four times `MAX_ITEMS`: each is a row, and strangers write files
 
 _SCRIPT: Final = re.compile(r"(?:javascript|vbscript|data|file|blob|about|view-source):", re.IGNORECASE)
-"""URI schemes without a server: browsers execute them, or read from their own machine."""
+"""URI schemes without a server: browsers execute such a URI, or read it from their own machine."""
 
 _IGNORED: Final = re.compile("[\x00-\x20]+")
 """Characters that browsers ignore in a scheme."""
@@ -162,7 +163,7 @@ def _registration(content_hash: bytes, file: documents.RegistrationFile) -> dict
 
 
 def _card(services: list[dict[str, Any]], capabilities: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return services and capabilities as a pair. Of several services of a kind, the last one counts."""
+    """Return services and capabilities as a pair. If there are several services of one kind, the last one counts."""
     columns = dict.fromkeys(name for names in schema.CARD_SERVICES.values() for name in names.values())
     for service in services:
         for part, name in schema.CARD_SERVICES.get(service["name"].lower(), {}).items():
@@ -195,7 +196,7 @@ def _services(
 
 
 def _names(place: str, entries: Any, problems: list[str]) -> list[str]:
-    """Return the entries of a list of texts. An object in it is represented by its `name` or `id`."""
+    """Return a list's entries as texts. An object in the list is represented by its `name` or `id`."""
     if not isinstance(entries, list):
         problems.append(f"{place} is not a list")
         return []
@@ -209,7 +210,7 @@ def _names(place: str, entries: Any, problems: list[str]) -> list[str]:
 
 
 def _claim(entry: documents.Registration) -> dict[str, Any]:
-    """Return an entry's columns: EVM addresses checksummed, a foreign chain's 32 bytes as a number."""
+    """Return an entry's columns: EVM addresses with a checksum, and 32-byte ids from a foreign chain as a number."""
     registry, agent_id = entry.agent_registry, _token_id(entry.agent_id)
     with suppress(MalformedIdentifierError):
         account = AccountId.parse(registry, verify_checksum=False)
@@ -231,7 +232,7 @@ _FEEDBACK_TEXTS: Final = (
     *("agent_registry", "agent_id", "client_address", "created_at", "value_decimals", "tag1", "tag2"),
     "interaction_hash",
 )
-"""The fields of a feedback file with columns of the same name."""
+"""The fields of a feedback file that have columns of the same name."""
 
 
 def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:

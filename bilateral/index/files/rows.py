@@ -1,7 +1,7 @@
 """Statements on the file tables that are identical in SQLite and PostgreSQL.
 
-They include two tables derived from both the log and files: the current file of each agent, and the payments that
-feedback files claim. A claim is made by the file's author and is not compared with the payments in the index.
+They cover two tables derived from both the log and files: the current file of each agent, and the payments that
+feedback files claim. A claim is made by the file's author and is not checked against the payments in the index.
 """
 
 import re
@@ -32,7 +32,7 @@ from bilateral.index.log.text import key_text, padded_text
 def new_file(  # noqa: PLR0913, PLR0917  # what is known of it
     file_id: bytes, kind: Kind, uri: str, host: str | None, now: float, expected_hash: bytes | None = None
 ) -> dict[str, Any]:
-    """Return the row for a file that was not fetched yet. It is due immediately if it has a host."""
+    """Return the row for a file that has not been fetched yet. It is due immediately if it has a host."""
     row: dict[str, Any] = dict.fromkeys(schema.file.c.keys())
     row |= {"file_id": file_id, "kind": kind, "uri": uri, "expected_hash": expected_hash, "host": host}
     row |= {"state": State.WAITING, "found_at": int(now), "attempts": 0, "failures": 0, "refresh_seconds": 0}
@@ -51,11 +51,11 @@ def domain_files(outcomes: Iterable[tuple[Kind, Outcome]], now: float) -> list[d
 
 
 REPLACED: Final = (Kind.REGISTRATION, Kind.DOMAIN)
-"""The kinds of files of which an agent has one at a time: a later event replaces the earlier file."""
+"""The kinds of files of which an agent has only one at a time: a later event replaces the earlier file."""
 
 
 def store_contents(connection: sa.Connection, loaded: Iterable[Loaded]) -> None:
-    """Store contents and the rows derived from them, unless already stored. Others wait before deleting them."""
+    """Store contents and derived rows unless already stored. Concurrent deletions wait until the transaction ends."""
     table, files = schema.file_content, sorted(loaded, key=lambda file: file.content_hash)
     if not files:
         return
@@ -76,7 +76,7 @@ def store_contents(connection: sa.Connection, loaded: Iterable[Loaded]) -> None:
 
 
 def delete_unused_content(connection: sa.Connection, content_hash: bytes) -> None:
-    """Delete a content that no file has any more, and its rows."""
+    """Delete content that no file has any longer, along with its rows."""
     table = schema.file_content
     locked = sa.select(table.c.content_hash).where(table.c.content_hash == content_hash).with_for_update()
     if connection.execute(locked).first() is not None:
@@ -130,11 +130,11 @@ _IS_REPLACED: Final = (
     *(_LATER[name] == _REFERENCE[name] for name in ("chain_id", "registry", "agent_id")),
     sa.tuple_(_LATER.block_number, _LATER.log_index) > sa.tuple_(_REFERENCE.block_number, _REFERENCE.log_index),
 )
-"""The conditions on a later reference by the same agent. The condition on its kind must be added."""
+"""The conditions for a later reference by the same agent. The caller must add the condition on the kind."""
 
 
 def is_outdated(connection: sa.Connection, file_id: bytes) -> bool:
-    """Return True if no current event refers to a file: it is collected, or its agents have other URIs now."""
+    """Return True if no current event refers to a file: it is collected, or its agents have different URIs now."""
     # The engines use the index of a kind only if the kind is a literal.
     replaced = [
         (_REFERENCE.kind == kind) & sa.exists().where(_LATER.kind == kind_literal(kind), *_IS_REPLACED)
@@ -151,7 +151,7 @@ def kind_literal(kind: Kind) -> sa.ColumnElement[str]:
 
 
 def set_file(connection: sa.Connection, file_id: bytes, values: dict[str, Any], lease: bytes | None = None) -> bool:
-    """Set columns of a file, if it still has a lease."""
+    """Set a file's columns, if the file is still leased."""
     table = schema.file
     statement = sa.update(table).where(table.c.file_id == file_id).values(values)
     if lease is not None:
@@ -168,14 +168,14 @@ _pick_transferred = picker(_TRANSFERRED, "registry", "agent_id", "to_address")
 
 
 def left_files(events: EventRows) -> set[AgentPlace]:
-    """Return the agents that abandoned their file in the given events: they have a different URI, or are burnt."""
+    """Return the agents that abandoned their file in the given events: they changed their URI or were burnt."""
     updated = {_pick_updated(row) for row in events.get(_UPDATED, ())}
     burnt = (_pick_transferred(row) for row in events.get(_TRANSFERRED, ()))
     return updated | {(registry, agent_id) for registry, agent_id, to in burnt if to == NOBODY}
 
 
 def left_files_after(connection: sa.Connection, chain_id: int, block: int) -> set[AgentPlace]:
-    """Return the agents that abandoned their file in the blocks after a block."""
+    """Return the agents that abandoned their file after a block."""
 
     def after(table: sa.Table, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
         of_blocks = (table.c.chain_id == chain_id, table.c.block_number > block)
@@ -186,12 +186,12 @@ def left_files_after(connection: sa.Connection, chain_id: int, block: int) -> se
 
 
 def forget_files(connection: sa.Connection, chain_id: int, agents: Iterable[AgentPlace]) -> None:
-    """Delete the current files of agents. The scan of their new URIs finds the new ones."""
+    """Delete agents' current files. Scanning their new URIs finds the new files."""
     _execute_for(connection, sa.delete(agent_file).where(*_IS_ONE), chain_id, agents)
 
 
 def find_files(connection: sa.Connection, chain_id: int, agents: Collection[AgentPlace] | None = None) -> None:
-    """Find agents' current files again: those in their latest events, if these have their current URIs."""
+    """Find agents' current files again: the files in their latest events, if those contain the agents' current URIs."""
     if agents is None:
         connection.execute(sa.delete(agent_file).where(agent_file.c.chain_id == chain_id))
         connection.execute(_FIND, {"of_chain": chain_id})
@@ -238,7 +238,7 @@ def find_payments(connection: sa.Connection, is_chosen: Callable[[Any], sa.Colum
     """Recompute the payments that the given feedback's files claim.
 
     Args:
-        is_chosen: Returns the condition on claim columns or on reference columns.
+        is_chosen: Returns a condition on the columns of claims or of references.
     """
     connection.execute(sa.delete(payment_claim).where(is_chosen(payment_claim.c)))
     for rows in connection.execute(_query(is_chosen(schema.file_reference.c))).partitions(_CLAIMS_AT_ONCE):
@@ -278,11 +278,11 @@ def _query(is_chosen: sa.ColumnElement[bool]) -> Any:
 
 
 _VALUES: Final = {NewFeedback: ("value", "value_decimals"), NewAuthorizedFeedback: ("score", None)}
-"""The columns with the value and its decimals, by event."""
+"""The columns that contain the value and its decimals, by event."""
 
 
 def _claim(row: sa.Row[Any]) -> dict[str, Any] | None:
-    """Return the row of a claim; None if the file specifies no transaction, or the value does not count."""
+    """Return the row of a claim; None if the file specifies no transaction, or if the value does not count."""
     if not _TRANSACTION.fullmatch(row.payment_transaction) or row.decimals > MAX_DECIMALS:
         return None
     tag = key_text(row.open_tag) if row.raw_tag is None else padded_text(bytes(row.raw_tag))

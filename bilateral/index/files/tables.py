@@ -19,7 +19,7 @@ def _table(name: str, *parts: Any, **options: Any) -> sa.Table:
 
 
 _UNIX_TIME: Final = sa.Float(53)
-"""Unix seconds with a fraction, by the clock of a worker's machine."""
+"""Unix seconds with a fraction, according to the clock of a worker's machine."""
 
 
 class Kind(StrEnum):
@@ -41,9 +41,9 @@ class Kind(StrEnum):
     """`ValidationResponse`."""
 
     DOMAIN = "domain"
-    """`AgentRegistered` and `AgentUpdated`, by the domain (`/.well-known/agent-registration.json`).
+    """`AgentRegistered` and `AgentUpdated`, at the domain (`/.well-known/agent-registration.json`).
 
-    Most have no event: a registration file has a service at the domain.
+    Most of these files have no event: a registration file lists a service at the domain.
     """
 
 
@@ -51,10 +51,10 @@ class State(StrEnum):
     """A file's states."""
 
     WAITING = "waiting"
-    """It was not fetched yet."""
+    """It has not been fetched yet."""
 
     LOADED = "loaded"
-    """Its content is stored and read."""
+    """Its content is stored and valid."""
 
     MALFORMED = "malformed"
     """Its content is stored, but malformed."""
@@ -88,7 +88,7 @@ sa.Index("file_by_state", file.c.state)
 IS_FROM_HOST: Final = sa.text(
     "kind IN ('domain', 'registration') AND substr(uri, 1, 8) = 'https://' AND content_hash IS NOT NULL"
 )
-"""The condition on the files in which a domain may list agents. Engines use its index if a statement repeats it."""
+"""The condition for files in which a domain may list agents. Its index is used by statements that repeat it."""
 
 sa.Index("file_from_host", file.c.content_hash, sqlite_where=IS_FROM_HOST, postgresql_where=IS_FROM_HOST)
 sa.Index("file_by_id", file.c.file_id, postgresql_include=["content_hash", "state"]).ddl_if(dialect="postgresql")
@@ -191,7 +191,7 @@ CAPABILITIES: Final = {
     "a2a": (("a2a_skill", "a2aSkills", "skills"),),
     "oasf": (("oasf_skill", "skills"), ("oasf_domain", "domains")),
 }
-"""A service's lists, by its kind: the capability, and the list's names."""
+"""The lists of each kind of service: the kind of capability, and the list's field names."""
 
 CARD_SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
     **{kind: {part: f"{kind}_{part}" for part in ("endpoint", "version")} for kind in ("mcp", "a2a")},
@@ -200,7 +200,7 @@ CARD_SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
     "email": {"endpoint": "email_endpoint"},
     **{kind: {"endpoint": kind} for kind in ("ens", "did")},
 }
-"""The columns of `registration_card`, by a service's kind and part."""
+"""The columns of `registration_card`, by the kind of service and its field."""
 
 CARD_LISTS: Final[Mapping[str, str]] = {
     "trust": "supported_trusts",
@@ -324,4 +324,4 @@ VIEWS: Final[Mapping[str, str]] = {
         LEFT JOIN registration_file read ON read.content_hash = found.content_hash AND found.state = 'loaded'
     """,
 }
-"""Files joined with the chain's own data, by view name."""
+"""Views that join files with on-chain data, by view name."""

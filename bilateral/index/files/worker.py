@@ -1,7 +1,7 @@
-"""Threads that find chains' files by the references in the event tables, and fetch them.
+"""Threads that find files by the references in the event tables, and fetch them.
 
 The scan has its own cursor for each chain, which moves by compare-and-set. A rollback moves it back and removes the
-references of removed blocks in the same transaction. So no reference outlives its event, and none is missed.
+references of removed blocks in the same transaction. As a result, no reference outlives its event and none is missed.
 """
 
 import logging
@@ -42,16 +42,16 @@ FILE_EVENTS: Final[Mapping[type[events.Event], tuple[Kind, str, str | None]]] = 
     events.AgentRegistered: (Kind.DOMAIN, "agent_domain", None),
     events.AgentUpdated: (Kind.DOMAIN, "agent_domain", None),
 }
-"""The events that refer to files: the file's kind, and the columns with its URI or domain and with its hash."""
+"""The events that refer to files: the file's kind, and the columns with its URI or domain and its hash."""
 
 _EVENTS_AT_ONCE: Final = 200
-"""Events in one table to read at once, unless a block has more: each may contain a whole file in a data URI."""
+"""The number of events to read from a table at once, unless a block has more: each may contain an entire file."""
 
 _PLACE: Final = ("chain_id", "block_number", "log_index", "registry", "agent_id")
 _NO_HASH: Final = bytes(32)
 
 _File: TypeAlias = tuple[Kind, str, bytes | None]
-"""A file's kind and URI, and the hash in the event; None if it has none."""
+"""A file's kind and URI, and the hash in the event; None if the event contains no hash."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class ReferenceScan:
     def _references(
         self, connection: Connection, first: int, last: int
     ) -> tuple[list[dict[str, Any]], dict[bytes, _File]]:
-        """Return the references of a range of blocks, and their files by id. An agent may abandon its file."""
+        """Return the references in a range of blocks, and their files by id. An abandoned file has no id."""
         references: list[dict[str, Any]] = []
         files: dict[bytes, _File] = {}
         for event, (kind, uri_column, hash_column) in FILE_EVENTS.items():
@@ -138,7 +138,7 @@ class ReferenceScan:
         return references, files
 
     def _decoded(self, files: Mapping[bytes, _File]) -> tuple[dict[bytes, dict[str, Any]], dict[bytes, Outcome]]:
-        """Return the rows of files by id, and the outcomes of those that need no host or that no host can serve."""
+        """Return the rows of files by id, and the outcomes for files that need no host or that no host can serve."""
         now = int(self.clock())
         new: dict[bytes, dict[str, Any]] = {}
         outcomes: dict[bytes, Outcome] = {}
@@ -192,7 +192,7 @@ class ReferenceScan:
         note_observations(connection, new.keys())
 
     def _move(self, connection: Connection, before: int, after: int, generation: int) -> bool:
-        """Move the cursor, unless it moved or a rollback took place meanwhile."""
+        """Move the cursor, unless it was moved or a rollback took place in the meantime."""
         columns = schema.file_scan.c
         is_unmoved = (columns.block_number == before) & (columns.generation == generation)
         moved = update(schema.file_scan).where(columns.chain_id == self.chain_id, is_unmoved)
@@ -201,10 +201,10 @@ class ReferenceScan:
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _COLLECT_EVERY: Final = 600.0
-"""Seconds between deletions of files that no event refers to. Such files only take disk space."""
+"""Seconds between deletions of files that no event refers to. Such files only take up disk space."""
 
 _MOST_IDLE_SECONDS: Final = 1.0
-"""The longest interval between checks for new files: a search finds a new agent about a second after its block."""
+"""The longest interval between checks for new files: a search finds a new agent about a second later."""
 
 _JOIN_SECONDS: Final = 2.0
 """Seconds to wait for threads after a signal. A lease that is not returned expires."""
@@ -219,7 +219,7 @@ class FileSettings:
         gateways: The IPFS gateways, tried in order; public ones if empty.
         max_bytes: The maximum size of a file.
         seconds: The maximum time for a file.
-        allow_private: True if files may come from private addresses. Set it in tests and closed networks only:
+        allow_private: True if files may come from private addresses. Set it only in tests and closed networks:
             otherwise anyone who registers an agent can make this program read from its own network.
     """
 
@@ -231,7 +231,7 @@ class FileSettings:
 
 
 class FileWorkers:
-    """One process's threads, if any: one finds its chains' files, the others fetch any chain's files."""
+    """One process's threads, if any: one thread finds its chains' files, and the others fetch any chain's files."""
 
     def __init__(
         self,

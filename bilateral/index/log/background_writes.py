@@ -1,8 +1,8 @@
-"""Writes to PostgreSQL by a thread on one connection, while another reads and computes what to write next.
+"""Write to PostgreSQL in a thread with its own connection, while the main thread reads and computes what to write next.
 
-So the server stores while Python computes. A batch only changes rows of one chain, whose cursor the writing transaction
-has locked. No other worker changes them before it ends, so the reading connection sees them as the writing one did
-before its first write.
+The server therefore stores rows while Python computes. A batch only changes rows of one chain, whose cursor the writing
+transaction has locked. No other worker changes these rows before that transaction ends, so the reading connection sees
+them as the writing connection did before its first write.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.rows import PostgresRows, Row, Rows, picker, place_in_postgres, rows_of
 
 _MANY: Final = 2_000
-"""The number of logs per transaction at which a writing thread pays off."""
+"""The number of logs per transaction from which a writing thread pays off."""
 
 _ROWS_AT_ONCE: Final = 4_000
-"""Rows of a table at which a thread starts writing. Fewer are accumulated: each server call has a cost."""
+"""The rows of a table from which a thread starts writing. Fewer are accumulated, as each server call has a cost."""
 
 _IDLE_SECONDS: Final = 5.0
-"""Seconds without a write after which a transaction is rolled back, so that a slow endpoint holds no lock."""
+"""Seconds without a write after which a transaction is rolled back, so that a slow endpoint does not hold locks."""
 
 _IDLE_LIMIT: Final = "SELECT extract(epoch FROM current_setting('idle_in_transaction_session_timeout')::interval)"
-"""The seconds without a statement after which the server ends a transaction and its connection; 0 for no limit."""
+"""The number of idle seconds after which the server ends a transaction and its connection; 0 for no limit."""
 
 _BY_AGENT: Final = {
     table: picker(table, "registry", "agent_id", "client_address")
     for table in (schema.EVENT_TABLES[kind] for kind in (NewFeedback, ResponseAppended))
 }
-"""The order of rows in tables with several indexes by agent, so that an agent's rows change few pages."""
+"""The order in which to write rows of tables with several indexes by agent, so that they change few pages."""
 
 
 def pays_in_thread(engine: Engine, count: int) -> bool:
-    """Return True if a thread should write the rows: PostgreSQL stores many, and connections are free."""
+    """Return True if a thread should write the rows: PostgreSQL has many to store, and connections are free."""
     return dialect_of(engine).has_server and count >= _MANY and _has_spare(engine)
 
 
 @contextmanager
 def background_rows(engine: Engine, writer: Writer, chain_id: int, tables: Iterable[Table]) -> Iterator[Rows]:
-    """Provide access to rows that writes in the background, if a second connection can read meanwhile.
+    """Provide access to rows, with writes in the background if a second connection can read in the meantime.
 
     When the context ends, everything is written and the writer has stopped. Reads may or may not see the writes;
     callers must get the same rows in both cases.
@@ -71,7 +71,7 @@ def background_rows(engine: Engine, writer: Writer, chain_id: int, tables: Itera
 
 
 def _locked(engine: Engine, names: Iterable[str]) -> Connection | None:
-    """Return a second connection with locks on the tables; None if the server immediately refuses it or a lock."""
+    """Return a second connection that holds locks on the tables; None if it or a lock is not available immediately."""
     # Without all locks at once the two connections could wait for a third program, and it for them.
     locks = ", ".join(f'"{name}"' for name in names)
     try:
@@ -85,13 +85,13 @@ def _locked(engine: Engine, names: Iterable[str]) -> Connection | None:
 
 
 def _has_spare(engine: Engine) -> bool:
-    """Return True if few threads use the database, so that a second connection makes none of them wait."""
+    """Return True if few threads use the database, so that a second connection does not make any of them wait."""
     pool = engine.pool
     return isinstance(pool, QueuePool) and pool.checkedout() < pool.size()
 
 
 def _refuse(*_arguments: Any, **_options: Any) -> NoReturn:
-    """Reject operations that no batch needs: `Rows` would run them on the wrong connection."""
+    """Reject operations that batches do not need: `Rows` would run them on the wrong connection."""
     raise NotImplementedError("rows written in the background do not support this: use a connection's own rows")
 
 
@@ -120,17 +120,17 @@ class Writer:
         self._thread.start()
 
     def put(self, write: Callable[[Table, Sequence[Row]], None], table: Table, rows: Sequence[Row]) -> None:
-        """Let the thread perform a write: a method of `rows` with its arguments."""
+        """Have the thread perform a write: a method of `rows` with its arguments."""
         self._waiting.put(partial(write, table, rows))
 
     def claim(self) -> bool:
-        """Let the thread wait forever from now on."""
+        """Let the thread wait for writes forever from now on."""
         with self._claiming:
             self._idle_seconds = None
             return not self._is_undone
 
     def end(self, *, is_cancelled: bool = False) -> None:
-        """Wait until the thread has ended, despite interruptions: its connection must not be used before then."""
+        """Wait until the thread has ended, even if interrupted: its connection must not be used before then."""
         interruption = None
         while True:
             try:
@@ -173,11 +173,11 @@ class Writer:
 
 
 class _BackgroundRows(PostgresRows):
-    """Reads on one connection and writes on another in a thread. It supports only what deriving rows needs.
+    """Reads on one connection and writes on another in a thread. It supports only what is needed to derive rows.
 
     Args:
         reading: The connection that reads.
-        writer: Writes on the other one.
+        writer: Writes on the other connection.
     """
 
     def __init__(self, reading: Connection, writer: Writer) -> None:
@@ -197,12 +197,12 @@ class _BackgroundRows(PostgresRows):
 
 
 class EventWrites:
-    """Writes the events of one transaction, and then lets rows be derived from them.
+    """Writes one transaction's events, and then allows rows to be derived from them.
 
     Args:
         connection: A connection, in a transaction that holds the chain's cursor.
-        in_thread: True to write in a thread.
-        is_early: True if the transaction must be claimed, see `claim`.
+        in_thread: True to write in a separate thread.
+        is_early: True if the transaction must be claimed (see `claim`).
     """
 
     def __init__(self, engine: Engine, connection: Connection, *, in_thread: bool, is_early: bool = False) -> None:
@@ -234,7 +234,7 @@ class EventWrites:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Provide the connection; at the end roll back what is not committed, close it, and stop the thread."""
+        """Provide the connection. At the end, roll back uncommitted work, close the connection, and stop the thread."""
         with self._connection as connection:
             try:
                 yield connection
@@ -264,6 +264,6 @@ def _ordered(table: Table, rows: list[Row]) -> list[Row]:
 
 
 def _idle_seconds(connection: Connection) -> float:
-    """Return the seconds to wait for another write. The server must not close the connection earlier."""
+    """Return how many seconds to wait for the next write: less than the server's limit for idle transactions."""
     limit = float(connection.exec_driver_sql(_IDLE_LIMIT).scalar_one())
     return min(_IDLE_SECONDS, limit / 2) if limit else _IDLE_SECONDS

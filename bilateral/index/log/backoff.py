@@ -1,4 +1,4 @@
-"""Waiting after temporary failures: a log line for each, and a limit."""
+"""Wait after temporary failures, log each of them, and give up after a limit."""
 
 import math
 import threading
@@ -9,22 +9,22 @@ from typing import Final
 from bilateral.core.errors import BilateralError
 
 _FIRST_SECONDS: Final = 0.5
-"""The first wait in seconds, which doubles: a restarting server is back after a few."""
+"""The first wait in seconds; later waits double. A restarting server is back after a few seconds."""
 
 _MOST_SECONDS: Final = 10.0
-"""Seconds of the longest wait: a restart takes a few, and an hour without a response costs nothing."""
+"""The longest wait in seconds: long enough for a restart, and cheap if there is no response for an hour."""
 
 _FIRST_GAP: Final = 60.0
-"""Seconds until the same line is logged again. The interval doubles, so a failure that lasts a day takes ten lines."""
+"""Seconds until the same message is logged again. The interval doubles, so a day-long failure logs ten lines."""
 
 
 class Backoff:
-    """Waits after consecutive failures, longer each time.
+    """Waits after consecutive failures, for longer each time.
 
     Args:
-        stop: Set to end a wait.
-        longest: The seconds after which a failure is raised; None to wait forever.
-        report: Called with the text of a failure, unless it was reported recently.
+        stop: An event that ends a wait when it is set.
+        longest: The seconds after which a failure is raised as an exception; None to wait forever.
+        report: Called with a failure's message, unless the same message was reported recently.
     """
 
     def __init__(self, stop: threading.Event, longest: float | None, report: Callable[[str], None]) -> None:
@@ -50,11 +50,11 @@ class Backoff:
 
     @property
     def is_over(self) -> bool:
-        """True if the next failure is raised."""
+        """True if the next failure will be raised as an exception."""
         return self._since is not None and time.monotonic() - self._since >= self._longest
 
     def succeeded(self) -> None:
-        """Record a success: the next failure counts as the first."""
+        """Record a success, so that the next failure counts as the first."""
         self._since, self._seconds = None, _FIRST_SECONDS
 
     def _report_new(self, text: str, now: float) -> None:

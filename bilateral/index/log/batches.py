@@ -15,11 +15,11 @@ from bilateral.index.log.database import snapshot
 from bilateral.index.log.rows import Row, rows_of
 
 EventRows: TypeAlias = "Mapping[Table, Sequence[Row]]"
-"""Rows of event tables, by table, each table's in chain order."""
+"""Rows of event tables, by table, in chain order within each table."""
 
 _LAST_BLOCK: Final = 2**63 - 1  # the greatest number of a BIGINT
 _MOST_EVENTS: Final = 5_000
-"""Events in one table to read at once, unless a single block has more."""
+"""The number of events to read from a table at once, unless a single block has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Block:
     """A block of the chain.
 
     Attributes:
-        hash: Its hash, 32 bytes.
-        time: Its time, in Unix seconds.
+        hash: Its 32-byte hash.
+        time: The block time, in Unix seconds.
     """
 
     number: int
@@ -43,7 +43,8 @@ class Batch:
     Attributes:
         end: The last block of the range.
         rows: The rows of all the registries' logs in it, by table.
-        checkpoints: Blocks of the range whose hashes are stored, to find where a later reorganisation forks.
+        checkpoints: Blocks of the range whose hashes are stored, to find the point at which a later reorganisation
+            forks off.
         head: The latest reported number of the chain's last block.
         finalized: The number of the last block that the node reports as finalized; None if it reports none.
         size: The approximate size of the logs' data in memory, in bytes.
@@ -118,5 +119,5 @@ def stored_events(engine: Engine, chain_id: int, first: int, last: int) -> Count
 
 
 def counted(rows: Mapping[Table, Iterable[Sequence[Any]]]) -> Counter[tuple[str, Row]]:
-    """Return rows with the names of their tables and the number of occurrences of each."""
+    """Return each row with its table's name and the number of times that it occurs."""
     return Counter((table.name, tuple(row)) for table, rows_of in rows.items() for row in rows_of)

@@ -16,7 +16,7 @@ def sqlite_integer(value: int) -> int | str:
     """Return the form in which SQLite stores an integer of up to 256 bits.
 
     SQLite's integers have 64 bits. Larger ones are stored as `0x` and 64 hexadecimal digits, with a minus sign below
-    zero. SQLite sorts text after integers, so the order of unsigned values is kept.
+    zero. SQLite sorts text after integers, so unsigned values are still sorted correctly.
     """
     if _SQLITE_MIN <= value <= _SQLITE_MAX:
         return value
@@ -24,12 +24,12 @@ def sqlite_integer(value: int) -> int | str:
 
 
 def python_integer(value: Any) -> int:
-    """Return the integer that a database returned in either form."""
+    """Convert an integer from a database, in either form, to a Python integer."""
     return int(value, 16) if isinstance(value, str) else int(value)
 
 
 def narrowed(rows: Sequence[tuple[Any, ...]], wide: Sequence[int]) -> Sequence[tuple[Any, ...]]:
-    """Convert the integers of rows that SQLite cannot hold."""
+    """Convert the integers in rows that are too large for SQLite."""
     for at in wide:
         values = [row[at] for row in rows if row[at] is not None]
         if values and (max(values) > _SQLITE_MAX or min(values) < _SQLITE_MIN):
@@ -38,7 +38,7 @@ def narrowed(rows: Sequence[tuple[Any, ...]], wide: Sequence[int]) -> Sequence[t
 
 
 def widened(rows: list[tuple[Any, ...]], wide: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Convert the values that a driver returned for wide integers to Python's. See `narrowed`."""
+    """Convert the values that a driver returned for wide integers to Python integers. See `narrowed`."""
     for at in wide:
         rows = [
             row if type(row[at]) is int or row[at] is None else (*row[:at], python_integer(row[at]), *row[at + 1 :])
@@ -48,16 +48,16 @@ def widened(rows: list[tuple[Any, ...]], wide: Sequence[int]) -> list[tuple[Any,
 
 
 class _SqliteInteger(UserDefinedType[int]):
-    """An SQLite column that stores integers as integers and text as text."""
+    """An SQLite column type that stores integers as integers and text as text."""
 
     cache_ok = True
 
     def get_col_spec(self, **_: Any) -> str:
-        """Return the column's type: its affinity is INTEGER, and `0x…` stays text under it."""
+        """Return the column's type: it has INTEGER affinity, under which `0x…` remains text."""
         return "INTEGER"
 
     def bind_processor(self, dialect: Dialect) -> Callable[[int | None], int | str | None]:  # noqa: ARG002  # the base's
-        """Return the conversion of a Python integer for SQLite."""
+        """Return the function that converts a Python integer for SQLite."""
         return lambda value: None if value is None else sqlite_integer(value)
 
 
@@ -73,9 +73,9 @@ class WideInteger(TypeDecorator[int]):
 
 
 class _KeyText(Text):
-    """A text whose column is compared byte by byte. Values that it is compared with have no collation of their own.
+    """A text whose column is compared byte by byte. Values compared with it have no collation of their own.
 
-    A coordinator does not send values with their own collation to another server, which would then return all rows.
+    A coordinator does not send values with their own collation to other servers, which would then return all rows.
     """
 
 
@@ -85,7 +85,7 @@ def _key_text(*_: object, **__: object) -> str:
 
 
 def key_string(length: int | None = None) -> TypeEngine[str]:
-    """Return the type of a text that is compared byte by byte, as SQLite does, which is faster than collation."""
+    """Return the type for text that is compared byte by byte, as in SQLite, which is faster than using a collation."""
     if length is None:
         return Text().with_variant(_KeyText(), "postgresql")
     return String(length).with_variant(String(length, collation="C"), "postgresql")
@@ -95,11 +95,11 @@ ADDRESS: Final = key_string(42)
 """An address in EIP-55 checksum form."""
 
 HASH: Final = LargeBinary(32)
-"""A hash, 32 bytes."""
+"""A 32-byte hash."""
 
 
 def column_type(entry: Mapping[str, Any]) -> TypeEngine[Any]:
-    """Return the column type for an event's field, by its ABI entry. An indexed text is a hash."""
+    """Return the column type for an event's field, from its ABI entry. For an indexed text, the log contains a hash."""
     if entry["indexed"] and entry["type"] in ("string", "bytes"):
         return HASH
     return _FIXED.get(entry["type"]) or BigInteger()
@@ -117,14 +117,14 @@ _FIXED: Final[dict[str, TypeEngine[Any]]] = {
 }
 
 BY_CHAIN: Final[dict[str, Any]] = {"postgresql_partition_by": "LIST (chain_id)", "info": {"is_partitioned": True}}
-"""The PostgreSQL options of tables with a partition per chain."""
+"""The PostgreSQL options for tables with one partition per chain."""
 
 PLACE_KEY: Final = ("chain_id", "block_number", "log_index")
 """The columns that identify a log across all chains."""
 
 
 def required(kind: TypeEngine[Any] | type[TypeEngine[Any]], *names: str) -> list[Column[Any]]:
-    """Return columns of one type without NULL."""
+    """Return columns of one type that may not be NULL."""
     return [Column(name, kind, nullable=False) for name in names]
 
 
@@ -134,7 +134,7 @@ def optional(kind: TypeEngine[Any] | type[TypeEngine[Any]], *names: str) -> list
 
 
 def log_columns() -> list[Column[Any]]:
-    """Return the columns that identify a log, those of `PLACE_KEY`."""
+    """Return the columns that identify a log: those in `PLACE_KEY`."""
     return [*required(BigInteger, "chain_id", "block_number"), *required(Integer, "log_index")]
 
 
@@ -149,7 +149,7 @@ def agent_columns(contract: str) -> list[Column[Any]]:
 
 
 def place_columns(contract: str) -> list[Column[Any]]:
-    """Return the columns for a log's position, with which every log table begins."""
+    """Return the columns for a log's position. They are the first columns in every log table."""
     return [
         *log_columns(),
         *required(HASH, "block_hash"),

@@ -20,13 +20,13 @@ from bilateral.index.log.places import require_single_server
 from bilateral.index.log.revisions import require_current_revision, stored_revision, upgrade_within
 
 _BUSY_SECONDS: Final = 30
-"""The longest wait for another program's lock: a large transaction of the index takes seconds."""
+"""The longest wait for another program's lock: a large transaction by the index takes seconds."""
 
 _TRANSIENT: Final = ("40001", "40P01")
 """PostgreSQL's codes for a serialisation failure and a deadlock."""
 
 _LOST: Final = ("53300", "57P01", "57P02", "57P03")
-"""PostgreSQL's codes for too many connections, and for a server that stops, crashed or starts."""
+"""PostgreSQL's codes for too many connections, and for a server that is stopping, has crashed or is starting."""
 
 _POOLER: Final = {"yes": True, "no": False}
 """The values of `pooler` in a URL."""
@@ -60,16 +60,16 @@ _PROBLEMS: Final = {
     "bilateral index shards. Nothing is lost; its workers resume where they stopped.",
     "connection|server closed|terminating|failed to resolve host": _NO_ANSWER,
 }
-"""The messages for driver errors, by patterns in the drivers' own messages."""
+"""The messages for driver errors, by patterns found in the drivers' own messages."""
 
 _CACHE_KIB: Final = 64 * 1024
-"""The number of pages that a writer caches: those of a rollback's accounts, and of new rows' indexes."""
+"""The number of pages that a writer caches: enough for the accounts in a rollback and the indexes of new rows."""
 
 _PAGE_BYTES: Final = 4 * 1024
-"""The page size of a new file. The accounts of a rollback or block are spread over pages, each of which is written."""
+"""The page size of a new file. Accounts in a block are spread over many pages, and each page is written in full."""
 
 _LOG_BYTES: Final = 256 * 1024**2
-"""The write-ahead log's size at a checkpoint: a page that changes often is then written only once."""
+"""The write-ahead log's size at a checkpoint. A page that changes several times before it is written only once."""
 
 
 def default_url() -> str:
@@ -82,8 +82,8 @@ def open_database(url: str | None = None, *, creates: bool = True) -> Engine:
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path`, `postgresql://…` or `postgres://…`, with `?pooler=yes` or `no` to
-            state whether a transaction pooler is in between; the default database if omitted.
-        creates: False to reject a database that does not exist, or has no tables.
+            state whether connections go through a transaction pooler; the default database if omitted.
+        creates: False to reject a database that does not exist or has no tables.
 
     Returns:
         The engine.
@@ -111,13 +111,12 @@ def upgrade(url: str | None = None) -> tuple[str | None, str]:
     Args:
         url: The SQLAlchemy URL of the database; the default database if omitted.
 
-    Returns:
-        The previous version, None for an empty database, and the current one.
+    Returns: The previous version (None for an empty database) and the current version.
 
     Raises:
         NewerSchemaError: A newer version of this package created the tables.
         DatabaseUnavailableError: The database cannot be opened.
-        ShardError: It is one of several servers, which must be migrated together.
+        ShardError: The database is one of several servers, which must be migrated together.
     """
     engine = connect_engine(url)
     with engine.begin() as connection:
@@ -155,11 +154,11 @@ def connect_engine(url: str | None = None, *, creates: bool = True) -> Engine:
 
 
 def make_engine(url: URL, **options: Any) -> Engine:
-    """Create an engine. `is_pooled` in the `info` of PostgreSQL connections is True if a pooler is in between.
+    """Create an engine. In the `info` of PostgreSQL connections, `is_pooled` is True if they go through a pooler.
 
-    A pooler such as PgBouncer assigns its server connections per transaction. So nothing may depend on a session or
-    stay in it: no prepared statement, no setting, no temporary table. `pooler` in the URL states whether there is one.
-    If it is absent, the server's process id shows it: a pooler reports a different one.
+    A pooler such as PgBouncer assigns its server connections per transaction. Nothing may therefore depend on a session
+    or remain in it: no prepared statements, settings or temporary tables. `pooler` in the URL states whether there is a
+    pooler. If it is absent, the server's process id is checked: a pooler reports a different one.
 
     Args:
         url: The URL, as `parsed_url` returns it.
@@ -195,7 +194,7 @@ def make_engine(url: URL, **options: Any) -> Engine:
 
 
 def is_pooled(connection: Connection) -> bool:
-    """Return True if a pooler may assign the server's connection to others after this transaction."""
+    """Return True if a pooler may assign the server connection to other clients after this transaction."""
     return bool(connection.connection.info.get("is_pooled"))
 
 
@@ -221,7 +220,7 @@ def parsed_url(url: str | None) -> URL:
 
 
 def require_file(url: URL) -> None:
-    """Reject an SQLite database whose file does not exist: the driver would create an empty one.
+    """Reject an SQLite database whose file does not exist, because the driver would create an empty file.
 
     Raises:
         DatabaseUnavailableError: The file does not exist.
@@ -234,7 +233,7 @@ def require_file(url: URL) -> None:
 
 
 def _file_of(url: URL) -> Path | None:
-    """Return a database's file; None on PostgreSQL and in memory. SQLite also accepts a URI (`?uri=true`)."""
+    """Return a database's file; None for PostgreSQL and in-memory SQLite. SQLite also accepts a URI (`?uri=true`)."""
     name = url.database or ""
     if url.get_backend_name() != "sqlite" or url.query.get("mode") == "memory":
         return None
@@ -247,7 +246,7 @@ def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
     """Return an error that explains in one line what is wrong with the database and what to do.
 
     Args:
-        problem: The driver's error, as SQLAlchemy wraps it. Its transaction was rolled back.
+        problem: The driver's error, wrapped by SQLAlchemy. Its transaction was rolled back.
     """
     reason = " ".join(str(problem.orig).split())
     sentence = next((sentence for words, sentence in _PROBLEMS.items() if re.search(words, reason)), None)
@@ -257,7 +256,7 @@ def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
 
 
 def passing_failure(problem: DBAPIError) -> DatabaseUnavailableError:
-    """Return the error after which to wait, for a failure that resolves itself.
+    """Return the error to report while waiting for a failure that resolves itself.
 
     Args:
         problem: See `unavailable`.
@@ -272,12 +271,12 @@ def passing_failure(problem: DBAPIError) -> DatabaseUnavailableError:
 
 
 def is_transient(problem: DBAPIError) -> bool:
-    """Return True if PostgreSQL rolled back a transaction only because of a concurrent one: try again."""
+    """Return True if PostgreSQL rolled back a transaction because of a concurrent one, so it can be retried."""
     return getattr(problem.orig, "sqlstate", None) in _TRANSIENT
 
 
 def is_lost(problem: DBAPIError) -> bool:
-    """Return True if PostgreSQL is not responding or closed the connection: try again later, with a new one."""
+    """Return True if PostgreSQL is not responding or closed the connection: retry later with a new connection."""
     state = getattr(problem.orig, "sqlstate", "")  # SQLite's errors have no codes; None stands for no answer
     has_no_answer = state is None and isinstance(problem, OperationalError)
     return problem.connection_invalidated or has_no_answer or str(state).startswith("08") or state in _LOST
@@ -285,7 +284,7 @@ def is_lost(problem: DBAPIError) -> bool:
 
 @contextmanager
 def named_database_errors() -> Iterator[None]:
-    """Convert the errors of database drivers to one of this package.
+    """Convert database driver errors to one of this package's errors.
 
     Raises:
         DatabaseUnavailableError: The database is locked, full or read-only, or its server is not responding.
@@ -298,7 +297,7 @@ def named_database_errors() -> Iterator[None]:
 
 @contextmanager
 def snapshot(engine: Engine) -> Iterator[Connection]:
-    """Open a connection that reads one state of the database, whatever is written meanwhile.
+    """Open a connection that reads one consistent state of the database, regardless of concurrent writes.
 
     Yields:
         The connection, for reads that belong together.
@@ -308,7 +307,7 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
 
 
 def _prepare_postgresql(engine: Engine) -> None:
-    """Wait for another program's lock as long as on SQLite, if neither URL nor server sets a timeout."""
+    """Set the same lock timeout as for SQLite, unless the URL or the server sets one."""
 
     def limit(driver: Any, *, is_local: bool) -> None:
         limited = f"set_config('lock_timeout', '{_BUSY_SECONDS}s', {is_local})"
@@ -327,7 +326,7 @@ def _prepare_postgresql(engine: Engine) -> None:
 
 
 def _prepare_sqlite(engine: Engine) -> None:
-    """Let readers continue while one connection writes, and let SQLAlchemy decide where transactions begin."""
+    """Let readers continue while a connection writes, and let SQLAlchemy decide when transactions begin."""
     # The URL may say how long to wait for another program's lock (`?timeout=`).
     busy_seconds = None if "timeout" in engine.url.query else _BUSY_SECONDS
 
@@ -356,4 +355,4 @@ def _prepare_sqlite(engine: Engine) -> None:
 
 
 _PREPARE: Final = {"sqlite": _prepare_sqlite, "postgresql": _prepare_postgresql}
-"""Set up an engine's connections, by its dialect's name."""
+"""Functions that set up an engine's connections, by its dialect's name."""

@@ -1,17 +1,17 @@
-"""Statements, habits and locks that SQLite and PostgreSQL do not share.
+"""Statements, behaviour and locks that differ between SQLite and PostgreSQL.
 
-Files and payments are not read by the workers that move the cursor. Their notes state the last indexed block. Without a
-lock the cursor could move between reading that block and committing the note. A response at the new block would then
-lack what the note claims was known before it.
+Files and payments are not read by the workers that move the cursor. Notes about them state the last indexed block.
+Without a lock, the cursor could move between the time that block is read and the time the note is committed. A response
+at the new block would then lack content that, according to the note, was already known.
 
-A worker that moves the cursor owns the lock from its last statements to its commit. A worker that stores a note holds a
-shared lock from its last statements to its commit. Neither waits for anything else meanwhile, so they cannot deadlock.
-SQLite has one writer at a time, and needs no lock.
+A worker that moves the cursor holds an exclusive lock from its last statements until its commit. A worker that stores a
+note holds a shared lock from its last statements until its commit. Neither waits for anything else while it holds the
+lock, so they cannot deadlock. SQLite allows only one writer at a time, so it needs no lock.
 
 A response contains the number of the newest observation that it used. Observations of other files with smaller numbers
 must be stored by then, so that the response can be reproduced. A lock makes the observations of all workers commit in
-the order of their numbers. Steps of the change feed have such a lock too, which is always the last that a transaction
-takes.
+the order of their numbers. There is a similar lock for change feed steps, which is always the last one that a
+transaction acquires.
 """
 
 import math
@@ -33,18 +33,18 @@ from bilateral.index.log.columns import sqlite_integer
 T = TypeVar("T")
 
 AT_ONCE: Final = 500
-"""The maximum number of values in a statement's list, so that no statement grows with a query's results."""
+"""The maximum number of values in a statement's list, so that statements do not grow with a query's results."""
 
 
 def in_parts(values: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
-    """Yield the given values in parts, each for one statement's list."""
+    """Yield the given values in parts that are short enough for a statement's list."""
     rest = iter(values)
     while part := list(islice(rest, size)):
         yield part
 
 
 class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
-    """A column's value; on SQLite prefixed with a plus, which changes only the plan."""
+    """A column's value; on SQLite it is prefixed with a plus sign, which changes only the query plan."""
 
     name = "unindexed"
     inherit_cache = True
@@ -55,13 +55,13 @@ class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
 
 
 class by_rater(TableClause):  # noqa: N801  # a form of SQL
-    """An event table that SQLite reads by its index of raters. Otherwise it would read all the chain's events."""
+    """An event table that SQLite reads by its index of raters; otherwise it would read all of the chain's events."""
 
     inherit_cache = True
 
 
 def newest_first(columns: ReadOnlyColumnCollection[str, Any]) -> tuple[ColumnElement[Any], ...]:
-    """Return an order of events that avoids indexes with blocks: SQLite would read all events by one of them."""
+    """Return an order of events that keeps SQLite from using an index by block, with which it would read all events."""
     return unindexed(columns.block_number).desc(), columns.log_index.desc()
 
 
@@ -87,11 +87,12 @@ class Dialect:
     """One engine's dialect.
 
     Attributes:
-        has_server: True if statements go to a server, which works concurrently with the caller, at a round trip each.
+        has_server: True if statements go to a server, which works concurrently with the caller but costs a round trip
+            per statement.
         has_partitions: True if each chain has its own tables.
-        has_arrays: True if one parameter accepts many values.
-        has_statistics: True if it plans by statistics on how many rows have a value.
-        of_snapshot: Options for a connection whose transaction reads one state of the database.
+        has_arrays: True if one parameter can contain many values.
+        has_statistics: True if its query planner uses statistics on how many rows have a value.
+        of_snapshot: Options for a connection whose transaction reads one consistent state of the database.
         of_prepared: Driver cursor options for a frequent statement.
     """
 
@@ -107,24 +108,24 @@ class Dialect:
         return dividend / divisor
 
     def is_within(self, value: ColumnElement[Any], limit: int, *, is_least: bool) -> ColumnElement[bool]:
-        """Return the condition that a wide integer is at least, or at most, a limit."""
+        """Return the condition that a wide integer is at least (or at most) a limit."""
         return value >= limit if is_least else value <= limit
 
     def add_functions(self, connection: Connection) -> None:
-        """Add the function `sqrt` to SQLite, if it was built without."""
+        """Add the function `sqrt` to SQLite if it was built without it."""
 
     def set_local(self, connection: Connection, name: str, value: str) -> None:
         """Change a PostgreSQL setting until the end of the transaction."""
 
     def lock(self, connection: Connection, number: int, *, is_shared: bool = False) -> None:
-        """Take an advisory lock until the end of the transaction. SQLite has one writer at a time and needs none."""
+        """Take an advisory lock until the end of the transaction. SQLite allows only one writer and needs no lock."""
 
 
 class Sqlite(Dialect):
     """SQLite's dialect."""
 
     def is_within(self, value: ColumnElement[Any], limit: int, *, is_least: bool) -> ColumnElement[bool]:
-        """See `Dialect.is_within`. Integers beyond 64 bits are text, see `sqlite_integer`."""
+        """See `Dialect.is_within`. Integers of more than 64 bits are text (see `sqlite_integer`)."""
         is_integer, is_text = func.typeof(value) == "integer", func.typeof(value) == "text"
         sign = func.substr(value, 1, 1)
         is_large, is_deep = and_(is_text, sign == "0"), and_(is_text, sign == "-")
@@ -169,7 +170,7 @@ class Postgres(Dialect):
 
 _INSERTS: Final[Mapping[str, Callable[..., Any]]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 DIALECTS: Final[Mapping[str, Dialect]] = {"sqlite": Sqlite(), "postgresql": Postgres()}
-"""Each engine's dialect, by its name in SQLAlchemy."""
+"""Each engine's dialect, by the engine's name in SQLAlchemy."""
 
 
 def dialect_of(database: Connection | Engine) -> Dialect:
@@ -178,7 +179,7 @@ def dialect_of(database: Connection | Engine) -> Dialect:
 
 
 def insert_into(connection: Connection, table: Table) -> Any:
-    """Return an insert of the engine's own dialect, which supports handling of existing keys."""
+    """Return an insert statement in the engine's own dialect, which supports clauses for existing keys."""
     return _INSERTS[connection.dialect.name](table)
 
 
@@ -194,7 +195,7 @@ def _insert_new(engine: str, table: Table) -> Any:
 
 
 _FIRST: Final = 8004 << 48
-"""The lock for chain 0. Advisory locks have 63-bit numbers, which all programs on a database share."""
+"""The lock for chain 0. Advisory locks have 63-bit numbers, shared by all programs that use a database."""
 
 _OBSERVATIONS: Final = _FIRST - 1
 """The lock on observation numbers."""
@@ -206,12 +207,12 @@ _CHAINS: Final = 1 << 48  # a lock has 63 bits; those of greater chains may shar
 
 
 def own_cursor(connection: Connection, chain_id: int) -> None:
-    """Wait for others to store notes about a chain's cursor. New ones wait for the end of the transaction."""
+    """Wait until other transactions have stored notes at a chain's cursor, and block new ones until this one ends."""
     dialect_of(connection).lock(connection, _lock_of(chain_id))
 
 
 def number_observations(connection: Connection) -> None:
-    """Wait for others to number observations. The next ones wait for the end of the transaction."""
+    """Lock the numbering of observations until the end of the transaction."""
     dialect_of(connection).lock(connection, _OBSERVATIONS)
 
 
@@ -233,7 +234,7 @@ def hold_cursor(connection: Connection, chain_id: int) -> None:
 
 
 def wait_for_locks(connection: Connection) -> None:
-    """Wait for a transaction's locks without a limit: the index's other workers hold some for minutes."""
+    """Disable the lock timeout for a transaction: other index workers hold some locks for minutes."""
     dialect_of(connection).set_local(connection, "lock_timeout", "0")
 
 

@@ -1,4 +1,4 @@
-"""Derived rows: read in bulk, changed in memory, written in bulk, and journalled so that a change can be undone."""
+"""Derived rows: read in bulk, changed in memory, written in bulk, and journalled so that changes can be undone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DerivedTable:
     """The rows of one derived table that a batch of events may change.
 
     Args:
-        table: The table. Its primary key is its first columns.
+        table: The table. Its first columns are its primary key.
         journal: The journal of the batch.
     """
 
@@ -34,7 +34,7 @@ class DerivedTable:
 
     @property
     def loaded(self) -> Mapping[Row, Row | None]:
-        """The cached rows in their current state, by key. A key without a row maps to None."""
+        """The loaded rows in their current state, by key. A key without a row maps to None."""
         return self._rows
 
     def load(self, rows: Rows, keys: Iterable[Row]) -> None:
@@ -66,7 +66,7 @@ class DerivedTable:
 
 
 class Journal:
-    """The rows before each block that a reorganisation may still remove.
+    """The previous rows for each block that a reorganisation may still remove.
 
     Args:
         first_block: The first block whose changes are recorded.
@@ -80,7 +80,7 @@ class Journal:
         self._rows: list[Row] = []
 
     def begin_block(self, number: int) -> None:
-        """Record the following changes as those of a block. Each projection goes through the blocks of a batch."""
+        """Record the following changes as those of a block. Each projection calls this for every block of a batch."""
         self._block = number
 
     def record(self, table: Table, key: Row, previous: Row | None) -> None:
@@ -102,7 +102,7 @@ class Journal:
 
 
 def undo(rows: Rows, chain_id: int, block: int, tables: Iterable[Table]) -> None:
-    """Use the journal to restore the derived tables to the state after a block; drop its later entries."""
+    """Use the journal to restore the derived tables to their state after a block, and delete later journal entries."""
     table, connection, by_name = schema.journal, rows.connection, {derived.name: derived for derived in tables}
     after = (table.c.chain_id == chain_id) & (table.c.block_number > block)
     query = select(table.c.table_name, table.c.row_key, table.c.former_row).where(after)
@@ -124,7 +124,7 @@ def forget(connection: Connection, chain_id: int) -> None:
 
 
 class Writes:
-    """Changes to rows with specified previous values: new rows are inserted, at half the cost of replacing.
+    """Changes to rows whose previous values are specified, because inserting new rows costs half as much as replacing.
 
     Args:
         rows: Provides access to rows.
@@ -154,7 +154,7 @@ class Writes:
 
 
 def packed(row: Row) -> bytes:
-    """Return a row as bytes. MessagePack integers have 64 bits, so larger ones take the form that SQLite stores."""
+    """Return a row as bytes. MessagePack integers have 64 bits, so larger ones are encoded as in SQLite."""
     try:
         return _ENCODER.encode(row)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Where chains are stored: partitions, schemas of coordinators and shards, and the guard for workers."""
+"""Where chains are stored: partitions, the schemas of coordinators and shards, and the check that protects workers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,28 +11,28 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import dialect_of
 
 PARTS: Final = "sharded"
-"""The coordinator's schema with the foreign tables, and the locations of chains."""
+"""The coordinator's schema that contains the foreign tables and the locations of chains."""
 
 PLAIN: Final = "plain"
-"""The coordinator's schema with the empty tables of a database without shards, for migrations."""
+"""The coordinator's schema that contains empty tables, as in a database without shards, for migrations."""
 
 SERVED: Final = "served"
-"""A shard's schema with the views for the coordinator, and the coordinator's name."""
+"""A shard's schema that contains the views for the coordinator, and the coordinator's name."""
 
 REACHABLE: Final = "reachable"
-"""The coordinator's schema that precedes its main one while a shard is not responding."""
+"""The coordinator's schema that takes precedence over its main schema while a shard is not responding."""
 
 DOWN: Final = "bilateral.down"
 """The setting that lists the shards to leave out, separated by commas."""
 
 LENIENT: Final = "bilateral.lenient"
-"""The setting that, if `on`, leaves out a chain's rows without an error."""
+"""The setting that, if `on`, silently leaves out rows on omitted shards instead of raising an error."""
 
 MISSING: Final = "MS001"
-"""The code of the error raised for rows on an omitted shard. The error's detail is the chain's id."""
+"""The code of the error raised for rows on an omitted shard. The error's detail contains the chain's id."""
 
 _ADVISORY_LOCK: Final = 80048005
-"""A lock number that all workers share, so that only one at a time creates a chain's partitions."""
+"""The number of a lock that all workers share, so that only one at a time creates a chain's partitions."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def has_reachable(connection: Connection) -> bool:
 
 
 def require_single_server(connection: Connection) -> None:
-    """Reject migrating a single server in a sharded index."""
+    """Reject the migration of a single server in a sharded index."""
     shard = "" if has_schema(connection, PARTS) else None
     if shard is None and has_schema(connection, SERVED):
         shard = connection.execute(text("SELECT shard FROM served.claim")).scalar_one()
@@ -74,13 +74,13 @@ def require_single_server(connection: Connection) -> None:
 
 
 def holds(connection: Connection, chain_id: int) -> bool:
-    """Return True if a shard holds a chain."""
+    """Return True if a shard contains a chain."""
     query = text("SELECT 1 FROM served.chain WHERE chain_id = :chain")
     return connection.execute(query, {"chain": chain_id}).one_or_none() is not None
 
 
 def require_place(connection: Connection, chain_id: int) -> None:
-    """Reject writing a chain where readers would not see it. A database without shards holds every chain."""
+    """Reject a write of a chain where readers would not see it. A database without shards contains every chain."""
     if has_schema(connection, PARTS):
         raise MisplacedChainError(chain_id, "is written on its shard, not on the coordinator: pass --settings")
     if has_schema(connection, SERVED) and not holds(connection, chain_id):
@@ -92,7 +92,7 @@ def require_place(connection: Connection, chain_id: int) -> None:
 def create_partitions(connection: Connection, chain_id: int, tables: Iterable[Table]) -> None:
     """Create a chain's partitions, unless they exist. SQLite has none.
 
-    A partition is created as a separate table and attached, because other chains' workers keep writing meanwhile.
+    A partition is created as a separate table and attached, because other chains' workers keep writing in the meantime.
     """
     dialect = dialect_of(connection)
     if not dialect.has_partitions:

@@ -1,4 +1,4 @@
-"""Projections: tables derived from one chain's log. The log only accesses features through this protocol."""
+"""Projections: tables derived from one chain's log. The log accesses the other features only through this protocol."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from bilateral.index.log.journal import Journal
 from bilateral.index.log.rows import Rows
 
 Progress: TypeAlias = "Callable[[int], None]"
-"""Called with the number of a block periodically during long computations."""
+"""Called periodically with a block number during long computations."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Append:
         cursor: The last block before the batch.
         batch: The blocks and the rows of their events.
         journal: Records the previous rows of derived tables.
-        rows: Provides access to rows. Within `derive` a thread may own the connection, and reads may or may not see the
-            batch's events, so only select, last_times, insert, replace and delete are allowed, and both cases must
-            produce the same rows.
+        rows: Provides access to rows. Within `derive`, a thread may own the connection, and reads may or may not see
+            the batch's events. Only select, last_times, insert, replace and delete are therefore allowed, and the rows
+            must be the same in both cases.
         connection: The connection. `derive` must not use it.
     """
 
@@ -43,7 +43,8 @@ class Removal:
     Attributes:
         cursor: The last block before the removal.
         target: The last block that remains.
-        is_journalled: True if the journal restores the derived tables; otherwise projections rebuild theirs.
+        is_journalled: True if the journal restores the derived tables; otherwise each projection rebuilds its own
+            tables.
         rows: Provides access to rows.
     """
 
@@ -56,26 +57,28 @@ class Removal:
 
 
 class Background(Protocol):
-    """Background work in addition to the log, in its own threads or processes."""
+    """Background work that runs alongside the log, in its own threads or processes."""
 
     def start(self) -> None:
-        """Start, and continue until `end` is called."""
+        """Start the work, and continue until `end` is called."""
 
     def refresh_once(self) -> None:
-        """Do all work that is due now, and wait for it."""
+        """Do all work that is due now, and wait until it is done."""
 
     def end(self) -> None:
-        """Stop. Unfinished work is redone next time."""
+        """Stop the work. Unfinished work is redone next time."""
 
 
 class Projection:
-    """Tables derived from one chain's log. Methods do nothing, and send no statement, unless overridden.
+    """Tables derived from one chain's log. Unless overridden, methods do nothing and send no statements.
 
     Attributes:
         name: The display name.
-        tables: Its tables with rows of one chain: each chain gets its own partitions, and its server stores the rows.
-        derived: Those of them that are derived only from events: they can be verified and rebuilt.
-        reads: Additional tables that `derive` reads. All must be listed: they are locked before a thread writes.
+        tables: Its tables whose rows each belong to one chain: each chain has its own partitions, on the server that
+            stores the chain.
+        derived: The tables that are derived only from events, so that they can be verified and rebuilt.
+        reads: Additional tables that `derive` reads. All of them must be listed, because they are locked before a
+            thread writes.
     """
 
     name: str
@@ -84,18 +87,18 @@ class Projection:
     reads: Sequence[Table] = ()
 
     def derive(self, step: Append) -> None:
-        """Update the tables with a batch, using only `step.rows`."""
+        """Update the tables for a batch, using only `step.rows`."""
 
     def finish(self, step: Append) -> None:
-        """Change tables on the connection, after everything is written and before the cursor is locked."""
+        """Change tables through the connection, after everything is written and before the cursor is locked."""
 
     def seal(self, step: Append) -> None:
-        """Change tables while the cursor is locked. Only locks that come after the cursor's may be taken."""
+        """Change tables while the cursor is locked. Only acquire locks that come after the cursor's."""
 
     def undo(self, removal: Removal) -> Iterator[None]:
         """Roll blocks back in three stages: with the events still stored, with them deleted, with the cursor locked.
 
-        The first two run in list order, the last one in reverse.
+        For the first two stages, projections run in list order; for the last one, in reverse order.
         """
         yield
         yield
@@ -104,7 +107,7 @@ class Projection:
         """Recompute the tables from the event tables, in a transaction that holds the cursor."""
 
     def status(self, connection: Connection, chain_id: int) -> Mapping[str, int | float | str | None]:
-        """Return figures for a chain's status, by field name."""
+        """Return statistics for a chain's status, by field name."""
         return {}
 
     def progress(self, connection: Connection, chain_id: int | None) -> Mapping[int, Mapping[str, Any]]:
@@ -112,5 +115,5 @@ class Projection:
         return {}
 
     def background(self, engine: Engine, rpc_urls: Sequence[Sequence[str]]) -> Background | None:
-        """Return the background work; None if there is none. It may query the nodes of each chain."""
+        """Return the background work; None if there is none. It may query each chain's nodes."""
         return None

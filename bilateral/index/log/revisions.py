@@ -1,4 +1,4 @@
-"""The version of an index's tables, and their migrations. Workers never run these: `bilateral index schema` does."""
+"""The version of an index's tables, and their migrations. Only `bilateral index schema` runs them, never a worker."""
 
 import re
 from pathlib import Path
@@ -11,13 +11,13 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import dialect_of, wait_for_locks
 
 _UNRELEASED: Final = re.compile(r"0\d{3}|[1-4]")
-"""The versions of the tables before the first release. Those of releases have a dot."""
+"""The versions of the tables before the first release. Released versions contain a dot."""
 
 _REBUILD: Final = "they are from before the first release, so delete the database or name another, and index again"
 
 _MIGRATIONS = Path(__file__).parents[2] / "migrations"
 _ADVISORY_LOCK = 80048004
-"""A lock number that all of these programs share, so that only one at a time creates the tables."""
+"""The number of a lock that all programs of this package share, so that only one at a time creates the tables."""
 
 
 def stored_revision(connection: Connection) -> str | None:

@@ -1,7 +1,7 @@
 """Rows in bulk: insert, replace, delete and select by key, on SQLite and PostgreSQL.
 
-This is the one seam between the engines. A row is a tuple in the order of the table's columns, with Python integers;
-`Rows` converts those that the engine cannot hold as they are.
+All differences between the engines in handling rows are here. A row is a tuple in the order of the table's columns,
+with Python integers; `Rows` converts integers that the engine cannot store directly.
 """
 
 # ruff: noqa: S608  # the names in these statements are those of `schema`; values are parameters
@@ -25,7 +25,7 @@ from bilateral.index.log.tables import is_partitioned, partition_name
 Row: TypeAlias = tuple[Any, ...]
 
 _ROWS_AT_ONCE: Final = 5_000
-"""The number of rows that a cursor returns at once: a deep rollback removes millions, for few agents."""
+"""The number of rows that a cursor returns at once: a deep rollback removes millions of rows."""
 
 
 class Rows(ABC):
@@ -83,23 +83,23 @@ class Rows(ABC):
 
     @abstractmethod
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
-        """Insert rows with keys that the table does not have."""
+        """Insert rows whose keys are not in the table yet."""
 
     def insert_if_absent(self, table: Table, values: Mapping[str, Any]) -> bool:
-        """Insert a row, unless the table has one with its key."""
+        """Insert a row, unless the table already has a row with its key."""
         statement = insert_into(self.connection, table).values(values).on_conflict_do_nothing()
         return self.connection.execute(statement.returning(*table.primary_key)).first() is not None
 
     @abstractmethod
     def replace(self, table: Table, rows: Sequence[Row]) -> None:
-        """Insert rows, or replace those that have their keys."""
+        """Insert rows, replacing existing rows with the same keys."""
 
     @abstractmethod
     def delete(self, table: Table, keys: Sequence[Row]) -> None:
-        """Delete the rows with these primary keys; keys that the table does not have are ignored."""
+        """Delete the rows with these primary keys; keys that are not in the table are ignored."""
 
     def analyze(self, chain_id: int, tables: Iterable[Table]) -> None:  # noqa: B027  # SQLite looks keys up without it
-        """Update the engine's statistics on a chain's rows, so that it looks keys up in the right index."""
+        """Update the engine's statistics on a chain's rows, so that it looks up keys in the right index."""
 
     def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
         """Return the rows whose columns have one of several combinations of values."""
@@ -140,7 +140,7 @@ def rows_of(connection: Connection) -> Rows:
 
 @contextmanager
 def _sqlalchemy_errors(connection: Connection, statement: str) -> Iterator[None]:
-    """Raise the driver's errors as SQLAlchemy does, when the driver is used directly."""
+    """Raise driver errors as SQLAlchemy would, where the driver is used directly."""
     base = connection.dialect.loaded_dbapi.Error
     try:
         yield
@@ -208,7 +208,7 @@ class SqliteRows(Rows):
 
 
 class PostgresRows(Rows):
-    """Rows in PostgreSQL, through COPY. All rows and keys in a call belong to one chain, which comes first in them."""
+    """Rows in PostgreSQL, through COPY. All rows and keys in a call belong to one chain, whose id comes first."""
 
     _distinct = "DISTINCT "  # SQLite would read a whole index for it, and its cursor needs no memory without it
 
@@ -224,7 +224,7 @@ class PostgresRows(Rows):
         return place_in_postgres(table, chain_id)
 
     def _cursor(self) -> Any:
-        """See `Rows._cursor`. Its numbers are integers: a Decimal for each would cost more than reading it."""
+        """See `Rows._cursor`. It returns integers: creating a Decimal costs more than reading a number."""
         from psycopg.types.numeric import IntLoader  # noqa: PLC0415  # as above
 
         cursor = super()._cursor()
@@ -296,7 +296,7 @@ _POSTGRES: Final = postgresql.dialect()  # type: ignore[no-untyped-call]
 _BINARY_TYPES: Final = {"BIGINT": "int8", "INTEGER": "int4", "BOOLEAN": "bool", "FLOAT(53)": "float8"}
 
 _POSTGRES_SETTINGS: Final = "SET LOCAL random_page_cost = 1.1; SET LOCAL jit = off; SET LOCAL synchronous_commit = off"
-"""Settings for the rest of a transaction: joins look keys up in indexes.
+"""Settings for the rest of a transaction, so that joins look up keys in indexes.
 
-A server crash may lose the last transactions, rows and cursor alike. The index reads their blocks again.
+A server crash may lose the last transactions, including both rows and cursor. The index then reads their blocks again.
 """

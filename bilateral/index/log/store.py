@@ -1,7 +1,7 @@
-"""One chain's rows: batches of blocks are stored whole, and reorganised blocks are removed whole.
+"""One chain's rows: batches of blocks are stored atomically, and reorganised blocks are removed atomically.
 
-Rows, derived rows and the cursor change in one transaction. The cursor moves by compare-and-set, so of two workers on
-one chain one wins and the other is notified; nothing is stored twice.
+Rows, derived rows and the cursor change in one transaction. The cursor moves by compare-and-set: if two workers index
+one chain, one of them wins, the other gets an error, and nothing is stored twice.
 """
 
 import time
@@ -30,17 +30,17 @@ _ANALYZE_AT: Final = tuple(2_000 * 4**power for power in range(12))
 """The number of stored logs after which the engine updates its table statistics."""
 
 _CHECKPOINT_BLOCKS: Final = 256
-"""Blocks per stored hash, deep in the chain."""
+"""The number of blocks per stored hash, deep in the chain."""
 
 _NOTE_SECONDS: Final = 5.0
-"""Seconds between records of the head: a write for each check would wear out the disk."""
+"""Seconds between updates of the stored head: a write for each check would wear out the disk."""
 
 
 class ChainStore:
     """One chain's rows.
 
     Args:
-        projections: The projections of the log, in their order.
+        projections: The projections of the log, in order.
     """
 
     def __init__(self, engine: Engine, chain_id: int, projections: Sequence[Projection]) -> None:
@@ -54,7 +54,7 @@ class ChainStore:
         self._noted_at = float("-inf")
 
     def cursor(self) -> Block | None:
-        """Return the last block that is indexed; None before the first."""
+        """Return the last indexed block; None if there is none yet."""
         table = schema.chain
         query = select(table.c.block_number, table.c.block_hash, table.c.block_time)
         with self.engine.connect() as connection:
@@ -68,10 +68,10 @@ class ChainStore:
             return connection.execute(query).scalar_one_or_none()
 
     def note_head(self, cursor: Block, head: int) -> None:
-        """Store the head just read and the time, unless another worker moved the cursor.
+        """Store the latest head and the time, unless another worker moved the cursor.
 
-        The first record is stored, and then one every five seconds. It is only informative, so failures to write it are
-        left to the next batch.
+        The head is stored at the first call, and then at most every five seconds. It is only informative, so a failed
+        write is ignored.
         """
         if time.monotonic() - self._noted_at < _NOTE_SECONDS:
             return
@@ -81,7 +81,7 @@ class ChainStore:
         self._noted_at = time.monotonic()
 
     def begin(self, block: Block) -> None:
-        """Set the cursor before the first block to index, unless the chain has a cursor already."""
+        """Set the cursor to the block before the first one to index, unless the chain already has a cursor."""
         table = schema.chain
         with self.engine.begin() as connection:
             values = {
@@ -212,11 +212,11 @@ class ChainStore:
                 projection.rebuild(connection, self.chain_id, progress)
 
     def _hold(self, connection: Connection, cursor: Block) -> None:
-        """Keep other workers from moving the cursor until the end of the transaction: they wait, and then yield."""
+        """Keep other workers from moving the cursor until the end of the transaction: they wait, and then give up."""
         self._move(connection, cursor, {"updated_at": schema.chain.c.updated_at})
 
     def _move(self, connection: Connection, cursor: Block, values: dict[Any, Any]) -> int:
-        """Move the cursor, if it still is where the caller expects it, and return the number of stored logs."""
+        """Move the cursor, if it is still where the caller expects it, and return the number of stored logs."""
         move = update(schema.chain).where(self._is_at(cursor)).values(values).returning(schema.chain.c.event_rows)
         moved = connection.execute(move).scalar_one_or_none()
         if moved is None:
@@ -235,7 +235,7 @@ class ChainStore:
         connection.execute(update(chain).where(is_outdated).values(journal_from=before))
 
     def _thin(self, connection: Connection, first: int, before: int) -> None:
-        """Delete most checkpoints of blocks that are now deep: one in `_CHECKPOINT_BLOCKS` blocks remains."""
+        """Delete most checkpoints that are now deep in the chain: one in `_CHECKPOINT_BLOCKS` blocks remains."""
         table, start = schema.block, max(first - first % _CHECKPOINT_BLOCKS, 0)
         is_deep = table.c.block_number.between(start, before - 1) & (table.c.chain_id == self.chain_id)
         numbers = sorted(connection.execute(select(table.c.block_number).where(is_deep)).scalars())

@@ -1,6 +1,6 @@
 """The index's tables. `docs/index.md` is their dictionary.
 
-Event tables hold on-chain data, and are only appended to. The other tables are derived from them and can be rebuilt,
+Event tables contain on-chain data and are append-only. The other tables are derived from them and can be rebuilt,
 except those that record the progress of the index.
 """
 
@@ -29,7 +29,7 @@ from bilateral.index.log.columns import (
 REVISIONS: Final = ("1.0", "1.1", "1.2")
 """The versions of the tables that this package can migrate from, oldest first. Each has a migration.
 
-They have a dot, unlike versions before the first release, which were 0001 to 0028, and 1 to 4.
+They contain a dot, unlike the versions before the first release: 0001 to 0028, and 1 to 4.
 """
 
 REVISION: Final = REVISIONS[-1]
@@ -141,7 +141,7 @@ LOG_TABLES: Final = (*EVENT_TABLES.values(), undecodable_log)
 
 
 def is_partitioned(table: Table) -> bool:
-    """Return True if a table has a partition per chain in PostgreSQL."""
+    """Return True if a table has one partition per chain in PostgreSQL."""
     return bool(table.info.get("is_partitioned"))
 
 
@@ -209,4 +209,4 @@ Index(
 
 _FOLDER: Final = Path(__file__).with_name("views")
 VIEWS: Final = {path.stem: "\n" + path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob("*.sql"))}
-"""Each event view's query, by view name: current states that need no separate table."""
+"""The query of each event view, by view name. Views provide current states that need no separate table."""

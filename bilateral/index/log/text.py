@@ -24,7 +24,7 @@ def is_exact(text: ChainText) -> bool:
 
 
 def key_text(text: str) -> str:
-    """Return a storable text that fits into the key of a table."""
+    """Return a storable text that fits into a table's key."""
     if 4 * len(text) <= MAX_KEY_BYTES or len(raw := text.encode()) <= MAX_KEY_BYTES:
         return text
     return f"{text[:_PREFIX_CHARACTERS]}…{sha256(raw).hexdigest()}"

@@ -1,4 +1,4 @@
-"""The indexed chains' progress."""
+"""The progress of the indexed chains."""
 
 from dataclasses import dataclass
 
@@ -16,13 +16,13 @@ class ChainProgress:
     Attributes:
         first_block: The first indexed block.
         block: The last indexed block, on which responses are based.
-        block_time: Its time, in Unix seconds.
+        block_time: The block time, in Unix seconds.
         head: The chain's head when the index last checked.
-        lag: The number of blocks between the two.
+        lag: The number of blocks between `block` and `head`.
         finalized: The last finalized block, if the node reports it.
         updated_at: The time of the last check, in Unix seconds.
         reorganizations: The number of reorganisations that removed blocks.
-        standings: The state of its standings: their block and age, and why the last analysis failed.
+        standings: The block and age of the chain's standings, and the reason if the last analysis failed.
     """
 
     chain_id: int

@@ -1,4 +1,4 @@
-"""Health and metrics of an indexing process, over HTTP, for monitoring systems."""
+"""Serve an indexing process's health and metrics over HTTP, for monitoring systems."""
 
 import json
 import threading
@@ -24,10 +24,10 @@ from bilateral.index.operating.status import ChainStatus, IndexStatus, chain_sta
 from bilateral.index.reading.missing_chains import MISSING_FIGURE
 
 _MAX_SILENCE: Final = 120.0
-"""Seconds after which an unchecked chain is unhealthy: workers check every second, or wait at most ten."""
+"""Seconds without a check after which a chain is unhealthy. Workers check every second, and wait for at most ten."""
 
 _REQUEST_SECONDS: Final = 10.0
-"""Seconds for a monitor to send its request: a silent connection must not occupy a thread."""
+"""The seconds that a monitor has to send its request, so that an idle connection does not occupy a thread."""
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def _look(engine: Engine) -> IndexStatus:
 
 
 def _state(look: Callable[[], IndexStatus], path: str, *, needs_analysis: bool) -> tuple[HTTPStatus, dict[str, Any]]:
-    """Return the response to a query about the process's state."""
+    """Return the response to a request for the process's state."""
     if path == "/healthz":
         return HTTPStatus.OK, {"status": "ok"}
     if path != "/readyz":
@@ -127,11 +127,11 @@ class _Figures(Collector):
         self._has_servers = has_servers
 
     def describe(self) -> Iterable[Any]:
-        """Return nothing: the database is not queried when the metrics are registered."""
+        """Return nothing, so that the database is not queried when the metrics are registered."""
         return ()
 
     def collect(self) -> Iterable[Any]:
-        """Read the metrics. Without the database there are none, as a monitor can see by itself."""
+        """Read the metrics. If the database is unavailable, there are none, which a monitor can detect by itself."""
         statuses = self._look()
         for name, text, figure in _FIGURES:
             yield gauge(name, text, CHAIN, ((chain.chain_id, figure(chain)) for chain in statuses.chains))

@@ -1,4 +1,4 @@
-"""Index settings: which chains it follows, through which endpoints, into which database."""
+"""Index settings: which chains to follow, through which endpoints, and in which database to store them."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ class _Table(BaseModel):
 
 
 class Shard(_Table):
-    """A table `[database.shards.NAME]` of a settings file.
+    """A table `[database.shards.NAME]` in a settings file.
 
     Attributes:
         url: The SQLAlchemy URL of a PostgreSQL database.
@@ -36,13 +36,13 @@ class Shard(_Table):
 
 
 class Databases(_Table):
-    """The table `[database]` of a settings file.
+    """The table `[database]` in a settings file.
 
     Attributes:
-        url: The SQLAlchemy URL of the database that workers write to; None for the default one.
+        url: The SQLAlchemy URL of the database that workers write to; None for the default database.
         readers: The URLs of its PostgreSQL replicas, from which the service reads.
-        max_delay: The seconds that a replica may lag before the service reads from another server.
-        shards: The databases that contain the tables of chains, by name. Then `url` is the coordinator.
+        max_delay: The seconds that a replica may lag before the service reads from a different server.
+        shards: The databases that contain the chains' tables, by name. If there are any, `url` is the coordinator.
     """
 
     url: str | None = None
@@ -52,7 +52,7 @@ class Databases(_Table):
 
 
 def databases_of(value: Any) -> Databases:
-    """Return the databases in the entry `database` of a settings file."""
+    """Return the databases in a settings file's `database` entry."""
     if value is None or isinstance(value, str):
         return Databases(url=value)
     try:
@@ -95,14 +95,14 @@ class ChainSettings:
 
     Attributes:
         rpc_urls: Its nodes' JSON-RPC URLs, the preferred one first.
-        deployments: Its registries; the packaged ones of the nodes' chain if empty.
-        from_block: The first block to index; None for the block in which the registries were deployed.
-        payments: The terms on which transfers to agents count as payments; None to leave payments out.
-        books: Address books, with deployments by chain id. Each must contain the nodes' chain.
+        deployments: Its registries; if empty, the packaged deployments for the nodes' chain.
+        from_block: The first block to index; None to start at the block in which the first registry was deployed.
+        payments: The terms under which transfers to agents count as payments; None to leave payments out.
+        books: Address books, which list deployments by chain id. Each must contain the nodes' chain.
         trusts_reorganisation: True to remove finalized blocks on the evidence of a single endpoint. Not settable in a
             file, because it should not stay on.
-        adds_registries: True to reread what registries missing from the database may have emitted. Not settable in a
-            file.
+        adds_registries: True to read again the blocks with possible events from registries that the database lacks. Not
+            settable in a file.
     """
 
     rpc_urls: tuple[str, ...]
@@ -127,14 +127,15 @@ class IndexSettings:
 
     Attributes:
         chains: The chains to follow.
-        database: The SQLAlchemy URL of the database; None for the default one.
+        database: The SQLAlchemy URL of the database; None for the default database.
         poll_seconds: The seconds between checks for a new block.
         files: The settings of the queue that fetches files.
-        max_wait: The seconds without a success after which a run to the head fails: a restarting node or database takes
-            less.
-        analyses: True to keep standings current by trust analyses in a separate process; ranks and checks need them.
+        max_wait: The seconds without success after which a run to the head fails: long enough for a node or database to
+            restart.
+        analyses: True to run trust analyses in a separate process, which keep standings current; ranks and checks need
+            them.
         feed: The limits of the change feed.
-        shards: The databases that contain the tables of chains, by name; none if `database` contains them.
+        shards: The databases that contain the chains' tables, by name; empty if `database` contains them.
     """
 
     chains: tuple[ChainSettings, ...]
@@ -148,7 +149,7 @@ class IndexSettings:
 
 
 class _PaymentsTable(_Table):
-    """A chain's table `[chain.payments]` in the file."""
+    """A chain's table `[chain.payments]` in a settings file."""
 
     tokens: dict[str, int]
     confirmations: int = PaymentTerms.confirmations
@@ -157,7 +158,7 @@ class _PaymentsTable(_Table):
 
 
 class _ChainTable(_Table):
-    """A `[[chain]]` of the file."""
+    """A table `[[chain]]` in a settings file."""
 
     rpc_urls: Annotated[list[str], Field(min_length=1)]
     deployments: list[str] = []
@@ -166,7 +167,7 @@ class _ChainTable(_Table):
 
 
 class _FilesTable(_Table):
-    """The table `[files]` of the file."""
+    """The table `[files]` in a settings file."""
 
     workers: Annotated[int, Field(ge=0, le=64)] = FileSettings.workers
     gateways: list[str] = []
@@ -176,18 +177,18 @@ class _FilesTable(_Table):
 
 
 class _FeedTable(_Table):
-    """The table `[feed]` of the file."""
+    """The table `[feed]` in a settings file."""
 
     days: Annotated[float, Field(gt=0)] = FeedLimits.days
     steps: Annotated[int, Field(ge=1_000)] = FeedLimits.steps
 
 
 class _File(_Table):
-    """The whole file."""
+    """The entire settings file."""
 
     chain: Annotated[list[_ChainTable], Field(min_length=1)]
     database: Any = None
-    """A URL, or the table `[database]`: see `databases_of`."""
+    """A URL or the table `[database]` (see `databases_of`)."""
     poll_seconds: Annotated[float, Field(gt=0, le=3600)] = 1.0
     files: _FilesTable = _FilesTable()
     feed: _FeedTable = _FeedTable()

@@ -1,4 +1,4 @@
-"""The index's progress, chain by chain."""
+"""The index's progress on each chain."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,20 +22,20 @@ class ChainStatus:
         first_block: The first block that is indexed.
         block: The last block that is indexed.
         head: The chain's head when the index last checked.
-        lag: The number of blocks between the two.
+        lag: The number of blocks between `block` and `head`.
         finalized: The last finalized block, if the node reports it.
         event_rows: The number of stored logs.
         endpoint: The host of the endpoint in use.
         updated_at: The time of the last check.
         reorganizations: The number of reorganisations that removed blocks.
-        last_reorganization_at: The time of the last one; None before the first.
-        last_reorganization_depth: The number of blocks that it removed.
-        problem: The reason why the worker waits; None while it works.
-        files_waiting: The number of files in its events that were not fetched yet.
-        files_loaded: The number of those that are stored and read.
-        files_malformed: The number of those that are stored, but malformed.
-        files_failed: The number of those that no fetch could load.
-        standings: The state of its standings: their block and age, and why the last analysis failed.
+        last_reorganization_at: The time of the last reorganisation; None if there was none.
+        last_reorganization_depth: The number of blocks that the last reorganisation removed.
+        problem: The reason why the worker is waiting; None while it is working.
+        files_waiting: The number of files that its events refer to and that have not been fetched yet.
+        files_loaded: The number of files that are stored and valid.
+        files_malformed: The number of files that are stored but malformed.
+        files_failed: The number of files that could not be loaded.
+        standings: The block and age of the chain's standings, and the reason if the last analysis failed.
     """
 
     chain_id: int
@@ -64,9 +64,9 @@ class IndexStatus:
     """The progress of all chains that can be read.
 
     Attributes:
-        chains: The status of each of them, by chain id.
-        missing: The chains whose server cannot be read, by chain id.
-        problems: The reasons, by server.
+        chains: The status of each of these chains, in order of chain id.
+        missing: The ids of the chains whose server cannot be read, in ascending order.
+        problems: The reasons, one per server.
     """
 
     chains: list[ChainStatus]
@@ -79,11 +79,11 @@ _COPIED: Final = (
     *("chain_id", "first_block", "event_rows", "endpoint", "problem"),
     *("reorganizations", "last_reorganization_depth"),
 )
-"""The columns of a chain that its status includes unchanged."""
+"""The columns of a chain that are copied into its status."""
 
 
 def chain_statuses(engine: Engine) -> list[ChainStatus]:
-    """Return every chain's status, by chain id."""
+    """Return every chain's status, in order of chain id."""
     statuses = []
     with snapshot(engine) as connection:
         progress = progress_of(connection)

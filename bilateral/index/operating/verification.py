@@ -1,4 +1,4 @@
-"""Compare what is stored with what an endpoint reports, row by row."""
+"""Compare the stored rows with what an endpoint reports."""
 
 import random
 import re
@@ -38,8 +38,8 @@ class OwnerComparison:
     """The comparison of the given agents' owners.
 
     Attributes:
-        compared: The number of agents.
-        different: The agents with a different owner on the chain: registry, agent and both owners.
+        compared: The number of agents that were compared.
+        different: The agents whose owner on the chain differs: registry, agent and both owners.
     """
 
     compared: int
@@ -49,7 +49,7 @@ class OwnerComparison:
 def compare_owners(
     engine: Engine, endpoint: Endpoint, chain_id: int, *, samples: int, seed: int = 0
 ) -> OwnerComparison:
-    """Compare the owners of agents, chosen at random, with `ownerOf` after the last indexed block."""
+    """Compare the owners of randomly chosen agents with `ownerOf` as of the last indexed block."""
     chain, agent = schema.chain.c, agent_tables.agent.c
     query = (
         select(agent.identity_registry, agent.agent_id, agent.owner)
@@ -71,7 +71,7 @@ def compare_owners(
 
 
 def _owner_of(endpoint: Endpoint, registry: str, agent_id: int, block: int) -> str | None:
-    """Return an agent's checksummed owner after a block; None if the registry reverts: there is no such agent."""
+    """Return an agent's checksummed owner as of a block; None if the registry reverts because the agent is missing."""
     data = "0x" + (_SELECTOR + encode(["uint256"], [agent_id])).hex()
     try:
         answer = endpoint.request("eth_call", ({"to": registry, "data": data}, hex(block)), str)
@@ -87,7 +87,7 @@ def _owner_of(endpoint: Endpoint, registry: str, agent_id: int, block: int) -> s
 
 
 _MOST_LISTED: Final = 20
-"""The number of rows of each kind to list: enough to find the cause, and still readable if a whole table is missing."""
+"""The number of rows of each kind to list: enough to find the cause, but readable even if a whole table is missing."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class DerivedComparison:
         missing: The number of derived rows that the table lacks.
         stale: The number of rows in the table that are not derived from the events.
         different: The number of rows with the right key but different values.
-        places: The first of these rows: the kind of difference, and the row's key.
+        places: The kind of difference and the key of the first of these rows.
     """
 
     table: str
@@ -118,7 +118,7 @@ class DerivedComparison:
 def compare_derived(
     engine: Engine, chain_id: int, progress: Callable[[int], None] = lambda _: None
 ) -> list[DerivedComparison]:
-    """Recompute a chain's derived tables, compare, and roll the transaction back."""
+    """Recompute a chain's derived tables, compare them with the stored ones, and roll the transaction back."""
     cursor = select(schema.chain.c.block_number).where(schema.chain.c.chain_id == chain_id)
     with engine.connect() as connection, connection.begin() as changes:
         wait_for_locks(connection)
@@ -135,7 +135,7 @@ def compare_derived(
 
 
 def _copy(connection: Connection, table: Table, chain_id: int) -> Table:
-    """Copy a chain's rows of a table into a temporary one, which the rollback removes."""
+    """Copy a chain's rows from a table to a temporary table, which the rollback removes."""
     columns = [Column(column.name, column.type) for column in table.c]
     copy = Table(f"verified_{table.name}", MetaData(), *columns, prefixes=["TEMPORARY"])
     copy.create(connection, checkfirst=False)
@@ -144,7 +144,7 @@ def _copy(connection: Connection, table: Table, chain_id: int) -> Table:
 
 
 def _compare(connection: Connection, table: Table, copy: Table, chain_id: int) -> DerivedComparison:
-    """Compare the recomputed rows of a table with the copy of the previous ones."""
+    """Compare a table's recomputed rows with the copy of the previous rows."""
     of_chain, names = table.c.chain_id == chain_id, key_columns(table)
     expected, stored = select(*table.c[names]).where(of_chain), select(*copy.c[names])
     changed = except_(select(table).where(of_chain), select(copy)).subquery()
@@ -181,7 +181,7 @@ class Comparison:
         last: The last block.
         rows: The number of rows that were compared.
         missing: The rows that the chain has and the index lacks: table, block and log index.
-        stale: The rows that the index has and the chain lacks or has in another form.
+        stale: The rows that the index has but that are missing or different on the chain.
     """
 
     first: int
@@ -197,10 +197,10 @@ class Comparison:
 
 
 class Verifier:
-    """Reads ranges of blocks again and compares them with the rows.
+    """Reads ranges of blocks again and compares them with the stored rows.
 
     Args:
-        source: The chain as reported by an endpoint, preferably not the one the index was read from.
+        source: The chain as reported by an endpoint, preferably not the one from which it was indexed.
     """
 
     def __init__(self, engine: Engine, source: Source, registries: Mapping[str, Registry]) -> None:

@@ -1,4 +1,4 @@
-"""A worker for each chain, and the index process: threads for the chains, and for their events' files."""
+"""A worker for each chain, and the index process, with threads for the chains and for the files in their events."""
 
 import logging
 import threading
@@ -42,16 +42,16 @@ class Worker:
 
     Args:
         poll_seconds: The seconds between checks for a new block.
-        max_wait: The seconds without a success after which a run to the head fails.
+        max_wait: The seconds without success after which a run to the head fails.
 
     Raises:
         NoEndpointError: No endpoint reports its chain.
         UnknownDeploymentError: No deployment was passed, and none is packaged for the chain.
-        WrongChainError: A deployment is for another chain.
-        OtherRegistriesError: The database has the chain with different registries, and adding registries is not
+        WrongChainError: A deployment is for a different chain.
+        OtherRegistriesError: The database contains the chain with different registries, and adding registries is not
             enabled.
-        EarlierRegistryError: A registry to add appeared before the first block that the database has.
-        OtherFirstBlockError: The database has the chain with a different first block than the settings specify.
+        EarlierRegistryError: A registry to add was deployed before the first block in the database.
+        OtherFirstBlockError: The chain's first block in the database differs from the one in the settings.
         DeploymentRecordError: An address book does not contain the chain.
     """
 
@@ -132,7 +132,7 @@ class Worker:
             )
 
     def _go_back(self, added: Collection[str], deployments: Sequence[Deployment], begin: int, *, is_cut: bool) -> None:
-        """Remove the blocks that may contain events of registries to add, so that they are read again."""
+        """Remove the blocks that may contain events from registries to add, so that they are read again."""
         theirs = [deployment for deployment in deployments if not registries_of([deployment]).keys().isdisjoint(added)]
         first = min(deployment.first_block or first_block_of(self._pool, [deployment]) for deployment in theirs)
         if first < begin and not is_cut:
@@ -171,7 +171,7 @@ class Worker:
         return None
 
     def _wait_for_first_block(self, problem: FirstBlockAheadError, *, until_head: bool) -> None:
-        """Wait for the chain to grow, or stop at its end. An endpoint that lags is benched first."""
+        """Wait for the chain to grow, or stop at its end. Endpoints that lag are benched first."""
         if self._pool.compare_heads_now():
             return
         if until_head:
@@ -192,7 +192,7 @@ class Worker:
             connection.execute(update(table).where(table.c.chain_id == self.chain_id).values(**values))
 
     def _report_failure(self, problem: str) -> None:
-        """Log that the worker waits, and store why: no endpoint is usable, or the database is unavailable."""
+        """Log that the worker is waiting, and store why: no endpoint is usable, or the database is unavailable."""
         _LOGGER.warning("chain=%d outcome=waits problem=%r", self.chain_id, problem)
         self._endpoint = ""  # the next step notes that the problem is over
         with suppress(DBAPIError):  # it may be the problem
@@ -200,7 +200,7 @@ class Worker:
 
 
 def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, ...]:
-    """Return a chain's deployments: those in the settings, or the packaged canonical and project ones."""
+    """Return a chain's deployments: those in the settings, or the canonical and project deployments in the package."""
     if any(chain_id not in book for book in settings.books):
         raise errors.DeploymentRecordError(
             f"the address book has no chain {chain_id}: pass a --deployment with that chain's registries"
@@ -217,7 +217,7 @@ def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, 
 
 
 def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
-    """Find the block in which the first registry was deployed, by bisection on its code."""
+    """Find the block in which the first registry was deployed, by bisection on whether its code exists."""
     addresses = [deployment.identity for deployment in deployments]
     problems: list[Exception] = []
     has_code = False
@@ -250,9 +250,9 @@ def _require_code(source: Source, addresses: Sequence[str], block: int) -> None:
 
 
 def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]) -> int:
-    """Return the chain of the first endpoint that responds, or of one on the deployments' chain.
+    """Return the chain of the first endpoint that responds, preferring one that is on the deployments' chain.
 
-    The pool compares the others with it.
+    The pool checks the other endpoints against it.
     """
     requested = {deployment.chain_id for deployment in deployments}
     problems: list[str] = []
@@ -278,7 +278,7 @@ _SIGNAL_SECONDS: Final = 0.2
 """The interval at which a waiting main thread checks for signals, in seconds."""
 
 _GRACE_SECONDS: Final = 5.0
-"""Seconds for a step to finish once the process is stopped. One that takes longer is rolled back with the process."""
+"""Seconds that a step has to finish once the process is stopped. A step that takes longer is rolled back."""
 
 
 def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
@@ -321,7 +321,7 @@ class _Process:
         return is_done
 
     def _worker_of(self, chain: ChainSettings, until_head: bool) -> Worker | None:
-        """Create a chain's worker, and wait while that fails. Return None when the process ends."""
+        """Create a chain's worker, and retry while that fails. Return None when the process ends."""
         settings = self._settings
         writers = len(settings.chains) + (settings.files.workers > 0)
         options: dict[str, Any] = {"enough": max(1, ENOUGH_LOGS // writers), "max_wait": settings.max_wait}
@@ -360,7 +360,7 @@ class _Process:
         return thread
 
     def _wait(self, threads: Sequence[threading.Thread]) -> None:
-        """Wait for threads to end; only briefly once they are stopped, because a node may take minutes to respond."""
+        """Wait for threads to end. Once they are stopped, wait only briefly: a node may take minutes to respond."""
         end = None
         for thread in threads:
             while thread.is_alive() and (end is None or time.monotonic() < end):

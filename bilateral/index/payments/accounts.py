@@ -1,4 +1,4 @@
-"""Owners and wallets of agents after each change, to look up the wallet at the block of a payment."""
+"""Agents' owners and wallets after each change, to look up the wallet at the time of a payment."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -81,7 +81,7 @@ _CAN_BE_PAID: Final = (agent_account.c.wallet.is_not(None), agent_account.c.owne
 
 
 def accounts_until(connection: Connection, chain_id: int, column: Literal["wallet", "owner"]) -> list[str]:
-    """Return all accounts that ever were the wallet or the owner of an agent that can be paid, in order."""
+    """Return all accounts that have ever been the wallet or the owner of an agent that can be paid, in order."""
     table = agent_account.c
     query = select(table[column]).where(table.chain_id == chain_id, *_CAN_BE_PAID).distinct().order_by(table[column])
     return list(connection.execute(query).scalars())
@@ -122,6 +122,6 @@ class Wallets:
                         self._periods[row.wallet].append((start, end, registry, int(agent_id), row.owner))
 
     def agents_at(self, wallet: str, place: tuple[int, int]) -> list[tuple[str, int, str]]:
-        """Return the agents whose wallet an account was at a position in the chain."""
+        """Return the agents that had an account as their wallet at a position in the chain."""
         matching = [period[2:] for period in self._periods.get(wallet, ()) if period[0] < place < period[1]]
         return sorted(matching, key=itemgetter(1, 0))

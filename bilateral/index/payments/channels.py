@@ -1,8 +1,8 @@
-"""Payments through channels: claims, to the extent that they spend the payer's own deposits.
+"""Payments through channels: claims, to the extent that they spend the payer's own money.
 
-Anyone may open a channel in the name of any payer, with their own money and their own key for vouchers, and its claims
-look like any others. So each deposit is attributed to the account whose transfer funded it. Money that leaves a channel
-is the payer's first, then that of its other funders, and last that of unknown origin.
+Anyone can open a channel in any payer's name, with their own money and their own voucher key, and its claims look like
+all others. Each deposit is therefore attributed to the account whose transfer funded it. Money that leaves a channel is
+taken first from the payer's share, then from that of other funders, and last from money of unknown origin.
 """
 
 from collections import Counter
@@ -35,20 +35,20 @@ from bilateral.index.payments.transfers import TokenTransfer, TransferSource
 
 _TOPICS: Final = {"0x" + topic.hex(): topic for topic in (CHANNEL_CREATED, DEPOSITED, CLAIMED, REFUNDED, WITHDRAWN)}
 _CREATED_WORDS: Final = 8
-"""32-byte words for a new channel, its id first. Other events have at least the id, the caller and the amount."""
+"""The number of 32-byte words for a new channel, its id first. Other events have at least id, caller and amount."""
 
 
 _Step: TypeAlias = tuple[bytes, bytes, bytes]
-"""A transaction, a channel and the first topic of the events by which money left it."""
+"""A transaction, a channel, and the first topic of the events with which money left the channel."""
 
 
 class ChannelEvent(NamedTuple):
-    """An event of a channel.
+    """An event that concerns a channel.
 
     Attributes:
         topic: The first topic.
         amount: The amount that moved; 0 for a new channel.
-        parties: Payer, receiver and token of a new channel; empty for other events.
+        parties: The payer, receiver and token of a new channel; empty for other events.
     """
 
     block_number: int
@@ -67,7 +67,7 @@ class ChannelLogs:
     """The channel logs in a range of blocks.
 
     Attributes:
-        events: The events of all channels, in the order of the chain.
+        events: The events of all channels, in chain order.
         transfers: The transfers of listed tokens that may be deposits.
     """
 
@@ -99,7 +99,7 @@ def read_channel_logs(source: TransferSource, first: int, last: int) -> ChannelL
 
 @dataclass
 class _Channel:
-    """A channel in a listed token, and each account's money in it that was read so far."""
+    """A channel in a listed token, and each account's money in it, as far as it has been read."""
 
     payer: str
     receiver: str
@@ -110,10 +110,10 @@ class _Channel:
 
 @dataclass
 class ChannelFlows:
-    """The money that left channels, with one transfer for each channel, transaction and pair of accounts.
+    """Money that left channels, as one transfer per channel, transaction and pair of accounts.
 
     Attributes:
-        claims: The claims of the payer's own money: payments.
+        claims: The claims that spend the payer's own money, which are payments.
         returns: All money that went to an account other than its source.
     """
 
@@ -122,7 +122,7 @@ class ChannelFlows:
 
 
 def store_channels(connection: Connection, chain_id: int, tokens: Collection[str], logs: ChannelLogs) -> ChannelFlows:
-    """Store the channels of a range of blocks and the money in them, and return the outgoing money."""
+    """Store the channels in a range of blocks and the money in them, and return the outgoing money."""
     ledger = _Ledger(connection, chain_id, tokens, {event.channel_id for event in logs.events})
     entries: list[ChannelEvent | TokenTransfer] = sorted((*logs.events, *logs.transfers), key=lambda entry: entry[:2])
     transaction, transfers = b"", list[TokenTransfer]()
@@ -137,7 +137,7 @@ def store_channels(connection: Connection, chain_id: int, tokens: Collection[str
 
 
 class _Ledger:
-    """The money in the given channels, event by event."""
+    """The money in the given channels, updated with each event."""
 
     def __init__(self, connection: Connection, chain_id: int, tokens: Collection[str], ids: Collection[bytes]) -> None:
         self._connection, self._chain_id, self._tokens = connection, chain_id, tokens
@@ -148,7 +148,7 @@ class _Ledger:
         self._last: dict[_Step, ChannelEvent] = {}
 
     def apply(self, event: ChannelEvent, transfers: list[TokenTransfer]) -> None:
-        """Apply an event, with the preceding transfers in its transaction that are not matched to a deposit yet."""
+        """Apply an event, given the preceding transfers in its transaction that are not yet matched to a deposit."""
         current = self._channels.get(event.channel_id)
         if current is None:
             if event.parties and event.parties[2] in self._tokens:
@@ -180,7 +180,7 @@ class _Ledger:
         self._rows.append((self._chain_id, *event[:2], event.channel_id, funder, remaining))
 
     def store(self) -> ChannelFlows:
-        """Store the channels and the changes of their money, and return the outgoing money."""
+        """Store the channels and the changes to their balances, and return the outgoing money."""
         rows = rows_of(self._connection)
         rows.insert(channel, self._new)
         rows.insert(channel_fund, self._rows)
@@ -205,7 +205,7 @@ class _Ledger:
                 yield bytes(channel_id), _Channel(payer, receiver, token, {payer: remaining or 0})
 
     def _read_funds(self, channel_id: bytes, current: _Channel) -> None:
-        """Read the money of the other funders, which few channels have."""
+        """Read the money from funders other than the payer, which few channels have."""
         if current.has_all_funds:
             return
         funder, is_here = channel_fund.c.funder, channel_fund.c.channel_id == channel_id
@@ -224,7 +224,7 @@ class _Ledger:
 
 
 def _take_funder(transfers: list[TokenTransfer], token: str, amount: int) -> str | None:
-    """Remove the transfer that funded a deposit from those before it, and return whose money it was."""
+    """Remove the transfer that funded a deposit from the preceding transfers, and return the account that sent it."""
     funder, before = _take_sender(transfers, (BATCH, token, amount), len(transfers))
     if funder == EIP3009_COLLECTOR:
         funder, _ = _take_sender(transfers, (EIP3009_COLLECTOR, token, amount), before)

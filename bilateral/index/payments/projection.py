@@ -13,7 +13,7 @@ from bilateral.index.payments.tables import CHAIN_TABLES, FORGOTTEN, late_paymen
 
 
 class Payments(Projection):
-    """A chain's payments, which follow its index in their own steps."""
+    """A chain's payments, which are read in separate steps after the blocks are indexed."""
 
     name = "payments"
     tables = (payment_cursor, *CHAIN_TABLES, late_payment)
@@ -38,13 +38,13 @@ class Payments(Projection):
 
 
 def note_late_payments(connection: Connection, chain_id: int, blocks: Collection[int]) -> None:
-    """Record the last indexed block at which payments are read, if it is later than their own."""
+    """Record the block that was last indexed when payments were read, if it is later than the payments' block."""
     if blocks:
         _note(connection, chain_id, min(blocks))
 
 
 def note_forgotten_payments(connection: Connection, chain_id: int) -> None:
-    """Record that all of a chain's payments are read again: it is no longer known which ones were stored when."""
+    """Record that all of a chain's payments will be read again, so it is no longer known when each was first stored."""
     connection.execute(delete(late_payment).where(late_payment.c.chain_id == chain_id))
     _note(connection, chain_id, FORGOTTEN)
 

@@ -1,7 +1,7 @@
-"""Payments behind feedback: those that a file claims, compared with those that the index read on chain.
+"""The payments behind feedback: those that a file claims, compared with those that the index found on chain.
 
-A metered payment is only limited on chain by its signed ceiling. A seller that always takes the maximum may not meter
-at all, which is worth noting but proves nothing.
+On chain, the only limit on a metered payment is its signed ceiling. A seller that always takes the maximum may not be
+metering at all, which is worth noting but proves nothing.
 """
 
 import re
@@ -29,7 +29,7 @@ from bilateral.index.reading.prepared import CHAIN, Prepared
 from bilateral.index.reading.registries import AgentKey, Exact, exact
 
 _NEWEST: Final = 20_000
-"""Number of newest events searched per kind. An index by transaction would slow down storing every event."""
+"""The number of newest events searched per kind. An index by transaction would slow down storing every event."""
 
 _MOST: Final = 20  # events; a batch may have more
 
@@ -41,12 +41,12 @@ _PAGES: Final[dict[type[events.Event], tuple[str, tuple[str, ...]]]] = {
     events.ValidationRequest: ("validation", ("request_hash",)),
     events.Registered: ("registration", ("agent_id",)),
 }
-"""The kind of each event's page, and the column that identifies it if the event's position does not."""
+"""The kind of page for each event, and the column that identifies the page if the event's position does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """An event in a transaction, with its own page.
+    """One of a transaction's events that has its own page.
 
     Attributes:
         kind: `rating`, `validation` or `registration`.
@@ -61,7 +61,7 @@ class Logged:
 
 
 def logged_in(connection: Connection, chain_id: int, transaction: bytes) -> tuple[Logged, ...]:
-    """Return the events of a transaction that have their own page, among the newest 20,000 of each kind."""
+    """Return a transaction's events that have their own page, among the newest 20,000 events of each kind."""
     logged: list[Logged] = []
     for event, (kind, name) in _PAGES.items():
         columns = schema.EVENT_TABLES[event].c
@@ -78,7 +78,7 @@ def logged_in(connection: Connection, chain_id: int, transaction: bytes) -> tupl
 
 
 def paid_in(connection: Connection, chain_id: int, transaction: bytes) -> Sequence[Row[str, int, str]]:
-    """Return the agents paid by a transaction of any age: `identity_registry`, `agent_id` and `payer` of each."""
+    """Return `identity_registry`, `agent_id` and `payer` for each agent paid by a transaction of any age."""
     columns = payment.c
     of_transaction = columns.transaction_hash == transaction, columns.chain_id == chain_id
     query = select(columns.identity_registry, columns.agent_id, columns.payer).where(*of_transaction)
@@ -87,10 +87,10 @@ def paid_in(connection: Connection, chain_id: int, transaction: bytes) -> Sequen
 
 @dataclass(frozen=True, slots=True)
 class PaymentProgress:
-    """The progress of one chain's payments, which follow its index.
+    """The progress of one chain's payments, which are read after its blocks are indexed.
 
     Attributes:
-        block: The last block whose payments are stored; if there is none, the one before the first indexed block.
+        block: The last block whose payments are stored or, if there is none, the block before the first indexed one.
         first_block: The first indexed block.
         lag: The number of indexed blocks with enough confirmations whose payments are not stored.
     """
@@ -126,10 +126,10 @@ PROVEN: Final = "proven"
 """The client paid the rated agent in the claimed transaction, as proven on chain."""
 
 TO_ITSELF: Final = "to itself"
-"""The same, but the client owns the agent, is its wallet, or may act for it. Such a payment proves nothing."""
+"""Like `PROVEN`, but the client owns the agent, is its wallet, or may act for it. Such a payment proves nothing."""
 
 USED: Final = "used"
-"""The client paid the agent in the claimed transaction, but its earlier feedback claims that payment."""
+"""The client paid the agent in the claimed transaction, but earlier feedback already claims that payment."""
 
 CLAIMED: Final = "claimed"
 """The file claims a transaction in which the index has no payment from the client to the agent before the feedback."""
@@ -151,7 +151,7 @@ class Payment:
         kind: `eip3009`, `permit2-exact`, `permit2-upto`, `channel` or `plain`.
         dollars: The amount in dollars, exact to millionths and rounded down.
         ceiling: The maximum amount that the payer signed for, in dollars; None if it signed for the exact amount.
-        is_to_itself: True if the payer owns the agent, is its wallet, or may act for it.
+        is_to_itself: True if the payer owns the agent, is its wallet, or is authorised to act for it.
         log_index: Its position in the block.
         time: The block time, in Unix seconds.
     """
@@ -177,8 +177,8 @@ class PaymentProof:
 
     Attributes:
         state: `proven`, `to itself`, `used`, `claimed` or `none`.
-        claimed: The transaction that the file claims, untrusted text; None if there is none.
-        payment: The payment on chain; None if the index has none.
+        claimed: The transaction that the feedback file claims, untrusted text; None if there is none.
+        payment: The payment on chain; None if the index has no matching payment.
     """
 
     state: str
@@ -187,7 +187,7 @@ class PaymentProof:
 
 
 class _Claim(NamedTuple):
-    """Feedback, and the transaction of a payment that its file claims."""
+    """A feedback entry, and the transaction of the payment that its file claims."""
 
     transaction: str | None
     client: str
@@ -229,7 +229,7 @@ def _claim(
 
 
 def payments_of(connection: Connection, chain_id: int, account: str, side: str, limit: int = 12) -> tuple[Payment, ...]:
-    """Return the newest payments of an account (`payer`) to agents, or those to it (`payee`) as a wallet of agents."""
+    """Return the newest payments from an account (`payer`) to agents, or those to it (`payee`) as agents' wallet."""
     rows = _BY_SIDE[side].all(connection, {"chain": chain_id, "account": account, "limit": limit})
     return tuple(_payment(chain_id, *row[1:]) for row in rows)
 
@@ -237,7 +237,7 @@ def payments_of(connection: Connection, chain_id: int, account: str, side: str, 
 def _proofs(connection: Connection, chain_id: int, claims: Sequence[_Claim]) -> tuple[PaymentProof, ...]:
     """Return the proof of each claim. A payment backs the first feedback that claims it, in chain order.
 
-    If a transaction has several payments from a client to an agent, they back as many feedback entries.
+    If a transaction contains several payments from a client to an agent, each payment backs one feedback entry.
     """
     transactions = [_normalized(claim.transaction) for claim in claims]
     payments: dict[tuple[str | None, ...], list[Payment]] = defaultdict(list)
@@ -271,7 +271,7 @@ def _normalized(transaction: str | None) -> str:
 def _places_of_claims(
     connection: Connection, chain_id: int, payments: Sequence[Payment], last: int
 ) -> Mapping[tuple[Any, ...], list[tuple[int, int]]]:
-    """Return the positions of the payers' unrevoked feedback that claims payments, by transaction and subject."""
+    """Return the positions of the payers' unrevoked feedback that claims payments, by transaction and rated agent."""
     places: dict[tuple[Any, ...], list[tuple[int, int]]] = defaultdict(list)
     first = min((paid.block for paid in payments), default=0)
     payers, names = ({getattr(paid, name) for paid in payments} for name in ("payer", "transaction"))
@@ -314,7 +314,7 @@ TERMS: Final = (
     .scalar_subquery()
     .label("terms")
 )
-"""The column with the terms under which a payment was stored, which include its token's decimals."""
+"""The column with the terms under which a payment was stored, which include the token's decimals."""
 
 
 def ceiling_micros(terms: str, token: str, ceiling: Any) -> int | None:
@@ -351,7 +351,7 @@ class MeteredSales:
 
     Attributes:
         share: The share, 0 to 1. Payments are weighted by amount, so that small ones cannot hide a large one.
-        others: The median share of other sellers, if this seller takes at least 99 % and they take less.
+        others: The median share that other sellers charge, if this seller charges at least 99 % and they charge less.
     """
 
     share: float
@@ -359,7 +359,7 @@ class MeteredSales:
 
 
 def metered_sales(connection: Connection, key: AgentKey, accounts: Collection[str]) -> MeteredSales | None:
-    """Return the share of its buyers' ceilings that an agent charged; None without metered payments."""
+    """Return the share of its buyers' ceilings that an agent charged; None if there are no metered payments."""
     columns = payment.c
     newest = (
         select(columns.agent_id, columns.owner, columns.micros, columns.amount, columns.ceiling)

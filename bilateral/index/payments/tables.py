@@ -1,4 +1,4 @@
-"""The payment tables, which come from the chain: they can be read again. `docs/index.md` is their dictionary."""
+"""The payment tables, which can be read again because they come from the chain. `docs/index.md` is their dictionary."""
 
 from typing import Final
 
@@ -105,4 +105,4 @@ late_payment: Final = sa.Table(
 sa.Index("late_payment_by_sight", *(late_payment.c[name] for name in ("chain_id", "seen_block", "first_block")))
 
 CHAIN_TABLES: Final = (agent_account, payment, payment_return, channel, channel_fund)
-"""Tables whose rows are removed with their blocks."""
+"""The tables whose rows are removed along with their blocks."""

@@ -1,4 +1,4 @@
-"""The terms on which transfers count as payments, for one chain."""
+"""The terms under which transfers count as payments, for one chain."""
 
 import json
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ from bilateral.core.identifiers import checksummed
 from bilateral.core.payments import PROVABLE, PaymentKind
 
 MICROS: Final = 6
-"""The number of decimals in stored volumes: millionths of a dollar."""
+"""The number of decimals in stored volumes, which are in millionths of a dollar."""
 
 _RETURNS: Final = "owners"
-"""The senders whose transfers count as returns. Payments stored under another rule are read again."""
+"""The rule that determines whose transfers count as returns. Payments stored under an older rule are read again."""
 
 _KINDS: Final = [kind for kind in PaymentKind if kind in PROVABLE or kind is PaymentKind.CHANNEL]
-"""The kinds of payments that count. Payments stored under fewer kinds are read again."""
+"""The kinds of payments that count. Payments that were stored when fewer kinds counted are read again."""
 
 _MOST_DECIMALS: Final = 18  # as ether; stablecoins have 6 or 18
 _MOST_CONFIRMATIONS: Final = 64  # two epochs of Ethereum, after which a block is final
@@ -24,13 +24,13 @@ _MOST_CONFIRMATIONS: Final = 64  # two epochs of Ethereum, after which a block i
 
 @dataclass(frozen=True)
 class PaymentTerms:
-    """The terms on which transfers count as payments.
+    """The terms under which transfers count as payments.
 
     Attributes:
         tokens: The decimals of each token that is worth a dollar, by its address.
         confirmations: The number of blocks that must confirm a payment, including its own.
-        counts_plain: True if transfers without an authorization count too. Anyone can send those to themselves for less
-            gas, so they are excluded by default.
+        counts_plain: True if transfers without an authorization count too. Anyone can send such transfers to themselves
+            for less gas, so they are excluded by default.
         traces: True if Permit2 payments that a contract settles for others count too. Each endpoint must support
             `debug_traceTransaction`, and its traces cannot be proven.
     """
@@ -57,13 +57,13 @@ class PaymentTerms:
 
     @property
     def text(self) -> str:
-        """The terms on which stored payments depend. If they change, payments are read again."""
+        """The terms on which stored payments depend, as text. If they change, payments are read again."""
         rules: dict[str, Any] = {"kinds": _KINDS, "plain": self.counts_plain, "traces": self.traces}
         return json.dumps({**rules, "returns": _RETURNS, "tokens": dict(sorted(self.tokens.items()))})
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the terms under which payments were stored."""
+        """Parse the terms under which payments were stored."""
         stored = json.loads(text)
         return cls(stored["tokens"], counts_plain=stored["plain"], traces=stored.get("traces", False))
 

@@ -1,4 +1,4 @@
-"""Token transfers that are payments: by the tokens' events, and by the Permit2 proxies' calldata."""
+"""Token transfers that are payments, according to token events and the calldata of Permit2 proxies."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,23 +29,23 @@ from bilateral.index.log.dialects import in_parts
 from bilateral.index.payments.terms import PaymentTerms
 
 TRANSFER_TOPIC: Final = "0x" + TRANSFER.hex()
-"""The first topic of a transfer (ERC-20)."""
+"""The first topic of a transfer event (ERC-20)."""
 
 USED_TOPIC: Final = "0x" + AUTHORIZATION_USED.hex()
-"""The first topic of an authorization that was used (EIP-3009)."""
+"""The first topic of the event for a used authorization (EIP-3009)."""
 
 TOPICS: Final = 3
 """The topics of both events."""
 
 _ACCOUNTS: Final = 500
-"""Accounts per request: what most public endpoints allow."""
+"""The number of accounts per request: as many as most public endpoints allow."""
 
 
 Group: TypeAlias = tuple[int, bytes, str, str]
-"""Block, transaction, token and account: what a transfer and the use of its authorization have in common."""
+"""Block, transaction, token and account, which are the same for a transfer and the use of its authorization."""
 
 Authorizations: TypeAlias = Mapping[tuple[Group, int], bytes]
-"""The nonces of authorizations, by their group and the index of the log."""
+"""The nonces of authorizations, by group and log index."""
 
 
 class TokenTransfer(NamedTuple):
@@ -54,10 +54,11 @@ class TokenTransfer(NamedTuple):
     Attributes:
         log_index: The index of its log in the block.
         block_time: The time of the block, in Unix seconds.
-        sender: The account that it came from.
-        receiver: The account that it went to.
+        sender: The account that sent the tokens.
+        receiver: The account that received the tokens.
         amount: The amount, in the token's smallest unit.
-        nonce: The nonce of the payment that it settled, or the channel's id for a claim; None if there is none.
+        nonce: The nonce of the payment that the transfer settled, or the channel's id for a claim; None if there is
+            none.
         kind: The kind of that payment.
         ceiling: The amount that the payer of a metered payment signed for.
     """
@@ -77,16 +78,16 @@ class TokenTransfer(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int]:
-        """The block and the index of the log."""
+        """The block and the log index."""
         return self.block_number, self.log_index
 
     @property
     def place_in_group(self) -> tuple[Group, int]:
-        """The group that it shares with its authorization, and the index of the log."""
+        """The group that the transfer shares with its authorization, and the log index."""
         return (self.block_number, self.transaction_hash, self.token, self.sender), self.log_index
 
     def log(self) -> ReceiptLog:
-        """Return its log."""
+        """Return the transfer's log."""
         topics = TRANSFER, address_topic(self.sender), address_topic(self.receiver)
         return ReceiptLog(self.log_index, self.token, topics, self.amount.to_bytes(WORD))
 
@@ -107,7 +108,7 @@ class FilteredSource(Source):
         self._filter: list[Any] = []
 
     def read(self, topics: list[Any], first: int, last: int) -> Iterator[BlockLogs]:
-        """Yield the blocks of a range that have such logs."""
+        """Yield the blocks in a range that contain matching logs."""
         self._filter = topics
         while first <= last:
             logs, end = self.logs(first, last)
@@ -115,7 +116,7 @@ class FilteredSource(Source):
             first = end + 1
 
     def read_timed(self, topics: list[Any], first: int, last: int) -> list[BlockLogs]:
-        """Return the same with block times, each block compared with its header."""
+        """Return the same blocks with their times, after comparing each block with its header."""
         blocks = list(self.read(topics, first, last))
         for block, header in zip(blocks, self.headers_of([block.number for block in blocks]), strict=True):
             if block.hash != header.block.hash:
@@ -203,7 +204,7 @@ def unsure_senders(transfers: Iterable[TokenTransfer], used: Authorizations) -> 
 def with_nonces(
     transfers: Sequence[TokenTransfer], used: Authorizations, further: Iterable[TokenTransfer] = ()
 ) -> list[TokenTransfer]:
-    """Return transfers with the nonces of their authorizations, see `paired_nonces`."""
+    """Return transfers with the nonces of their authorizations (see `paired_nonces`)."""
     nonces = paired_nonces({transfer.place_in_group for transfer in (*transfers, *further)}, used)
     return [
         transfer if nonce is None else transfer._replace(nonce=nonce, kind=PaymentKind.EIP3009)
@@ -215,14 +216,14 @@ def with_nonces(
 _TOPICS: Final = ["0x" + topic.hex() for topic in sorted(SETTLED)]
 
 _TRACES: Final = 3
-"""Failures after which a transaction's trace is abandoned: anyone can create one that no node can trace."""
+"""Failures after which a trace is abandoned: anyone can create a transaction that no node can trace."""
 
 
 class PermitReader:
     """Finds the Permit2 payments among transfers.
 
     Args:
-        terms: The terms of payments. If they enable it, traces are searched for calls through other contracts.
+        terms: The payment terms. If they enable traces, these are searched for calls through other contracts.
     """
 
     def __init__(self, terms: PaymentTerms) -> None:
@@ -230,7 +231,7 @@ class PermitReader:
         self._failures = Counter[bytes]()
 
     def mark(self, source: TransferSource, transfers: Sequence[TokenTransfer]) -> list[TokenTransfer]:
-        """Return transfers with the Permit2 payments that they settled."""
+        """Return the transfers, marked with the Permit2 payments that they settled."""
         candidates: dict[bytes, list[TokenTransfer]] = defaultdict(list)
         for transfer in transfers:
             # Metered payments may be of a unit of a stablecoin, and count. Less is no money, and each look-up that a
@@ -281,7 +282,9 @@ def _settlements(
             if hash_ not in candidates:
                 continue
             if block.hash != candidates[hash_][0].block_hash:
-                raise EndpointLiesError(proxies.name, f"it returned logs of two blocks with the number {block.number}")
+                raise EndpointLiesError(
+                    proxies.name, f"it returned logs from two blocks with the number {block.number}"
+                )
             log = ReceiptLog(index, address_of(entry.address), tuple(map(bytes_of, entry.topics)), bytes_of(entry.data))
             if is_settlement(log):
                 events[hash_].append((log, entry))

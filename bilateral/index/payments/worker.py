@@ -1,4 +1,4 @@
-"""Follow one chain's payments, behind its index."""
+"""Read one chain's payments, following behind its index."""
 
 import logging
 import time
@@ -30,12 +30,12 @@ from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.transfers import PermitReader, TokenTransfer, TransferSource, unsure_senders, with_nonces
 
 _MOST_BLOCKS: Final = 10_000
-"""Blocks per step, whose rows are in memory."""
+"""The number of blocks per step, whose rows are kept in memory."""
 
 _POSITIONS: Final = {**dict.fromkeys(PROXIES, 1 << 20), PaymentKind.CHANNEL: 1 << 21}
 """The first position in a transaction for payments of the kinds added in table version 1.1.
 
-Buyers' messages identify a payment by its position. Those of other payments remain 0, 1, 2, …
+Buyers' messages identify a payment by its position. The positions of other payments remain 0, 1, 2, …
 """
 
 _NO_CHANNELS: Final = ChannelLogs()
@@ -49,7 +49,7 @@ class PaymentRange:
         first: The first block.
         last: The last block.
         hash: The hash of the last block, as indexed.
-        previous: The cursor's block and hash before the range.
+        previous: The number and hash of the cursor's block before the range.
     """
 
     first: int
@@ -67,12 +67,12 @@ class PaymentStore:
         self.terms = terms
 
     def begin(self, first_block: int) -> None:
-        """Store the cursor of a chain that has none, so that monitors see that payments are not read yet."""
+        """Store a cursor for a chain that has none, so that monitors see that its payments have not been read yet."""
         with self._engine.begin() as connection:
             self._cursor(connection, first_block - 1)
 
     def next_range(self) -> PaymentRange | None:
-        """Return the range of blocks that is due; None if payments have reached the last confirmed block."""
+        """Return the next range of blocks to read; None if payments are up to date with the last confirmed block."""
         with self._engine.begin() as connection:
             index = self._index_cursor(connection)
             if index is None:
@@ -133,7 +133,7 @@ class PaymentStore:
         return len(payments)
 
     def _payments(self, connection: Connection, paid: Sequence[TokenTransfer]) -> list[tuple[Any, ...]]:
-        """Return the rows of the transfers to accounts that were wallets of agents at their block."""
+        """Return the rows for the transfers to accounts that were agents' wallets at the time of the transfer."""
         wallets = Wallets(connection, self.chain_id, sorted({transfer.receiver for transfer in paid}))
         sellers = [
             (transfer, agents)
@@ -162,7 +162,7 @@ class PaymentStore:
         return connection.execute(query).one_or_none()
 
     def _cursor(self, connection: Connection, before: int) -> tuple[int, bytes]:
-        """Return the cursor. A new one, or one under other terms, starts before the first block."""
+        """Return the cursor. A new cursor, or one stored under different terms, starts before the first block."""
         table, agreed = payment_cursor, {"terms": self.terms.text, "confirmations": self.terms.confirmations}
         current = update(table).where(table.c.chain_id == self.chain_id)
         row = connection.execute(select(table).where(table.c.chain_id == self.chain_id)).one_or_none()
@@ -182,7 +182,7 @@ class PaymentStore:
         return before, bytes(32)
 
     def _lock(self, connection: Connection, due: PaymentRange, new: tuple[int, bytes]) -> None:
-        """Move the cursor, and keep a rollback from beginning before the end of the transaction."""
+        """Move the cursor, and prevent rollbacks until the end of the transaction."""
         table, (number, hash_) = payment_cursor, due.previous
         is_ours = table.c.chain_id == self.chain_id, table.c.terms == self.terms.text
         at_cursor = update(table).where(*is_ours, table.c.block_number == number, table.c.block_hash == hash_)
@@ -192,7 +192,7 @@ class PaymentStore:
         self._require_blocks(connection, due, {})
 
     def _require_blocks(self, connection: Connection, due: PaymentRange, expected: Mapping[int, bytes]) -> None:
-        """Check that the index has the end of a range, and that none of the given blocks was replaced."""
+        """Check that the index contains the end of a range, and that none of the given blocks has been replaced."""
         table = schema.block
         query = select(table.c.block_number, table.c.block_hash).where(
             table.c.chain_id == self.chain_id,
@@ -210,7 +210,7 @@ class PaymentStore:
 
 
 class _Operators:
-    """The accounts that the given owners approved for all their agents, at any position in the chain."""
+    """The accounts that the given owners had approved for all their agents, for any position in the chain."""
 
     def __init__(self, connection: Connection, chain_id: int, owners: Collection[str]) -> None:
         self._changes: dict[tuple[str, str, str], list[tuple[tuple[int, int], bool]]] = defaultdict(list)
@@ -228,7 +228,7 @@ class _Operators:
 
 
 def _relation(transfer: TokenTransfer, agents: Sequence[tuple[str, int, str]], operators: _Operators) -> str | None:
-    """Return the reason why a payment is to the payer itself; None if there is none on chain."""
+    """Return the reason why a payer counts as paying itself; None if no reason is found on chain."""
     # Only acts of the payer count. A seller can approve any account as its operator, and would brand its buyers.
     if transfer.sender == transfer.receiver:
         return "wallet"
@@ -277,7 +277,7 @@ class PaymentFollower:
                 return True
 
     def _read(self, source: TransferSource, due: PaymentRange) -> int:
-        """Read and store a range's payments. Its end must have the same hash before and after reading."""
+        """Read and store a range's payments. Its last block must have the same hash before and after reading."""
         self._require_end(source, due)
         wallets, owners = self._store.accounts(due)
         paid = source.transfers("receiver", wallets, due.first, due.last)

@@ -1,4 +1,4 @@
-"""One agent: its state on chain, its registration file, its metadata and the summaries of its ratings."""
+"""One agent: its on-chain state, its registration file, its metadata and the summaries of its ratings."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -53,11 +53,11 @@ class Registration:
             them.
         reason: The kind of failure, if loading failed.
         checked_at: The time of the last check, in Unix seconds.
-        is_confirmed: True if the file refers to the agent too.
+        is_confirmed: True if the file refers back to the agent.
         name: The agent's name.
         image: The URI of an image.
-        active: True if it says that it is active.
-        x402_support: True if it says that it accepts x402 payments.
+        active: True if the file states that the agent is active.
+        x402_support: True if the file states that the agent accepts x402 payments.
     """
 
     state: str
@@ -79,7 +79,7 @@ class AgentMetadata:
     """An entry in an agent's on-chain metadata.
 
     Attributes:
-        value: Its first 1,024 bytes, `0x…`.
+        value: The first 1,024 bytes of the value, as `0x…`.
         size: Its total size in bytes.
     """
 
@@ -100,15 +100,15 @@ class Agent:
         owner: The owner's address.
         wallet: The address that receives its payments; None if there is none.
         uri: The URI of its registration file.
-        domain: Its domain, by the August 2025 functions.
+        domain: Its domain, as set through the August 2025 functions.
         registered_block: The block of its registration.
         registered_at: The time of that block, in Unix seconds.
         updated_block: The block of its last change.
         updated_at: The time of that block, in Unix seconds.
         registration: Its registration file; None if it has none.
-        metadata: Its metadata on chain.
+        metadata: Its on-chain metadata.
         ratings: The summaries of its feedback and ratings.
-        newest: Its newest feedback, up to the requested number of entries.
+        newest: Its newest feedback entries, up to the requested number.
     """
 
     id: str
@@ -174,7 +174,7 @@ def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | Non
 
 @cache
 def _statement(expressions: EntityDialect) -> Prepared:
-    """Read an agent with all of its lists together: on PostgreSQL each statement costs a round trip."""
+    """Read an agent and all of its lists in one statement: on PostgreSQL, each statement costs a round trip."""
     agent, service, capability = agent_tables.agent.c, files.registration_service.c, files.registration_capability.c
     view = table("agent_registration", *(column(name) for name in (*_KEY, "content_hash", *_FILE_COLUMNS)))
     services = select(service.name, service.endpoint, service.version).order_by(service.position)

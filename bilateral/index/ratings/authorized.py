@@ -26,11 +26,11 @@ class AuthorizedFeedback:
     Attributes:
         agent: The agent's short id.
         client: The client's address.
-        score: 0 to 100.
+        score: The score, 0 to 100.
         tag1: The first tag; hexadecimal digits if it is not UTF-8.
-        tag2: The second tag, in the same form.
-        uri: The URI of its file.
-        hash: The hash of that file on chain; None if there is none.
+        tag2: The second tag, in the same form as `tag1`.
+        uri: The URI of the feedback file.
+        hash: The on-chain hash of that file; None if there is none.
         log_index: Its position in the block.
         time: The block time, in Unix seconds.
     """
@@ -82,7 +82,7 @@ def authorized_feedback_by(
 
 
 def _tags_of_text(connection: Connection, of_agent: ColumnElement[bool], tag: str) -> list[bytes]:
-    """Return the tags that a text represents: several if it has U+FFFD, none if it has NUL or a lone surrogate."""
+    """Return a text's possible tags: several if it contains U+FFFD, none if it contains NUL or a lone surrogate."""
     try:
         raw = tag.encode()
     except UnicodeEncodeError:
@@ -99,13 +99,13 @@ def _tags_of_text(connection: Connection, of_agent: ColumnElement[bool], tag: st
 
 
 def authorized_selection() -> Select[Any]:
-    """Return the statement for authorised feedback."""
+    """Return the statement that selects authorised feedback."""
     names = ("chain_id", "agent_id", "registry", "client_address", "score", "tag1", "tag2", "file_uri", "file_hash")
     return select(*event_columns(_TABLE.c, *names))
 
 
 def authorized_of_row(row: Row[*tuple[Any, ...]]) -> AuthorizedFeedback:
-    """Return a row as authorised feedback."""
+    """Convert a row to authorised feedback."""
     chain_id, agent_id, registry, client, score, tag1, tag2, uri, hash_, *place = row
     texts = short_text(tag1), short_text(tag2), uri, hexadecimal(hash_)
     return AuthorizedFeedback(f"{chain_id}:{agent_id}", registry, client, score, *texts, *place_values(*place))

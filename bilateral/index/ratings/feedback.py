@@ -28,20 +28,20 @@ VIEW: Final = sa.table(
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """The file of a feedback entry. All texts are untrusted.
+    """A feedback entry's file. All texts are untrusted.
 
     Attributes:
         state: `waiting`, `loaded`, `malformed` or `failed`.
         integrity: `inline`, `cid`, `hash` or `variant` if the hash matches; None if only the server vouches for it.
         reason: The kind of failure, if loading failed.
-        text: The client's words.
-        comment: The client's words in older files.
+        text: The client's comment.
+        comment: The client's comment in files of an older format.
         mcp_tool: The MCP tool that was used.
         mcp_prompt: The MCP prompt that was used.
         mcp_resource: The MCP resource that was used.
         a2a_skills: The A2A skills that were used, as a JSON list.
         oasf_skills: The OASF skills that were used, as a JSON list.
-        oasf_domains: Their domains, as a JSON list.
+        oasf_domains: The OASF domains of these skills, as a JSON list.
         payment_from: The payer, as claimed by the file.
         payment_to: The receiver of the payment.
     """
@@ -69,17 +69,17 @@ class Feedback:
     """A client's feedback on an agent.
 
     Attributes:
-        id: The textual id, whose index counts from 0: `8453:247:0x742d…:0`.
+        id: The textual id, in which the index counts from 0: `8453:247:0x742d…:0`.
         agent: The agent's short id.
         agent_id: The agent's token id.
         client: The client's address.
-        feedback_index: The index on chain, from 1.
+        feedback_index: The index on chain, counting from 1.
         value: The exact value.
-        tag1: The measure.
-        tag2: The qualifier.
+        tag1: The first tag, which states what the value measures.
+        tag2: The second tag, a qualifier.
         endpoint: The endpoint that was used.
         uri: The URI of the feedback file.
-        hash: The hash of that file on chain; None if there is none.
+        hash: The on-chain hash of that file; None if there is none.
         is_revoked: True if the client revoked it.
         revoked_block: The block of the revocation.
         is_blind: True if it was sealed before either side saw the other's rating.
@@ -119,7 +119,7 @@ class FeedbackFilter:
         tag2: The second tag; None for any.
         client: The client; None for any.
         include_revoked: True to include revoked feedback.
-        blind: `only` for feedback that was sealed first; None for all.
+        blind: `only` for feedback that was sealed first; None for all feedback.
     """
 
     tag1: str | None = None
@@ -153,7 +153,7 @@ _ORDER: Final = (VIEW.c.block_number, VIEW.c.log_index)
 
 
 def _bound(name: str, column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    """Return the condition that a column equals a parameter, for statements that are built once."""
+    """Return the condition that a column equals a parameter, for statements that are built only once."""
     return column == sa.bindparam(name, type_=column.type)
 
 
@@ -201,7 +201,7 @@ def _page(  # noqa: PLR0913, PLR0917  # one a filter
     cursor: str | None,
     kind: str,
 ) -> Page[Feedback]:
-    """Return a combined page of the feedback that a statement finds with several sets of parameters."""
+    """Return one page that combines the feedback that a statement finds with several sets of parameters."""
     require_limit(limit)
     values = {name: value for name in _FILTERED if (value := getattr(filters, name)) is not None}
     listed = _listed(statement, tuple(values), filters.include_revoked, filters.blind is not None, cursor is None)
@@ -217,7 +217,7 @@ def _page(  # noqa: PLR0913, PLR0917  # one a filter
 
 
 _PLACE: Final = tuple([column.name for column in SELECTION.selected_columns].index(part.name) for part in _ORDER)
-"""The positions of block and log index in a `SELECTION` row."""
+"""The positions of the block number and log index in a `SELECTION` row."""
 
 _FILTERED: Final = {"tag1": VIEW.c.tag1, "tag2": VIEW.c.tag2, "client": VIEW.c.client_address}
 _LAST: Final = ("last_block", "last_index")
@@ -228,7 +228,7 @@ _LAST: Final = ("last_block", "last_index")
 def _listed(
     statement: sa.Select[Any], filters: tuple[str, ...], include_revoked: bool, only_blind: bool, is_first: bool
 ) -> Prepared:
-    """Return a statement with the conditions of the given filters. Each has 64 variants."""
+    """Return a statement with the conditions for the given filters. Each statement has 64 variants."""
     query = statement.where(*(_bound(name, _FILTERED[name]) for name in filters))
     if not include_revoked:
         query = query.where(VIEW.c.is_revoked.is_(False))
@@ -242,7 +242,7 @@ def _listed(
 
 
 def feedback(connection: sa.Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
-    """Return one feedback entry. Several registries of one identity registry may each have one."""
+    """Return a feedback entry from each registry that has it: an identity registry may have several registries."""
     columns = VIEW.c
     is_requested = columns.client_address == client, columns.feedback_index == feedback_index
     statement = SELECTION.where(*key.in_registries(columns), *is_requested)
@@ -251,7 +251,7 @@ def feedback(connection: sa.Connection, key: AgentKey, client: str, feedback_ind
 
 
 def feedback_of_row(row: Sequence[Any]) -> Feedback:
-    """Return a row as feedback."""
+    """Convert a row to a feedback entry."""
     chain_id, agent_id, registry, client, index, value, decimals, tag1, tag2, endpoint, uri, *rest = row
     hash_, is_revoked, revoked_block, is_blind, block, log_index, time, transaction, state, *content = rest
     agent = f"{chain_id}:{agent_id}"
@@ -265,20 +265,20 @@ def feedback_of_row(row: Sequence[Any]) -> Feedback:
 
 
 def _feedback_id(agent: str, client: str, index: int) -> str:
-    """Return the textual id, which feedback with index 0 lacks: third-party registries may emit that."""
+    """Return the textual id. Feedback with index 0, which third-party registries may emit, has none."""
     # `FeedbackId` would check again what the tables hold: an address in checksum form, and numbers within their ranges.
     return f"{agent}:{client}:{index - 1}" if index else f"{agent}:{client}:"
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response to feedback. Anyone may respond.
+    """A response to feedback. Anyone can respond.
 
     Attributes:
         feedback: The textual id of the feedback.
         responder: The address that responded.
         uri: The URI of the response.
-        hash: The hash of that file on chain; None if there is none.
+        hash: The on-chain hash of that file; None if there is none.
         log_index: Its position in the block.
         time: The block time, in Unix seconds.
     """

@@ -1,4 +1,4 @@
-"""Who rated whom: the neighbourhood of an agent, and the newest links of a chain."""
+"""Who rated whom: an agent's neighbourhood, and the newest links on a chain."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -26,14 +26,14 @@ TENTHS: Final = 10
 """The number of parts in a scale, one per histogram bar."""
 
 MAX_COUNTERPARTS: Final = 10_000
-"""The maximum number of counterparts that are counted, or searched for those with the most ratings."""
+"""The maximum number of counterparts that are counted, or among which those with the most ratings are selected."""
 
 
 def distribution(connection: sa.Connection, key: AgentKey, summary: RatingSummary) -> tuple[int, ...]:
-    """Return how many counterparts have their mean in each tenth of the tag's scale, the lowest tenth first.
+    """Return how many counterparts have a mean in each tenth of the tag's scale, starting with the lowest tenth.
 
-    A mean at the end of the scale counts in the last tenth. The database reads one row per counterpart, for at most
-    `MAX_COUNTERPARTS`: the first ones ordered by address, which is arbitrary.
+    A mean at the top of the scale counts towards the last tenth. The database reads one row per counterpart, for at
+    most `MAX_COUNTERPARTS` counterparts: the first ones by address, which is an arbitrary selection.
     """
     columns = rating_tables.counterpart.c
     of_agent = columns.chain_id == key.chain_id, columns.registry == summary.registry, columns.agent_id == key.agent_id
@@ -52,7 +52,7 @@ MAX_EDGES: Final = 500
 """The maximum number of edges of each kind in one response."""
 
 _AGENT: Final = "agent "
-"""The prefix of a counterpart that is an agent, not an account."""
+"""The prefix of counterparts that are agents rather than accounts."""
 
 _SERVER: Final = "server"
 
@@ -60,11 +60,11 @@ _KEY: Final = ("chain_id", "registry", "agent_id", "tag", "account")
 """The columns that identify an account's entries about an agent."""
 
 _KEYS_AT_ONCE: Final = 100
-"""Rows to request per statement."""
+"""The number of rows to request per statement."""
 
 _TALLY: Final = ("agent_id", "side", "account", "tag", "count", "share_sum")
 _Tally: TypeAlias = sa.Row[*tuple[Any, ...]]
-"""A counterpart's columns that form an edge."""
+"""The columns of a counterpart that form an edge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,13 @@ class Edge:
     """The values of one tag between the agent and one counterpart.
 
     Attributes:
-        direction: `received` if the counterpart gave them, or `given` if the agent did.
+        direction: `received` if the counterpart gave the values, or `given` if the agent did.
         side: The side of the rated agent: `server` for feedback, `client` or `validator` for ratings by servers.
         agent: The counterpart's short id, if it is an agent or has a primary agent.
         account: The account that gave the feedback; None for ratings, which agents give.
         tag: The tag; a rating has none.
         count: The number of values.
-        share: Their mean as a share of the tag's scale, 0 to 1; None for a tag without a scale.
+        share: The mean value as a share of the tag's scale, 0 to 1; None for a tag without a scale.
     """
 
     direction: str
@@ -96,8 +96,8 @@ class Neighbourhood:
 
     Attributes:
         agent: The agent's short id.
-        edges: The edges: received ones first, then given ones, each ordered by largest count.
-        is_whole: False if the agent has more edges of a kind than returned.
+        edges: The edges: first those received, then those given, each in descending order of count.
+        is_whole: False if the agent has more edges of a kind than were returned.
     """
 
     agent: str
@@ -106,9 +106,9 @@ class Neighbourhood:
 
 
 def neighbourhood(connection: sa.Connection, key: AgentKey, *, limit: int = 100) -> Neighbourhood:
-    """Return the accounts and agents that rated an agent, and those that it rated. Revoked feedback does not count.
+    """Return the accounts and agents that rated an agent, and those that it rated. Revoked feedback is ignored.
 
-    The agent gives feedback as its owner and its wallet.
+    Feedback from the agent's owner and wallet counts as feedback from the agent.
     """
     limit = min(max(limit, 1), MAX_EDGES)
     received = _received(connection, key, limit)
@@ -125,7 +125,7 @@ def neighbourhood(connection: sa.Connection, key: AgentKey, *, limit: int = 100)
 
 
 def _received(connection: sa.Connection, key: AgentKey, limit: int) -> Sequence[_Tally]:
-    """Return the counterparts that rated the agent, of the first `MAX_COUNTERPARTS` by address."""
+    """Return the counterparts that rated the agent, limited to the first `MAX_COUNTERPARTS` by address."""
     columns = rating_tables.counterpart.c
     first = sa.select(*(columns[name] for name in _TALLY)).where(*key.in_registries(columns), is_plain(columns.side))
     tally = first.limit(MAX_COUNTERPARTS).subquery()
@@ -134,7 +134,7 @@ def _received(connection: sa.Connection, key: AgentKey, limit: int) -> Sequence[
 
 
 def _links_by_agent(connection: sa.Connection, key: AgentKey, limit: int) -> tuple[list[_Tally], bool]:
-    """Return others' counterparts that are the agent's owner or wallet, and False if there may be more."""
+    """Return the other agents' counterparts that are this agent's owner or wallet, and False if there may be more."""
     # The last `MAX_COUNTERPARTS` entries of each account and kind of feedback name agents and tags. The rows of those
     # with the most entries are read first, until no other can have more: revoked entries do not count, so a row has at
     # most the entries that name it.
@@ -161,7 +161,7 @@ def _links_by_agent(connection: sa.Connection, key: AgentKey, limit: int) -> tup
 
 
 def _of_keys(keys: Sequence[tuple[Any, ...]], chain_id: int) -> sa.Select[Any]:
-    """Return the query for the counterparts with the given keys, the columns in `_KEY`, on a chain."""
+    """Return the query for a chain's counterparts with the given keys, which consist of the columns in `_KEY`."""
     columns = rating_tables.counterpart.c
     requested = sa.values(*(sa.column(name, columns[name].type) for name in _KEY), name="wanted").data(list(keys)).cte()
     return (
@@ -202,7 +202,7 @@ def _agents_of(connection: sa.Connection, key: AgentKey, accounts: Iterable[str]
 
 
 def _speaker(chain_id: Any, identity: Any) -> sa.ColumnElement[bool]:
-    """Return the condition that an account's primary agent is in an identity registry, and still the account's."""
+    """Return the condition that an account's primary agent is in an identity registry and still its agent."""
     primary, agent = agent_tables.primary_agent.c, agent_tables.agent.c
     return sa.and_(
         agent.chain_id == chain_id,
@@ -227,19 +227,19 @@ MAX_RATINGS: Final = 20_000
 """The number of newest ratings in each direction from which a network is built."""
 
 MAX_NODES: Final = 5_000
-"""The maximum number of agents and accounts in a network: those with the most ratings."""
+"""The maximum number of agents and accounts in a network. Those with the most ratings are included."""
 
 
 @dataclass(slots=True, unsafe_hash=True)  # a network makes 20,000, and frozen ones take four times as long
 class Link:
-    """One rater's ratings of one agent.
+    """The ratings of one agent by one rater.
 
     Attributes:
-        source: The rater: the short id of an agent, or an address.
+        source: The rater: an agent's short id or an account's address.
         target: The short id of the rated agent.
         side: The side of the rated agent, `server` or `client`.
         count: The number of ratings.
-        mean: Their mean as a percentage of each tag's scale; None if no tag has a scale.
+        mean: The mean of the ratings as a percentage of each tag's scale; None if no tag has a scale.
     """
 
     source: str
@@ -250,10 +250,10 @@ class Link:
 
 
 def newest_links(connection: sa.Connection, chain_id: int, identity: str, limit: int = MAX_RATINGS) -> tuple[Link, ...]:
-    """Return who rated whom in the newest ratings of a chain, most ratings first.
+    """Return who rated whom in a chain's newest ratings, with the most frequent pairs first.
 
-    An account with a primary agent counts as that agent. Revoked feedback counts too. There are at most `MAX_NODES`
-    nodes.
+    An account with a primary agent counts as that agent. Revoked feedback counts too. The result contains at most
+    `MAX_NODES` nodes.
     """
     registry = schema.registry.c
     registries = sa.select(registry.address).where(
@@ -284,7 +284,7 @@ def _share(tag: str, value: Any, decimals: int) -> int | None:
 
 
 def _add(total: list[int], share: int | None) -> None:
-    """Count a rating: all ratings, those with a share, and the sum of their shares."""
+    """Add a rating to the counts of all ratings and of ratings with a share, and to the sum of shares."""
     total[0] += 1
     if share is not None:
         total[1] += 1
@@ -314,12 +314,12 @@ def _newest(event: type[Event], *names: str) -> sa.Subquery:
 
 
 def _raw(subquery: sa.Subquery) -> list[sa.ColumnElement[Any]]:
-    """Return the columns of events, as stored in the database."""
+    """Return event columns as stored in the database."""
     return [sa.type_coerce(column, NullType()).label(column.name) for column in subquery.c]
 
 
 def _newest_feedback() -> Prepared:
-    """Return the statement for the newest feedback, with its client's primary agent; NULL for none."""
+    """Return the statement for the newest feedback, with its client's primary agent or NULL if there is none."""
     newest = _newest(NewFeedback, "agent_id", "client_address", "value", "value_decimals", "tag1")
     primary, agent = agent_tables.primary_agent, agent_tables.agent
     chosen = sa.and_(

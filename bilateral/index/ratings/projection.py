@@ -1,8 +1,8 @@
 """Rating summaries by agent, side and tag, kept up to date batch by batch.
 
 A batch of events causes one change per summary and one per counterpart, in a time that does not depend on the number of
-entries. All sums are exact integers, so adding and removing in any order produces the same rows as recomputing them. A
-rollback removes the changes of the removed events, and needs no record of previous rows.
+existing entries. All sums are exact integers, so adding and removing entries in any order produces the same rows as
+recomputing them. A rollback subtracts the changes that the removed events caused, and needs no record of previous rows.
 """
 
 from collections import defaultdict
@@ -28,10 +28,10 @@ from bilateral.index.ratings.tables import DECIMALS, SUMMARY_TABLES
 
 _UNITS: Final = [10 ** (DECIMALS - decimals) for decimals in range(DECIMALS + 1)]
 _BLOCK: Final = 1
-"""The position of a row's block number; that of its log index is the next one."""
+"""The position of the block number in a row, followed by the log index."""
 
 _NOTHING: Final = (0, 0, 0)
-"""The zero state of a counterpart: number of entries, sum of their shares, sum of their values."""
+"""A counterpart's zero state: number of entries, sum of their shares, sum of their values."""
 
 _FEEDBACK_KEY: Final = ("registry", "agent_id", "client_address", "feedback_index")
 
@@ -56,7 +56,7 @@ SUMMARY_COLUMNS: Final = (
 """The columns of these events from which summaries are derived."""
 
 Subject: TypeAlias = tuple[str, int, str, str]
-"""Registry, agent, side and tag: the key of a summary, without the chain."""
+"""Registry, agent, side and tag: the key of a summary, except for the chain."""
 
 _Openings: TypeAlias = "dict[Row, Row]"
 """Openings of sealed ratings, by block and log index."""
@@ -64,7 +64,7 @@ _Openings: TypeAlias = "dict[Row, Row]"
 
 @dataclass(slots=True)
 class _Change:
-    """The changes to a summary, and to each counterpart's number of entries, sum of shares and sum of units."""
+    """The changes to a summary, and to the number of entries, sum of shares and sum of units of each counterpart."""
 
     count: int = 0
     value_sum: int = 0
@@ -72,7 +72,7 @@ class _Change:
 
 
 class Ratings(Projection):
-    """Rating summaries, and their counterparts."""
+    """Rating summaries and their counterparts."""
 
     name = "ratings"
     tables = derived = SUMMARY_TABLES
@@ -98,7 +98,7 @@ class Ratings(Projection):
 
 
 class SummaryTables:
-    """The tables `summary` and `counterpart`, for one batch of events of one chain."""
+    """The tables `summary` and `counterpart`, for one batch of events on one chain."""
 
     def __init__(self, chain_id: int, rows: Rows) -> None:
         self._chain_id = chain_id
@@ -129,7 +129,7 @@ class SummaryTables:
             self._add((registry, agent_id, side, key_text(tag)), client, value, decimals, sign)
 
     def _revoke(self, revoked: list[Row], opened: _Openings, sign: int) -> None:
-        """Remove revoked feedback of this and earlier batches, whose openings are in the tables."""
+        """Remove revoked feedback from this and earlier batches, whose openings are in the tables."""
         if not revoked:
             return
         places = [(self._chain_id, row[_BLOCK], row[_BLOCK + 1] + 1) for row in revoked]
@@ -147,7 +147,7 @@ class SummaryTables:
         change.counterparts[account] = count + sign, shares + sign * share, sum_of_units + sign * units
 
     def _revoked(self, events: EventRows) -> list[Row]:
-        """Return the rows of the feedback that revocations among the given events removed."""
+        """Return the rows of the feedback that is revoked by the given events."""
         # A registry of the standard gives each index once, and revokes it once, afterwards. Others may do as they like:
         # a revocation removes the latest feedback with its index, if that still counts.
         of_batch = {table: events.get(table, ()) for table in (_NEW, _REVOKED)}
@@ -218,7 +218,7 @@ class SummaryTables:
 
 
 def _opens_feedback(opened: _Openings, row: Row) -> bool:
-    """Return True if an opening directly follows feedback and refers to it: the feedback was sealed first."""
+    """Return True if an opening directly follows feedback and refers to it, so that the feedback was sealed first."""
     # A registry of somebody else may emit what it likes, and marks its own feedback alone.
     opening = opened.get((row[_BLOCK], row[_BLOCK + 1] + 1))
     if opening is None:
@@ -227,7 +227,7 @@ def _opens_feedback(opened: _Openings, row: Row) -> bool:
 
 
 def _opens_rating(opened: _Openings, row: Row) -> bool:
-    """Return True if an opening follows a client's rating directly, or after the feedback opened with it."""
+    """Return True if an opening follows a client's rating, directly or after the feedback opened with it."""
     registry, client_id, server_id, _ = _pick_client(row)
     places = ((row[_BLOCK], row[_BLOCK + 1] + distance) for distance in (1, 2))
     return any(opened[place][:3] == (registry, client_id, server_id) for place in places if place in opened)
@@ -235,7 +235,7 @@ def _opens_rating(opened: _Openings, row: Row) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _share(tag: str, value: int, decimals: int) -> tuple[int, int]:
-    """Return a value's share of its tag's scale, 0 for a tag without a scale; and the value in millionths."""
+    """Return a value's share of its tag's scale (0 for a tag without a scale), and the value in millionths."""
     scale = scale_of_tag(tag)
     return 0 if scale is None else share_of_scale(value, decimals, scale), units_of(value, decimals)
 

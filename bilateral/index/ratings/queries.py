@@ -1,4 +1,4 @@
-"""Ratings of clients and validators by servers, in both directions; individual ratings of any kind, and their files."""
+"""Servers' ratings of clients and validators, in both directions; individual ratings of any kind, and their files."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from bilateral.index.reading.prepared import CHAIN, Prepared, one_of, spread
 from bilateral.index.reading.registries import AgentKey, Wide, hexadecimal
 
 MAX_ENTRIES: Final = 500
-"""The maximum number of an agent's metadata entries and of its summaries in one response. Anyone can add more."""
+"""The maximum number of an agent's metadata entries, and of its summaries, in a response: anyone can add more."""
 _KEY: Final = ("chain_id", "identity_registry", "agent_id")
 _SUMMARY: Final = summary.c
 _SUMMARY_COLUMNS: Final = ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")
 
 
 def summaries(connection: sa.Connection, key: AgentKey) -> tuple[RatingSummary, ...]:
-    """Return the summaries of an agent's values, those with the most counterparts first."""
+    """Return the summaries of an agent's values, in descending order of the number of counterparts."""
     size = len(key.registries)
     rows = _summaries(size).all(connection, {**_parameters(key), **spread("registry", key.registries, size)})
     return tuple(RatingSummary(*row) for row in rows)
 
 
 def _parameters(key: AgentKey) -> dict[str, Any]:
-    """Return an agent as parameters for these statements. They are built once: building takes as long as running."""
+    """Return an agent as parameters for statements that are built once, because building takes as long as running."""
     return dict(zip(_KEY, (key.chain_id, key.identity_registry, key.agent_id), strict=True))
 
 
 def _is(columns: Any, names: Sequence[str] = _KEY) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions that a row belongs to the agent of `_parameters`."""
+    """Return the conditions that a row belongs to the agent in `_parameters`."""
     return [columns[name] == sa.bindparam(name, type_=agent_tables.agent.c[name].type) for name in names]
 
 
@@ -67,8 +67,8 @@ class RatingSummary:
         side: `server` for feedback, `client` and `validator` for ratings by servers.
         tag: The tag; a rating has none.
         count: The number of entries that count.
-        counterparts: The number of distinct accounts or agents that gave them.
-        mean: Their mean.
+        counterparts: The number of distinct accounts or agents that gave the values.
+        mean: The mean value.
         lower_bound: The lower bound of the agent's value at 95 % confidence; None for a tag without a scale.
     """
 
@@ -102,7 +102,7 @@ SIDES: Final = {
     RatedSide.CLIENT: (schema.EVENT_TABLES[ClientRated], "client_id"),
     RatedSide.VALIDATOR: (schema.EVENT_TABLES[ValidatorRated], "validator_id"),
 }
-"""The table of each side's ratings, and the column of the rated agent."""
+"""The table that contains each side's ratings, and the column that identifies the rated agent."""
 
 _LAST: Final = ("last_block", "last_log_index")
 """The parameters for a cursor's position."""
@@ -113,14 +113,14 @@ class Rating:
     """A server's rating of a client or validator. It is final.
 
     Attributes:
-        side: The side as which the agent was rated, `client` or `validator`.
+        side: The role in which the agent was rated, `client` or `validator`.
         agent: The short id of the rated agent.
         agent_id: Its token id.
-        server: The short id of the server that rated.
+        server: The short id of the server that gave the rating.
         server_id: Its token id.
-        rating: 0 to 100.
+        rating: The rating, 0 to 100.
         is_blind: True if it was sealed before either side saw the other's rating.
-        is_answer: True if it is open, and the client gave the server feedback within the preceding day.
+        is_answer: True if it was not sealed, and the client gave the server feedback within the preceding day.
         log_index: Its position in the block.
         time: The block time, in Unix seconds.
     """
@@ -165,7 +165,7 @@ def ratings_of(  # noqa: PLR0913  # one a filter
 
 
 def client_rating(connection: sa.Connection, key: AgentKey, server_id: int, reputation: str) -> int | None:
-    """Return the rating that a server gave a client (EIP-8004a, `getClientRating`); None if the index has none."""
+    """Return the rating that a server gave a client (EIP-8004a, `getClientRating`); None if it is not in the index."""
     table, subject = SIDES[RatedSide.CLIENT]
     columns = table.c
     conditions = columns.chain_id == key.chain_id, columns.registry == reputation, columns[subject] == key.agent_id
@@ -186,7 +186,7 @@ def _statement(direction: Direction, side: RatedSide | None, **options: bool) ->
 
 
 def rating_selection(side: RatedSide, chain: Any) -> sa.Select[Any]:
-    """Return the statement for one side's ratings, without `is_answer`, which `rating_of_row` requires too."""
+    """Return the statement for one side's ratings, without `is_answer`, which `rating_of_row` also requires."""
     table, subject = SIDES[side]
     columns = table.c
     is_blind = is_sealed_rating(table, chain) if side is RatedSide.CLIENT else sa.false()
@@ -220,7 +220,7 @@ def _part(
 
 
 def rating_of_row(row: sa.Row[*tuple[Any, ...]]) -> Rating:
-    """Return a row as a rating."""
+    """Convert a row to a rating."""
     side, chain_id, agent_id, server_id, registry, rating, is_blind, *place, transaction, is_answer = row
     return Rating(
         *(side, f"{chain_id}:{agent_id}", agent_id, f"{chain_id}:{server_id}", server_id, registry, rating),
@@ -237,9 +237,9 @@ class FileEvidence:
         integrity: `inline`, `cid`, `hash` or `variant` if the hash matches; None if only the server vouches for it.
         content_hash: The SHA-256 under which the index stores its bytes; None if there are none.
         size: Its total size in bytes.
-        interaction_hash: The hash of the request and answer that the file concerns.
-        agent_signature: The agent's signature in the file, unchecked.
-        client_signature: The client's signature in the file, unchecked.
+        interaction_hash: The hash of the request and answer that the file is about.
+        agent_signature: The agent's signature in the file, which is not verified.
+        client_signature: The client's signature in the file, which is not verified.
         payment_from: The payer, as claimed by a feedback file.
         payment_to: The receiver of that payment.
     """
@@ -288,7 +288,7 @@ def file_evidence(connection: sa.Connection, chain_id: int, block: int, log_inde
 
 
 def registration_evidence(connection: sa.Connection, key: AgentKey) -> FileEvidence | None:
-    """Return an agent's current registration file; None if it has none, or it is not found yet."""
+    """Return an agent's current registration file; None if it has none or if the file has not been found yet."""
     return _file(connection, files.agent_file, *key.of(files.agent_file.c))
 
 

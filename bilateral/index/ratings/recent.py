@@ -1,4 +1,4 @@
-"""An agent's newest feedback in brief: for its shares, its values by tag, and its activity by day."""
+"""An agent's newest feedback in brief, for statistics by share, tag and day."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from bilateral.index.reading.registries import AgentKey, Exact, exact
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The most relevant response to feedback: the agent's newest, or else the newest. Anyone may respond.
+    """The most relevant response to feedback: the agent's newest response, or else anyone's newest response.
 
     Attributes:
         responder: The account that responded.
@@ -40,7 +40,7 @@ _FEEDBACK: Final = ("registry", "agent_id", "client_address", "feedback_index")
 
 
 def _newest_answer(*names: str) -> Prepared:
-    """Return the statement for the newest response to one feedback entry. An index provides the order."""
+    """Return the statement for the newest response to a feedback entry. A database index provides the order."""
     columns = schema.EVENT_TABLES[ResponseAppended].c
     place, key = (columns.block_number, columns.log_index), ("chain_id", *_FEEDBACK, *names)
     is_about = (columns[name] == bindparam(name, type_=columns[name].type) for name in key)
@@ -73,7 +73,7 @@ _RATINGS: Final = {
     "server": (_NEW, (_NEW.agent_id, null(), _NEW.client_address, _NEW.value, _NEW.value_decimals, _NEW.tag1)),
     "client": (_RATED, (_RATED.client_id, _RATED.server_id, null(), _RATED.rating, literal(0), literal(""))),
 }
-"""The events that rate each side: agent, server or rating account, value, decimals and tag."""
+"""The events that rate each side, and their columns: agent, server or rating account, value, decimals and tag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class LatestRating:
     Attributes:
         side: The side of the rated agent: `server` or `client`.
         agent: The short id of the rated agent.
-        by_agent: The short id of the server that rated; None for feedback.
+        by_agent: The short id of the server that gave the rating; None for feedback.
         by_account: The account that gave the feedback; None for a rating.
         tag: The tag; a rating has none.
         log_index: Its position in the block.
@@ -105,7 +105,7 @@ class LatestRating:
 def latest_ratings(
     connection: Connection, chain_id: int, limit: int = 12, side: str | None = None
 ) -> tuple[LatestRating, ...]:
-    """Return the latest feedback and ratings of clients on a chain, newest first. Revoked feedback counts too."""
+    """Return the latest feedback, and ratings of clients, on a chain, newest first. Revoked feedback is included."""
     rows: list[tuple[Any, ...]] = []
     for rated, (columns, selected) in _RATINGS.items():
         if side in (None, rated):
@@ -124,7 +124,7 @@ def _rating(chain_id: int, row: tuple[Any, ...]) -> LatestRating:
 
 
 MOST: Final = 300
-"""The maximum number of feedback entries, and of ratings, that are read."""
+"""The maximum number of feedback entries and of ratings to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class RecentFeedback:
     Attributes:
         registry: The reputation registry.
         log_index: Its position in the block.
-        tag: The measure.
+        tag: The first tag, which states what the value measures.
         time: The time of its block, in Unix seconds.
         payment_transaction: The transaction of a payment that its file claims, untrusted text; None if there is none.
         is_answered: True if someone responded.
@@ -154,7 +154,7 @@ class RecentFeedback:
 
 
 def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedback, ...]:
-    """Return the newest feedback on an agent, newest first."""
+    """Return the newest feedback entries on an agent, in descending order of time."""
     rows: list[Any] = []
     for registry in key.reputations or key.registries:
         values = {"chain": key.chain_id, "registry": registry, "agent_id": key.agent_id}
@@ -176,7 +176,7 @@ def rating_times(connection: Connection, key: AgentKey) -> tuple[int, ...]:
 
 @cache
 def _newest_feedback() -> Select[Any]:
-    """Return the statement for the newest feedback of one registry. Building it takes longer than running it."""
+    """Return the statement for a registry's newest feedback. Building it takes longer than running it."""
     newest = (
         select(*event_columns(_NEW, *_FEEDBACK, "tag1", "value", "value_decimals"))
         .where(_NEW.chain_id == CHAIN)

@@ -1,4 +1,4 @@
-"""Ratings that were sealed before either side saw the other's: conditions for them and for answers; sealed pairs."""
+"""Ratings that were sealed before either side saw the other's rating: SQL conditions, and sealed pairs."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,7 +15,7 @@ from bilateral.index.reading.pages import Page, newest_page
 from bilateral.index.reading.registries import AgentKey, Wide
 
 ANSWER_SECONDS: Final = 86_400
-"""The time after a client's feedback on its server in which a rating may be an answer to it."""
+"""How long after a client's feedback on a server the server's rating may count as an answer to it."""
 
 _SEALED: Final = schema.EVENT_TABLES[RatingsSealed]
 _OPENED: Final = schema.EVENT_TABLES[RatingsOpened]
@@ -33,16 +33,17 @@ def is_sealed_feedback(
 
 
 def is_sealed_rating(rows: sa.FromClause, chain: Any = None) -> sa.ColumnElement[bool]:
-    """Return the condition that a client's rating was sealed first: its opening, or one with feedback, follows."""
+    """Return the condition that a client's rating was sealed first: its own or its feedback's opening follows."""
     rated, opened = rows.c, _OPENED.alias("opened")
     same = [opened.c.client_id == rated.client_id, opened.c.server_id == rated.server_id]
     return sa.exists().where(*_beside(opened, rows, 1, 2, chain=chain), *same).correlate(rows)
 
 
 def follows_feedback(rows: sa.FromClause, client: str = "client_id", chain: Any = None) -> sa.ColumnElement[bool]:
-    """Return the condition that a client gave its server feedback within the day before the server's rating.
+    """Return the condition that a client gave a server feedback within the day before the server's rating.
 
-    The client is the account that owns its agent, or is the agent's wallet. Revoked feedback counts: it was visible.
+    The client is the account that owns the client agent or is its wallet. Revoked feedback counts, because it was
+    visible.
     """
     rated, feedback = rows.c, schema.EVENT_TABLES[NewFeedback].alias("answered")
     speaker, kind = agent_tables.agent.alias("speaker"), schema.registry.alias("rated_in")
@@ -72,7 +73,7 @@ def follows_feedback(rows: sa.FromClause, client: str = "client_id", chain: Any 
 
 
 def _beside(opened: sa.FromClause, rows: sa.FromClause, *distances: int, chain: Any) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions that an opening comes after a row, in the log of the same registry."""
+    """Return the conditions that an opening comes after a row in the same registry's log."""
     return [
         opened.c.chain_id == (rows.c.chain_id if chain is None else chain),
         opened.c.block_number == rows.c.block_number,
@@ -82,16 +83,16 @@ def _beside(opened: sa.FromClause, rows: sa.FromClause, *distances: int, chain: 
 
 
 class SealState(StrEnum):
-    """A sealed pair's states."""
+    """The states of a sealed pair."""
 
     SEALED = "sealed"
-    """Neither rating was opened."""
+    """Neither rating has been opened."""
 
     WITHHELD = "withheld"
-    """One rating was opened and the other was not. The unopened one counts nowhere."""
+    """Only one rating has been opened. The unopened rating does not count anywhere."""
 
     OPENED = "opened"
-    """Both ratings were opened."""
+    """Both ratings have been opened."""
 
 
 _VIEW: Final = sa.table(
@@ -115,7 +116,7 @@ class SealedPair:
         state: `sealed`, `withheld` or `opened`.
         missing: The sides that have not opened their ratings: `client`, `server`.
         feedback: The textual id of the client's feedback; None while it is sealed.
-        feedback_opened_at: The time of its opening, in Unix seconds.
+        feedback_opened_at: The time at which the feedback was opened, in Unix seconds; None while it is sealed.
         rating_opened_at: The time at which the server's rating was opened, in Unix seconds; None while it is sealed.
         block: The block of the seal.
         log_index: Its position in the block.
@@ -150,7 +151,7 @@ def sealed_pairs_of(
 ) -> Page[SealedPair]:
     """Return the pairs that an agent sealed, as client or server, newest first.
 
-    An exchange seals and opens in one step: its ratings count as sealed first, but it creates no pair.
+    An exchange seals and opens ratings in one step: they count as sealed first, but are not listed as a pair.
     """
     pair = _VIEW.c
     names = ("chain_id", "client_id", "server_id", "registry", "interaction", "state", "client_address")

@@ -35,13 +35,13 @@ class Validation:
         agent: The short id of the agent.
         agent_id: Its token id.
         validator: The validator's address.
-        request_uri: The URI of the validator's material.
+        request_uri: The URI of the material to validate.
         requested_block: The block of the request.
         requested_at: The time of that block, in Unix seconds.
-        response: 0 to 100; None without a response.
+        response: The response, 0 to 100; None if there is none yet.
         response_uri: The URI of the evidence.
-        response_hash: The hash of the evidence on chain; None if there is none.
-        tag: The validator's category.
+        response_hash: The on-chain hash of the evidence; None if there is none.
+        tag: The tag with which the validator categorises the response.
         answered_block: The block of the latest response.
         answered_at: The time of that block, in Unix seconds.
     """
@@ -108,10 +108,10 @@ class ValidationAnswer:
 
     Attributes:
         validator: The validator's address.
-        response: 0 to 100.
+        response: The response, 0 to 100.
         uri: The URI of the evidence.
-        hash: The hash of the evidence on chain; None if there is none.
-        tag: The validator's category.
+        hash: The on-chain hash of the evidence; None if there is none.
+        tag: The tag with which the validator categorises the response.
         log_index: Its position in the block.
         time: The block time, in Unix seconds.
     """
@@ -135,7 +135,7 @@ class ValidationRecord:
         request_hash: The hash that identifies the request.
         agent: The short id of the agent.
         validator: The address of the validator.
-        uri: The URI of the validator's material.
+        uri: The URI of the material to validate.
         log_index: Its position in the block.
         time: The block time, in Unix seconds.
         answers: The 100 newest responses, newest first.
@@ -154,7 +154,7 @@ class ValidationRecord:
 
 
 def validation_records(connection: Connection, chain_id: int, request: bytes) -> tuple[ValidationRecord, ...]:
-    """Return the validation requests with a given hash. Each registry may have one."""
+    """Return the validation requests with a given hash, at most one per registry."""
     columns = schema.EVENT_TABLES[ValidationRequest].c
     registries = select(schema.registry.c.address).where(schema.registry.c.chain_id == chain_id)
     rows = connection.execute(

@@ -1,4 +1,4 @@
-"""The copies of one index on several servers: which of them respond, and how far each lags."""
+"""The copies of an index on several servers: which of them respond, and how far each one lags."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOOK_SECONDS: Final = 1.0
 """The seconds between checks of a server: a response's age is reported in whole seconds."""
 
 _LOOK_LIMIT: Final = 2.0
-"""The time limit of a check. A server that takes longer for a few rows would delay readers."""
+"""The time limit for a check. A server that needs longer for a few rows would delay readers."""
 
 _GUARDED: Final[Mapping[str, str]] = {
     "connect_timeout": "2",
@@ -35,7 +35,7 @@ _GUARDED: Final[Mapping[str, str]] = {
     "keepalives_count": "3",
     "tcp_user_timeout": "5000",
 }
-"""Options with which a connection detects an unreachable machine. Without them, that takes minutes."""
+"""Options with which a connection detects an unreachable machine. Without them, detection takes minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ChainState:
 
     Attributes:
         block: The last indexed block.
-        block_time: Its time, in Unix seconds.
+        block_time: The block time, in Unix seconds.
         head: The chain's head when the index last checked.
         updated_at: The time of that check.
     """
@@ -60,8 +60,8 @@ class Visit:
     """A request whose reads all go to one server.
 
     Attributes:
-        key: A number by which the server is chosen. Requests of one client share it, so that it never sees time go
-            backwards.
+        key: A number by which the server is chosen. A client's requests share the same number, so that the client never
+            sees an older state than before.
         copy: The server that responded last; None before the first read.
     """
 
@@ -79,11 +79,11 @@ class Copy:
 
     Attributes:
         url: The SQLAlchemy URL, with options that detect an unreachable machine.
-        name: Its host, port and database, for figures and logs.
+        name: Its host, port and database, for metrics and logs.
         is_primary: True for the server that workers write to.
         is_up: True while it responds and its tables have this version.
         states: Each chain's state at the last check.
-        delay: The seconds by which it lagged behind the primary at that check.
+        delay: The number of seconds by which it lagged behind the primary at the last check.
     """
 
     url: str
@@ -102,12 +102,12 @@ class Copy:
         self.name = f"{parsed.host or parsed.query.get('host', '')}{port}/{parsed.database}"
 
     def suspend(self) -> None:
-        """Exclude it from reads until a check shows that it responds."""
+        """Exclude the server from reads until a check shows that it responds."""
         self.is_up = False
         self._wakes.set()
 
     def watch(self, primary: Copy, is_over: threading.Event) -> None:
-        """Check every second, and immediately after a failed read."""
+        """Check the server every second, and immediately after a failed read."""
         while not is_over.is_set():
             self.look(primary)
             self._wakes.wait(_LOOK_SECONDS)
@@ -116,7 +116,7 @@ class Copy:
             self._reader.close()
 
     def look(self, primary: Copy) -> None:
-        """Read the progress of the chains, and log if the server fails or recovers."""
+        """Read the chains' progress, and log when the server fails or recovers."""
         problem = None
         try:
             if self._reader is None:
@@ -148,7 +148,7 @@ class Copies:
     """The primary server and its replicas, each monitored by a thread.
 
     Args:
-        max_delay: The seconds that a replica may lag before readers use another server.
+        max_delay: The seconds that a replica may lag before readers use a different server.
 
     Attributes:
         primary: The primary server.
@@ -184,10 +184,10 @@ class Copies:
             thread.join(_LOOK_LIMIT)
 
     def in_order(self) -> list[Copy]:
-        """Return the servers for a read, in the order in which to try them.
+        """Return the servers to try for a read, in order.
 
-        Responding replicas without lag come first, then the primary, then the rest: a stale response is better than
-            none.
+        Responding replicas that do not lag come first, then the primary, then the others: a stale response is better
+            than none.
         """
         visit = VISIT.get()
         ready = [copy for copy in self.replicas if copy.is_up and copy.delay <= self._max_delay]
@@ -199,7 +199,7 @@ class Copies:
         return [*ready, *primary, *sorted(rest, key=lambda copy: (not copy.is_up, copy.delay))]
 
     def heads(self) -> dict[int, int]:
-        """Return each chain's highest head reported by any server."""
+        """Return the highest head that any server reports for each chain."""
         heads: dict[int, int] = {}
         for copy in self.all:
             for chain_id, state in copy.states.items():
@@ -216,23 +216,24 @@ def _states(connection: Connection) -> dict[int, ChainState]:
 T = TypeVar("T")
 
 _UNUSABLE: Final = (errors.DatabaseUnavailableError, errors.NewerSchemaError, errors.OlderSchemaError)
-"""Errors from a server that is down, or whose tables have a different version."""
+"""Errors raised if a server is down or its tables have a different version."""
 
 
 class ReplicatedReader(Reader):
-    """Reads an index on its replicas. Each visit sees one state of a single server.
+    """Reads an index on its replicas. Each visit sees one consistent state of a single server.
 
-    A replica that is not responding is excluded until it recovers. The next replica or the primary takes its reads.
+    A replica that is not responding is excluded until it recovers. Its reads are taken over by the next replica or the
+    primary.
 
     Args:
-        max_delay: The seconds that a replica may lag before visits use another server.
+        max_delay: The seconds that a replica may lag before visits use a different server.
 
     Attributes:
         copies: The servers.
 
     Raises:
-        InvalidArgumentError: A URL is malformed, or for a different database.
-        OlderSchemaError: The primary's tables need `bilateral index schema`, or there are none.
+        InvalidArgumentError: A URL is malformed or specifies an unsupported database.
+        OlderSchemaError: The primary's tables are missing or need `bilateral index schema`.
         NewerSchemaError: A newer version of this package created the primary's tables.
         DatabaseUnavailableError: The primary cannot be opened. Replicas may be down.
     """
@@ -259,7 +260,7 @@ class ReplicatedReader(Reader):
 
     @contextmanager
     def connect(self, spent: float = 0.0) -> Iterator[Connection]:
-        """Lend a connection to the first server that provides one. See `Reader.connect`."""
+        """Provide a connection to the first server that can provide one. See `Reader.connect`."""
         *copies, last = self.copies.in_order()
         for copy in (*copies, last):
             with _suspending(copy), ExitStack() as stack:
@@ -277,7 +278,7 @@ class ReplicatedReader(Reader):
                 return
 
     def visit(self, work: Callable[[Connection], T], spent: float = 0.0) -> T:
-        """Run a visit, and retry it on another server if one fails meanwhile. See `Reader.visit`."""
+        """Run a visit, and retry it on a different server if the first one fails. See `Reader.visit`."""
         try:
             return super().visit(work, spent)
         except errors.MissingChainError:

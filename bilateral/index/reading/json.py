@@ -1,4 +1,4 @@
-"""The abstraction over SQLite and PostgreSQL for statements that return JSON."""
+"""SQL expressions for statements that return JSON, on SQLite and PostgreSQL."""
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
@@ -18,7 +18,7 @@ def has_all(
     *conditions: sa.ColumnElement[bool],
     folded: bool = False,
 ) -> sa.ColumnElement[bool]:
-    """Return true if every entry is the value of some row."""
+    """Return an expression that is true if every entry occurs as the value of a row."""
     requested = sorted({entry.lower() for entry in entries} if folded else set(entries))
     if folded:
         value = lower(value, "".join(requested))
@@ -35,19 +35,19 @@ _MOST_MEMBERS: Final = 45
 """The maximum number of members per JSON function: PostgreSQL accepts 100 arguments."""
 
 _DIGITS: Final = 100
-"""Digits before the decimal point in a sort key: more than any value has."""
+"""The number of digits before the decimal point in a sort key: more than any value has."""
 
 _EXACT: Final = Context(prec=800, Emax=MAX_EMAX, Emin=MIN_EMIN)  # more digits than 2^256 with 255 decimals has
 
 
 class EntityDialect:
-    """Expressions that differ between the two engines, in PostgreSQL's form."""
+    """Expressions that differ between the two engines, in the form for PostgreSQL."""
 
     has_small_parser: ClassVar[bool] = False
     """True if the engine rejects deeply nested expressions."""
 
     def members(self, members: Sequence[Member]) -> sa.ColumnElement[Any]:
-        """Return a JSON object of members, however many there are."""
+        """Return a JSON object with any number of members."""
         if len(members) <= _MOST_MEMBERS:
             return self.json_object(members)
         parts = [self.json_object(members[at : at + _MOST_MEMBERS]) for at in range(0, len(members), _MOST_MEMBERS)]
@@ -58,23 +58,23 @@ class EntityDialect:
         return self.embedded(joined + sa.literal_column("'}'", sa.Text))
 
     def row_by_row(self, query: sa.Select[Any]) -> sa.Select[Any]:
-        """Return a query for `EXISTS` that runs once per row. PostgreSQL would otherwise find all linked rows first."""
+        """Return a query for `EXISTS` that runs once per row; otherwise PostgreSQL would find all linked rows first."""
         return query.offset(0)
 
     def json_object(self, members: Sequence[Member]) -> sa.ColumnElement[Any]:
-        """Return a JSON object of a few members."""
+        """Return a JSON object with a few members."""
         return sa.func.json_build_object(*_arguments(members), type_=sa.JSON)
 
     def json_list(self, item: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """Return the JSON list of one item per row, in the rows' order; an empty list without rows."""
+        """Return a JSON list with one item per row, in the rows' order; an empty list if there are no rows."""
         return sa.func.coalesce(sa.func.json_agg(item), sa.cast(sa.literal_column("'[]'"), sa.JSON))
 
     def embedded(self, text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """Return JSON that is stored as text, to embed it in other JSON."""
+        """Return JSON that is stored as text in a form that can be embedded in other JSON."""
         return sa.cast(text, sa.JSON)
 
     def flag(self, expression: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """Return a boolean as JSON."""
+        """Return a Boolean as JSON."""
         return expression
 
     def whole(self, expression: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
@@ -88,19 +88,19 @@ class EntityDialect:
         )
 
     def lower(self, expression: sa.ColumnElement[str], needle: str) -> sa.ColumnElement[str]:  # noqa: ARG002  # for SQLite
-        """Return a text in lower case, so that it can be compared with a needle in lower case."""
+        """Return a text in lower case, so that it can be compared with a lower-case search text."""
         return sa.func.lower(expression)
 
     def position(self, expression: sa.ColumnElement[Any], needle: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
-        """Return the position of a text or of bytes in another one, from 1; 0 if it does not occur."""
+        """Return the position of a text or of bytes within another value, counting from 1; 0 if it does not occur."""
         return sa.func.pg_catalog.position(expression, needle)
 
     def address_bytes(self, expression: sa.ColumnElement[str]) -> sa.ColumnElement[bytes]:
-        """Return the bytes of an address in hexadecimal form."""
+        """Convert an address in hexadecimal form to bytes."""
         return sa.func.decode(sa.func.substr(expression, 3), sa.literal_column("'hex'"), type_=sa.LargeBinary)
 
     def ordered(self, expression: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-        """Return a text that is compared by its code points."""
+        """Return a text in a form that is compared by code points."""
         return sa.collate(expression, "C")
 
     def decimal_text(self, value: sa.ColumnElement[Any], decimals: sa.ColumnElement[int]) -> sa.ColumnElement[str]:
@@ -119,11 +119,11 @@ class EntityDialect:
     def decimal_in(
         self, value: sa.ColumnElement[Any], decimals: sa.ColumnElement[int], operands: Sequence[Decimal]
     ) -> sa.ColumnElement[bool]:
-        """Return true if a fixed-point number is one of the given numbers."""
+        """Return an expression that is true if a fixed-point number is one of the given numbers."""
         return self.decimal_key(value, decimals).in_([self.decimal_operand(operand) for operand in operands])
 
     def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> sa.Select[Any]:
-        """Return a three-column query that returns given keys. It has one parameter, however many keys there are."""
+        """Return a query for the given three-column keys. It has one parameter, regardless of the number of keys."""
         listed = msgspec.json.encode([(str(number), text, str(of)) for number, text, of in keys])
         keys_table = sa.func.json_array_elements(sa.cast(sa.literal(listed.decode(), sa.Text), sa.JSON)).table_valued(
             "value"
@@ -142,13 +142,13 @@ class EntityDialect:
     def has_entries(
         self, listed: sa.ColumnElement[str], values: Sequence[str], *, folded: bool
     ) -> sa.ColumnElement[bool]:
-        """Return true if a JSON list of texts has all entries, ignoring case if folded."""
+        """Return an expression that is true if a JSON list of texts contains all entries, ignoring case if `folded`."""
         entries = self.entries(listed)
         return has_all(self.lower, entries, sa.type_coerce(entries.c.value, sa.Text), values, folded=folded)
 
 
 class SqliteDialect(EntityDialect):
-    """SQLite's expressions."""
+    """The expressions for SQLite."""
 
     has_small_parser = True
 
@@ -221,12 +221,12 @@ _DIALECTS: Final = {"sqlite": SqliteDialect(), "postgresql": EntityDialect()}
 
 
 def expressions_of(connection: sa.Connection) -> EntityDialect:
-    """Return the expressions for a connection's engine, for statements that need no function that SQLite lacks."""
+    """Return the expressions for a connection's engine, for statements that do not use functions added to SQLite."""
     return _DIALECTS[connection.dialect.name]
 
 
 def entity_dialect(connection: sa.Connection) -> EntityDialect:
-    """Return the expressions of a connection's engine, and prepare the connection for them."""
+    """Return the expressions for a connection's engine, and prepare the connection for them."""
     info = connection.connection.info
     if connection.dialect.name == "sqlite" and not info.get("has_entities"):
         # Once for each connection: after it, SQLite prepares all statements anew.
@@ -238,13 +238,13 @@ def entity_dialect(connection: sa.Connection) -> EntityDialect:
 
 
 def _arguments(members: Sequence[Member]) -> Iterator[sa.ColumnElement[Any]]:
-    """Yield names and values alternately, as the functions of both engines expect."""
+    """Yield names and values in turn, as the functions of both engines expect."""
     for name, value in members:
         yield from (_quoted(name), value)
 
 
 def _quoted(text: str) -> sa.ColumnElement[Any]:
-    """Return a GraphQL name, which contains only letters, digits and underscores, as a literal."""
+    """Return a GraphQL name, which contains only letters, digits and underscores, as an SQL literal."""
     if not text.isidentifier() or not text.isascii():
         raise ValueError(f"{text!r} is not a name")
     return sa.literal_column(f"'{text}'", sa.Text)
@@ -262,12 +262,12 @@ def _decimal(value: Any, decimals: Any) -> str | None:
 
 
 def _key(value: Any, decimals: Any) -> str | None:
-    """Return a text that sorts as a fixed-point number does."""
+    """Return a text that sorts in the order of fixed-point numbers."""
     return None if value is None or decimals is None else _sort_key(_number(value, decimals))
 
 
 def _sort_key(number: Decimal) -> str:
-    """Return a text that sorts as a number does. Below zero each digit becomes its complement."""
+    """Return a text that sorts in numerical order. For negative numbers, each digit is replaced with its complement."""
     whole, _, fraction = format(abs(number), "f").partition(".")
     text = whole.rjust(_DIGITS, "0") + fraction.rstrip("0")
     if number >= 0:
@@ -284,4 +284,4 @@ _FUNCTIONS: Final[dict[str, Any]] = {
     "bilateral_decimal": _decimal,
     "bilateral_key": _key,
 }
-"""The functions that SQLite lacks, by name."""
+"""Functions to add to SQLite, by name."""

@@ -1,4 +1,4 @@
-"""A coordinator's shards: track which are not responding, so that visits leave them out."""
+"""Track which of a coordinator's shards are not responding, so that visits leave them out."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _LOOK_SECONDS: Final = 1.0
 """The seconds between checks while a shard is not responding, as for replicas."""
 
 _LOOK_MILLISECONDS: Final = 3_000
-"""The time limit of a check: more than the two seconds in which the coordinator connects to a shard."""
+"""The time limit for a check: more than the coordinator's two-second limit for connecting to a shard."""
 
 MISSING_FIGURE: Final = ("chain_missing", "1 while its shard fails.")
-"""The name and help text of the metric, by chain."""
+"""The name and help text of the metric, which has one value per chain."""
 
 NO_ANSWER: Final = "no shard answers"
-"""The reason why an index without a responding chain is not ready."""
+"""The reason why an index is not ready while a chain's server is not responding."""
 
 _PREPARE: Final = text(
     "SELECT set_config('search_path', CAST(:path AS text), true), set_config(CAST(:of_down AS text), :down, true), "
     "set_config(CAST(:of_lenient AS text), :lenient, true), set_config('plan_cache_mode', 'force_custom_plan', true)"
 )
-"""Settings of one visit. A cached plan would be for other shards."""
+"""The settings for one visit. A cached plan would be for a different set of shards."""
 
 _IS_LENIENT: Final = ContextVar("is_lenient", default=False)
 """True while visits leave out the rows of chains whose shard is not responding."""
@@ -44,7 +44,7 @@ _IS_LENIENT: Final = ContextVar("is_lenient", default=False)
 
 @contextmanager
 def without_missing_chains() -> Iterator[None]:
-    """Let visits leave out the rows of chains whose shard is not responding. Other visits fail if they need them."""
+    """Let visits leave out rows of chains whose shard is not responding. Other visits fail if they need such rows."""
     token = _IS_LENIENT.set(True)
     try:
         yield
@@ -53,11 +53,11 @@ def without_missing_chains() -> Iterator[None]:
 
 
 class ChainServers:
-    """The servers of chains that a coordinator reads, its shards.
+    """A coordinator's shards, from which it reads chains.
 
     Attributes:
         down: The names of the shards that did not respond at the last check.
-        missing: Their chains.
+        missing: The chains on these shards.
     """
 
     def __init__(self, url: URL, path: str) -> None:
@@ -72,7 +72,7 @@ class ChainServers:
 
     @classmethod
     def of(cls, connection: Connection) -> ChainServers | None:
-        """Return a database's shards; None if it has none."""
+        """Return a database's shards; None if it is not a coordinator."""
         if not has_reachable(connection):
             return None
         path = connection.execute(text("SELECT current_setting('search_path')")).scalar_one()
@@ -86,7 +86,7 @@ class ChainServers:
             connection.execute(_PREPARE, {"path": self._path, "lenient": lenient, **settings})
 
     def failure(self, problem: DBAPIError, failure: DatabaseUnavailableError) -> DatabaseUnavailableError:
-        """Return a failed visit's error, after checking which shards respond."""
+        """Return the error for a failed visit, after checking which shards respond."""
         driver_error: Any = problem.orig
         if getattr(driver_error, "sqlstate", None) == MISSING:
             return MissingChainError(int(driver_error.diag.message_detail))
@@ -99,7 +99,7 @@ class ChainServers:
         return ChainServerFailedError(str(failure))
 
     def recheck(self) -> None:
-        """Check all shards in the background, and again every second while one is not responding."""
+        """Check all shards in the background, and keep checking every second while one of them is not responding."""
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._look_again, name="shards", daemon=True)
             self._thread.start()
@@ -118,7 +118,7 @@ class ChainServers:
                 return
 
     def _look(self) -> bool:
-        """Find the shards that are not responding; return False if the coordinator itself is not."""
+        """Find the shards that are not responding; return False if the coordinator itself is not responding."""
         try:
             with self._engine.connect() as connection:
                 shards = connection.execute(text(f"SELECT number, name, chains FROM {REACHABLE}.server")).all()  # noqa: S608

@@ -34,7 +34,7 @@ class Small(int):
 
 
 class InvalidCursorError(FormattedError, InvalidArgumentError):
-    """A cursor was not issued by this list."""
+    """A cursor was not issued for this list."""
 
     reason = "invalid_cursor"
     template = "the cursor belongs to a different list: pass the previous page's `next` unchanged"
@@ -61,7 +61,7 @@ def encode_cursor(kind: str, *key: str | float | bytes) -> str:
 
 
 def decode_cursor(kind: str, cursor: str, *types: type) -> tuple[Any, ...]:
-    """Read a cursor. It is untrusted."""
+    """Decode a cursor, which is untrusted."""
     try:
         decoded = json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))) if len(cursor) <= _MAX_CURSOR else 0
     except (ValueError, Base64Error, RecursionError):
@@ -113,7 +113,7 @@ def require_limit(limit: int) -> int:
 
 
 def _is_of(value: object, expected: type) -> bool:
-    """Check the type and range of a cursor's value: a database would fail on others."""
+    """Check the type and range of a cursor's value, because other values would cause a database error."""
     if expected is bytes:
         return isinstance(value, str) and _HEXADECIMAL.fullmatch(value) is not None
     if expected is str:
@@ -132,4 +132,4 @@ _BITS: Final[dict[type, int]] = {int: 63, Small: 31, Wide: 256}  # of a positive
 _CONVERSIONS: Final[dict[type, Callable[[Any], Any]]] = {
     **dict.fromkeys((int, Wide, Small), int), float: float, str: str, bytes: bytes.fromhex,
 }  # fmt: skip
-"""JSON has no bytes, and writes 1.0 as 1, which databases treat as an integer."""
+"""JSON cannot represent bytes, and writes 1.0 as 1, which databases treat as an integer."""

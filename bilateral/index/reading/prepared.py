@@ -1,4 +1,4 @@
-"""Precompiled statements. SQLAlchemy's lookup of a statement at each run takes longer than running most of them."""
+"""Precompiled statements. SQLAlchemy takes longer to look up most statements than the database takes to run them."""
 
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,14 +23,14 @@ from bilateral.index.log.dialects import DIALECTS, dialect_of
 _Convert: TypeAlias = Callable[[Any], Any]
 
 CHAIN: Final = bindparam("chain", type_=BigInteger)
-"""The parameter for a statement's chain. Subqueries use it too, so that a coordinator queries one server."""
+"""The parameter for a statement's chain. Subqueries use it too, so that a coordinator queries only one server."""
 
 
 def plan_by_values(connection: Connection) -> None:
-    """Let PostgreSQL plan a visit's statements again for their values.
+    """Have PostgreSQL plan a visit's statements anew for their values.
 
-    It plans a prepared statement a few times, and then keeps a plan for all values if that looks as cheap. Searches
-    differ too much for that: a word may be in three files, or in all.
+    PostgreSQL plans a prepared statement a few times, and then keeps a generic plan if that seems equally cheap.
+    Searches differ too much for that: a word may be in three files or in all of them.
     """
     dialect_of(connection).set_local(connection, "plan_cache_mode", "force_custom_plan")
 
@@ -38,13 +38,14 @@ def plan_by_values(connection: Connection) -> None:
 def at_most(count: int) -> ColumnElement[Any]:
     """Return a statement's limit as a literal in its text.
 
-    If the limit is a parameter, PostgreSQL expects a tenth of all rows, and so creates a new plan for each run.
+    If the limit is a parameter, PostgreSQL assumes that a tenth of all rows is needed, and therefore creates a new plan
+    for each run.
     """
     return literal_column(str(int(count)))
 
 
 def size_for(values: Sequence[Any]) -> int:
-    """Return how many parameters a list gets: the next power of two, so that there are few distinct statements."""
+    """Return how many parameters to use for a list: the next power of two, so that few statements are distinct."""
     return 1 << max(0, len(values) - 1).bit_length()
 
 
@@ -56,13 +57,13 @@ def one_of(name: str, column: ColumnElement[Any], size: int) -> ColumnElement[bo
 
 
 def spread(name: str, values: Sequence[Any], size: int) -> dict[str, Any]:
-    """Return the parameters of `one_of`. The last value is repeated to fill them; without values no row matches."""
+    """Return the parameters for `one_of`. The last value is repeated to fill them. Without values, no row matches."""
     last = values[-1] if values else None
     return {f"{name}_{place}": values[place] if place < len(values) else last for place in range(size)}
 
 
 def listed(names: Iterable[str], lists: Iterable[Iterable[Any]]) -> tuple[dict[str, Any], list[int]]:
-    """Return the parameters of several `one_of`, and the number of parameters of each."""
+    """Return the parameters for several `one_of` conditions, and the number of parameters for each."""
     values, sizes = {}, []
     for name, entries in zip(names, lists, strict=True):
         different = sorted(set(entries))
@@ -80,10 +81,11 @@ class Prepared:
     """A statement whose changing values are named parameters. It is compiled once for each kind of database.
 
     Args:
-        statement: The statement. A parameter for a list (`IN`) keeps its length: see `one_of`.
-        is_literal: True to write all constants into the text. PostgreSQL plans a statement without parameters once,
-            even after `plan_by_values`.
-        parameters: Parameters without names. Their values are identified by number; list values have one each.
+        statement: The statement. A parameter for a list (`IN`) has a fixed length (see `one_of`).
+        is_literal: True to write all constants into the text. PostgreSQL plans a statement without parameters only
+            once, even after `plan_by_values`.
+        parameters: Parameters without names. Their values are identified by number; each value in a list has its own
+            number.
     """
 
     def __init__(
@@ -111,7 +113,7 @@ class Prepared:
         return list(map(self._make, self.all(connection, values)))
 
     def first(self, connection: Connection, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
-        """Return the first row of a statement that finds few, or None. See `all`."""
+        """Return the first row of a statement that finds few rows; None if there is none. See `all`."""
         rows = self.all(connection, values)
         return rows[0] if rows else None
 

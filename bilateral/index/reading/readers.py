@@ -25,31 +25,31 @@ T = TypeVar("T")
 _BRIEF: Final = "bilateral_is_brief"
 
 _STEPS: Final = 5_000
-"""The steps of SQLite's virtual machine between checks of the clock: some hundred microseconds."""
+"""The number of SQLite virtual machine steps between checks of the clock: some hundred microseconds."""
 
 _CLOCK_FACTOR: Final = 5
-"""The wall-clock limit as a multiple of the processor time limit. Eight threads on two cores take four times longer."""
+"""The wall-clock limit, as a multiple of the processor time limit: eight threads share two cores."""
 
 _CANCELED: Final = "57014"
-"""PostgreSQL's code for a statement that took too long."""
+"""PostgreSQL's error code for a statement that took too long."""
 
 _ABANDONED: Final = "25P03"
-"""PostgreSQL's code for an idle transaction: a visit worked too long between two statements."""
+"""PostgreSQL's error code for an idle transaction: a visit took too long between two statements."""
 
 _SHORTENED: Final = 0.9
-"""The fraction of a time limit below which the server is sent the remaining time. Each update costs a round trip."""
+"""The fraction of a limit below which the remaining time is sent to the server, which costs a round trip."""
 
 _SHORT: Final = {"jit": "off", "max_parallel_workers_per_gather": "0"}
-"""Settings of PostgreSQL for short queries: compiling or parallelizing one takes longer than running it."""
+"""PostgreSQL settings for short queries: compiling or parallelizing one takes longer than running it."""
 
 _PREPARED: Final = 500
 """The number of statements that each PostgreSQL connection keeps prepared."""
 
 _CACHE_KIB: Final = 16 * 1024
-"""The number of pages that a reader caches. Each process has several readers, and the system caches pages, too."""
+"""The number of pages that a reader caches. Each process has several readers, and the system caches pages as well."""
 
 MOST_BYTES: Final = 32 * 1024 * 1024
-"""The maximum size in bytes of a value in SQLite and of a GraphQL response.
+"""The maximum size, in bytes, of a value in SQLite and of a GraphQL response.
 
 An untrusted file has up to 1 MiB, and a query may request it thousands of times.
 """
@@ -57,11 +57,11 @@ An untrusted file has up to 1 MiB, and a query may request it thousands of times
 _TOO_LARGE: Final = "string or blob too big"
 
 _MAPPED_BYTES: Final = 64 * 1024**3
-"""Bytes in a database file that SQLite maps into memory. The pages belong to the system, which reclaims them."""
+"""The bytes of a database file that SQLite maps into memory. The system can reclaim these pages."""
 
 
 class _Limit:
-    """The processor time that a visit has left, and the wall-clock time, a multiple of it."""
+    """A visit's remaining processor time and wall-clock time. The wall-clock limit is a multiple of the other."""
 
     def __init__(self, seconds: float, clock_factor: int) -> None:
         self.by_clock = seconds * clock_factor
@@ -78,19 +78,19 @@ class _Limit:
 
 
 class Reader:
-    """Reads an index's database. It cannot write and never waits for a writer on SQLite.
+    """Reads an index's database. It cannot write, and on SQLite it never waits for a writer.
 
     All statements of one connection see the same state of the database.
 
     Args:
         url: The SQLAlchemy URL of the database; the default database if omitted.
-        seconds: The time limit of a visit: of all its statements together.
+        seconds: The time limit for all statements of a visit together.
         connections: The maximum number of concurrent connections.
-        is_brief: True if visits block other requests, see `require_patience`.
+        is_brief: True if visits block other requests (see `require_patience`).
 
     Raises:
         InvalidArgumentError: The URL is malformed, or the database is not supported.
-        OlderSchemaError: The tables need `bilateral index schema`, or there are none.
+        OlderSchemaError: The tables are missing or need `bilateral index schema`.
         NewerSchemaError: A newer version of this package created the tables.
         DatabaseUnavailableError: The database cannot be opened.
     """
@@ -131,13 +131,13 @@ class Reader:
 
     @contextmanager
     def connect(self, spent: float = 0.0) -> Iterator[Connection]:
-        """Lend a connection in a read-only transaction.
+        """Provide a connection in a read-only transaction.
 
-        The time limit starts here and includes work between statements. Only statements enforce it: work after the last
-        one has no limit. SQLite works in the caller's thread, so there the limit is processor time, and no query fails
-        because the machine is busy. In wall-clock time, a visit has five times the limit, and a brief one the limit
-        itself. PostgreSQL counts wall-clock time, including the wait for a connection. There a statement that starts in
-        the first tenth of the limit may take the full limit again.
+        The time limit starts here and includes work between statements. It is enforced only while statements run: work
+        after the last statement has no limit. SQLite runs in the caller's thread, so the limit applies to processor
+        time, and no query fails because the machine is busy. The wall-clock limit is five times as long or, for a brief
+        visit, equally long. On PostgreSQL, the limit applies to wall-clock time, including the wait for a connection,
+        and a statement that starts within the first tenth of the limit may take the full limit again.
 
         Args:
             spent: The seconds of the limit that the caller has already used.
@@ -148,7 +148,7 @@ class Reader:
             ReadersBusyError: No connection became free in time.
             LargeAnswerError: SQLite would produce a value that is too large.
             DatabaseUnavailableError: The database is not responding.
-            ChainServerFailedError: A chain server failed. The next visit leaves it out.
+            ChainServerFailedError: A chain's server failed. The next visit leaves it out.
             MissingChainError: The visit needs rows from a server that is not responding.
         """
         seconds = self.seconds - spent
@@ -179,25 +179,25 @@ class Reader:
             raise failure if self._servers is None else self._servers.failure(problem, failure) from None
 
     def read(self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs) -> T:
-        """Run a query of `bilateral.index`. See `visit` for the errors.
+        """Run a query from `bilateral.index`. See `visit` for the errors.
 
         Args:
-            query: The query. Its first argument is the connection.
-            *arguments: Its additional arguments.
+            query: The query function. Its first argument is the connection.
+            *arguments: Additional arguments for the query.
         """
         return self.visit(lambda connection: query(connection, *arguments, **options))
 
     def visit(self, work: Callable[[Connection], T], spent: float = 0.0) -> T:
-        """Run a visit, and restart it if a chain server that it may not need fails.
+        """Run a visit, and restart it if the server of a chain that it may not need fails.
 
         Args:
             spent: See `connect`.
 
         Raises:
-            QueryTimeoutError: It took too long.
+            QueryTimeoutError: The visit took too long.
             ReadersBusyError: No connection became free in time.
             DatabaseUnavailableError: The database is not responding.
-            MissingChainError: The server of a chain is not responding.
+            MissingChainError: A chain's server is not responding.
         """
         try:
             with self.connect(spent) as connection:
@@ -214,10 +214,10 @@ class Reader:
 
 
 def require_patience(connection: Connection) -> None:
-    """End a brief visit before work whose duration untrusted input determines.
+    """End a brief visit before starting work whose duration depends on untrusted input.
 
     Raises:
-        QueryTimeoutError: The visit is brief. It is restarted in a thread.
+        QueryTimeoutError: The visit is brief. It will be restarted in a thread.
     """
     if connection.get_execution_options().get(_BRIEF):
         raise errors.QueryTimeoutError(0)
@@ -255,7 +255,7 @@ def _prepare_sqlite(engine: Engine, seconds: float) -> None:
 
 
 def _postgresql_settings(seconds: float) -> tuple[str, str]:
-    """Return what sets up a session, and a transaction in a pooler's session."""
+    """Return the statements that set up a session, and those that set up a transaction in a pooler's session."""
     milliseconds = max(1, int(seconds * 1000))
     mode = "TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
     timeouts = {"statement_timeout": milliseconds, "idle_in_transaction_session_timeout": 10 * milliseconds}
@@ -280,7 +280,7 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
 
     @event.listens_for(engine, "checkout")
     def refuse_ended(connection: Any, *_: Any) -> None:
-        """Replace an idle connection that the server closed, which shows as unread data."""
+        """Replace an idle connection that the server has closed, which is detected by unread data."""
         readiness = select.poll()
         readiness.register(connection.fileno(), select.POLLIN)
         if readiness.poll(0):
@@ -305,4 +305,4 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
 
 
 _PREPARE: Final = {"sqlite": _prepare_sqlite, "postgresql": _prepare_postgresql}
-"""Set up an engine's connections, by its dialect's name."""
+"""Functions that set up an engine's connections, by its dialect's name."""

@@ -1,4 +1,4 @@
-"""The indexed registries, agent ids in all published forms, and the types of numbers in responses."""
+"""The indexed registries, agent ids in all published forms, and number types for responses."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,11 +20,11 @@ _DIGITS = Annotated[str, Field(pattern=r"^-?\d+$")]
 _DECIMALS = Annotated[str, Field(pattern=r"^-?\d+(\.\d+)?$")]
 
 Wide = Annotated[int, PlainSerializer(str, return_type=_DIGITS, when_used="json")]
-"""An integer of up to 256 bits. In JSON it is text: many programs misread numbers larger than 2^53."""
+"""An integer of up to 256 bits. In JSON it is a string, because many programs misread numbers larger than 2^53."""
 
 
 def hexadecimal(raw: bytes | None) -> str | None:
-    """Return bytes as `0x…`; None for None, and for 32 zeros, which mean "no hash" in the registries."""
+    """Return bytes as `0x…`; None for None and for 32 zero bytes, which mean "no hash" in the registries."""
     return None if raw is None or raw == bytes(32) else f"0x{raw.hex()}"
 
 
@@ -34,7 +34,7 @@ def exact(value: int, decimals: int) -> Decimal:
 
 
 Exact = Annotated[Decimal, PlainSerializer(lambda number: format(number, "f"), return_type=_DECIMALS, when_used="json")]
-"""An exact number. In JSON it is a plain decimal text."""
+"""An exact number. In JSON it is a string in plain decimal notation."""
 
 
 def short_text(raw: bytes) -> str:
@@ -56,7 +56,7 @@ class IndexedRegistry:
 
     Attributes:
         kind: The contract's name.
-        identity_registry: The identity registry that it belongs to.
+        identity_registry: The identity registry to which it belongs.
         first_block: The block from which it is indexed.
     """
 
@@ -69,13 +69,13 @@ class IndexedRegistry:
 
 @dataclass(frozen=True, slots=True)
 class AgentKey:
-    """An agent in the tables of the index.
+    """An agent's key in the index's tables.
 
     Attributes:
         identity_registry: The address of its identity registry.
         agent_id: Its token id.
         registries: The addresses of all registries that belong to the identity registry.
-        reputations: Those of them that accept open feedback; empty if unknown.
+        reputations: The addresses of the registries among these that accept open feedback; empty if unknown.
     """
 
     chain_id: int
@@ -95,12 +95,12 @@ class AgentKey:
         return global_agent_id(self.chain_id, self.identity_registry, self.agent_id)
 
     def of(self, columns: Any) -> list[ColumnElement[bool]]:
-        """Return the conditions that rows have the agent's key."""
+        """Return the conditions for rows with the agent's key."""
         names = ("chain_id", "identity_registry", "agent_id")
         return [columns[name] == getattr(self, name) for name in names]
 
     def in_registries(self, columns: Any) -> list[ColumnElement[bool]]:
-        """Return the conditions that events of the related registries concern the agent."""
+        """Return the conditions for events from the related registries that concern the agent."""
         is_of_registry = columns.registry.in_(self.registries)
         return [columns.chain_id == self.chain_id, is_of_registry, columns.agent_id == self.agent_id]
 
@@ -124,7 +124,7 @@ class Registries:
         return [registry.address for registry in self.by_chain.get(chain_id, ()) if registry.kind == Registry.IDENTITY]
 
     def identity_of(self, chain_id: int) -> str:
-        """Return the identity registry for ids without one: the canonical one, or else the oldest.
+        """Return the identity registry for ids that do not specify one: the canonical registry, or else the oldest.
 
         Raises:
             ChainNotIndexedError: The chain is not indexed.
@@ -135,10 +135,10 @@ class Registries:
         return canonical_first(chain_id, identities)[0]
 
     def require_indexed(self, chains: Iterable[int]) -> None:
-        """Reject a query about a chain that is not indexed, rather than return an empty response.
+        """Reject a query about a chain that is not indexed, instead of returning an empty response.
 
         Raises:
-            ChainNotIndexedError: One is not indexed.
+            ChainNotIndexedError: A chain is not indexed.
         """
         for chain_id in chains:
             self.identity_of(chain_id)
@@ -148,7 +148,7 @@ class Registries:
 
         Args:
             agent_id: Its token id.
-            identity_registry: The address of its registry; None for that of `identity_of`.
+            identity_registry: The address of its registry; None for the one that `identity_of` returns.
 
         Raises:
             ChainNotIndexedError: The chain is not indexed.
@@ -165,10 +165,10 @@ class Registries:
 
 
 def canonical_first(chain_id: int, identities: Sequence[str]) -> list[str]:
-    """Return the identity registries of a chain, starting with that for ids without a registry.
+    """Return a chain's identity registries, starting with the registry for ids that do not specify one.
 
     Args:
-        identities: Their addresses, oldest first.
+        identities: The registries' addresses, oldest first.
     """
     canonical = Deployment.canonical(chain_id)
     return sorted(identities, key=lambda address: canonical is None or address != canonical.identity)
@@ -193,8 +193,8 @@ def agent_key(registries: Registries, text: str) -> AgentKey:
 
     Raises:
         MalformedIdentifierError: The text has none of these forms.
-        ChainNotIndexedError: The index does not have the chain.
-        NotIndexedError: The index does not have the registry.
+        ChainNotIndexedError: The chain is not indexed.
+        NotIndexedError: The registry is not indexed.
     """
     if "0x" in text:
         registry, colon, agent = text.rpartition(":")
@@ -204,15 +204,15 @@ def agent_key(registries: Registries, text: str) -> AgentKey:
     else:
         agent_id, address = AgentId.parse(text), None
     if agent_id.chain_id is None or agent_id.chain_id.bit_length() > 63:  # noqa: PLR2004  # the largest of the tables
-        raise MalformedIdentifierError("an agent id with its chain", text, AGENT_FORMS)
+        raise MalformedIdentifierError("an agent id that includes a chain", text, AGENT_FORMS)
     return registries.key(agent_id.chain_id, agent_id.token_id, address)
 
 
 def numbers_by_chain(ids: Iterable[str | None]) -> dict[int, list[int]]:
-    """Return the given agents' distinct numbers in ascending order, by chain id.
+    """Return the distinct token ids of the given agents in ascending order, by chain id.
 
     Args:
-        ids: Short ids, such as `8453:247`; None is skipped.
+        ids: Short ids, such as `8453:247`; None is ignored.
     """
     numbers: dict[int, set[int]] = defaultdict(set)
     for agent in ids:

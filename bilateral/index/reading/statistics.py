@@ -12,7 +12,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.log import tables as schema
 
 MAX_DAYS: Final = 366
-"""The maximum number of days in one response: a leap year."""
+"""The maximum number of days in one response, which is a leap year."""
 
 _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
@@ -36,12 +36,12 @@ class DayStatistics:
 
     Attributes:
         day: The day in UTC.
-        agents: Registrations.
-        feedback: Open feedback.
-        revocations: Revocations of feedback.
-        responses: Responses to feedback.
-        authorized_feedback: Feedback that an owner authorised.
-        validation_responses: Responses to validation requests.
+        agents: The number of registrations.
+        feedback: The number of open feedback entries.
+        revocations: The number of feedback revocations.
+        responses: The number of responses to feedback.
+        authorized_feedback: The number of feedback entries that an owner authorised.
+        validation_responses: The number of responses to validation requests.
     """
 
     chain_id: int
@@ -60,12 +60,12 @@ class DayStatistics:
 def statistics(
     connection: Connection, chain_ids: tuple[int, ...], first: date, last: date
 ) -> tuple[DayStatistics, ...]:
-    """Return the statistics of chains, for each day with an event.
+    """Return the chains' statistics for each day with at least one event.
 
-    The cost grows with the number of events on these days, not with that of the whole chain.
+    The cost grows with the number of events on these days, not with the total number on the chain.
     """
     if not 0 <= (last - first).days < MAX_DAYS:
-        raise InvalidArgumentError(f"{first} to {last} must cover 1 to {MAX_DAYS} days")
+        raise InvalidArgumentError(f"the period {first} to {last} must cover 1 to {MAX_DAYS} days")
     begin = int(datetime(first.year, first.month, first.day, tzinfo=UTC).timestamp())
     end = begin + ((last - first).days + 1) * _DAY
     counts: dict[tuple[int, int], dict[str, int]] = defaultdict(dict)
@@ -91,10 +91,10 @@ def _days(connection: Connection, table: Table, chain_id: int, begin: int, end: 
 
 
 def count_by_day(table: Table, chain_id: int) -> Select[Any]:
-    """Return the statement that counts a table's events per day, so that a chain's server counts its own.
+    """Return the statement that counts a table's events per day, in a form that lets each chain's server count.
 
-    A coordinator only delegates grouping to a server for a whole partition, so the chain is part of the grouping key.
-    PostgreSQL drops a key that equals a constant. It keeps one that is in a list, and still uses indexes.
+    A coordinator delegates grouping to a server only for a whole partition, so the chain must be part of the grouping
+    key. PostgreSQL drops a key that equals a constant, but it keeps a key that is in a list and still uses indexes.
     """
     day = (table.c.block_time // _DAY).label("day")
     return select(day, func.count()).where(table.c.chain_id.in_([chain_id, chain_id])).group_by(table.c.chain_id, day)

@@ -1,1 +1,1 @@
-"""The tables behind searches: words of registration files, the current file of each agent, claimed payments."""
+"""The tables behind searches: the words in registration files, each agent's current file, and claimed payments."""

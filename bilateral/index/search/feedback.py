@@ -1,4 +1,4 @@
-"""Search for open feedback on a chain, on any agents and by any clients, newest first."""
+"""Search for open feedback on a chain, for any agents and from any clients, newest first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def counted_feedback(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Feedback]:
-    """Return the feedback on an agent that a gate counts, including revoked entries, newest first."""
+    """Return the feedback on an agent that counts for a gate, including revoked entries, newest first."""
     columns = VIEW.c
     conditions = key.in_registries(columns)
     if tag is not None:
@@ -55,7 +55,7 @@ def counted_feedback(  # noqa: PLR0913  # one a filter
 
 
 def speakers(connection: Connection, key: AgentKey) -> tuple[str, ...]:
-    """Return the accounts whose primary agent is a given agent: its owner and its wallet, if they chose it."""
+    """Return the accounts whose primary agent is a given agent: its owner and wallet, if they selected it."""
     columns, chosen = agent.c, primary_agent.c
     row = connection.execute(select(columns.owner, columns.wallet).where(*key.of(columns))).first()
     query = select(chosen.account).where(
@@ -82,23 +82,23 @@ class FeedbackSearch:
     """A search for feedback on one chain. All conditions must hold.
 
     Attributes:
-        agents: Only on these agents, all on the chain; on all agents if empty.
-        reviewers: Only by these clients; by all if empty.
-        tag1: Only with this first tag.
-        tag2: Only with this second tag.
-        tags: Only with one of these tags, in either place; any if empty.
-        minimum: Only with at least this value.
-        maximum: Only with at most this value.
-        given_from: Given at this time or later, in Unix seconds.
-        given_to: Given at this time or earlier.
-        tool: Only with a file that contains this MCP tool.
-        is_answered: True for feedback with a response, False for feedback without; None for all.
-        has_payment: True for feedback whose file claims a payment, False for feedback without; None for all.
+        agents: Find only feedback on these agents, all on this chain; on all agents if empty.
+        reviewers: Find only feedback from these clients; from all clients if empty.
+        tag1: Find only feedback with this first tag.
+        tag2: Find only feedback with this second tag.
+        tags: Find only feedback with one of these tags as the first or second tag; with any tags if empty.
+        minimum: Find only feedback with at least this value.
+        maximum: Find only feedback with at most this value.
+        given_from: Find only feedback given at this time or later, in Unix seconds.
+        given_to: Find only feedback given at this time or earlier, in Unix seconds.
+        tool: Find only feedback whose file lists this MCP tool.
+        is_answered: True for feedback with a response, False for feedback without one; None for all.
+        has_payment: True for feedback whose file claims a payment, False for other feedback; None for all.
         include_revoked: True to include revoked feedback.
-        blind: `only` to find feedback that was sealed first; None for all.
+        blind: `only` to find only feedback that was sealed first; None for all.
 
     Raises:
-        InvalidArgumentError: A condition is out of its range.
+        InvalidArgumentError: The value of a condition is out of range.
     """
 
     chain_id: int
@@ -185,7 +185,7 @@ def _conditions(search: FeedbackSearch, dialect: Dialect) -> list[ColumnElement[
 
 
 def _compared(dialect: Dialect, limit: Decimal, *, is_least: bool) -> ColumnElement[bool]:
-    """Compare exact values with a limit, whatever their decimals are."""
+    """Compare exact values with a limit, regardless of their number of decimals."""
     parts = []
     with localcontext(prec=100):
         for decimals in range(MAX_DECIMALS + 1):

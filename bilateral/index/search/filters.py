@@ -1,8 +1,8 @@
-"""Filters of agent searches. Each is validated on creation, so that a query never contains an invalid one.
+"""Filters for agent searches. Each is validated when created, so that a query never contains an invalid filter.
 
-A word of a text is a run of letters and digits, in lower case and without accents: one definition for both engines, so
-that a search finds the same agents on SQLite and PostgreSQL. Each Chinese or Japanese character is a separate word,
-because these languages put no spaces between words.
+A word is a sequence of letters and digits, in lower case and without accents. Both engines use this definition, so that
+a search finds the same agents on SQLite and PostgreSQL. Each Chinese or Japanese character is a separate word, because
+these languages do not put spaces between words.
 """
 
 import math
@@ -23,26 +23,26 @@ from bilateral.index.log.text import key_text
 from bilateral.index.measurements.values import Alive
 
 MAX_TEXT: Final = 1_000
-"""Maximum characters in a query's text."""
+"""The maximum number of characters in a query's text."""
 
 MAX_QUERY_WORDS: Final = 16
-"""Maximum different words in a query's text."""
+"""The maximum number of different words in a query's text."""
 
 MAX_LISTED: Final = 200
-"""Maximum entries in one of a filter's lists, such as reviewers."""
+"""The maximum number of entries in each list of a filter, such as its reviewers."""
 
 MAX_GATES: Final = 5
-"""Maximum gates per search."""
+"""The maximum number of gates per search."""
 
 
 MAX_WORD: Final = 40
-"""Maximum characters in a word. The rest of a longer one is ignored."""
+"""The maximum number of characters in a word. The rest of a longer word is ignored."""
 
 MAX_WORDS: Final = 2_000
-"""Maximum different words in a text that count."""
+"""The maximum number of different words that count in a text."""
 
 SIMILAR_LENGTHS: Final = range(4, 25)
-"""The lengths of words for which similar words are searched."""
+"""The lengths of words for which similar words are looked up."""
 
 _ASCII_WORD: Final = re.compile("[a-z0-9]+")
 
@@ -51,69 +51,70 @@ _UNSPACED: Final = (range(0x3040, 0x3100), range(0x3400, 0x4DC0), range(0x4E00, 
 
 
 class Side(StrEnum):
-    """The sides on which an agent is rated."""
+    """The roles in which an agent is rated."""
 
     SERVER = "server"
-    """By its clients, with feedback."""
+    """As a server, by its clients' feedback."""
 
     CLIENT = "client"
-    """By servers, as their client."""
+    """As a client, by servers."""
 
     VALIDATOR = "validator"
-    """By servers, as their validator."""
+    """As a validator, by servers."""
 
 
 class Order(StrEnum):
     """The sort orders of search results. Agents with the same rank are ordered by chain, registry and id."""
 
     STANDING = "standing"
-    """Those with the words of the query in their names first; then by standing, highest first, on the side of the first
-    gate; then those not analysed yet, in the order of their registration. Withheld agents come after all others."""
+    """Agents with the query's words in their names come first. Then agents are sorted by standing on the first gate's
+    side, highest first. Agents that have not been analysed yet follow in order of registration. Withheld agents come
+    after all others."""
 
     RELEVANCE = "relevance"
-    """Those with the words of the query in their names first; then by lower bound, highest first."""
+    """Agents with the query's words in their names first; then by lower bound, highest first."""
 
     MEANING = "meaning"
-    """Those whose files are closest to the text in meaning, or have its rare words. Files need not contain any of the
-    words. Agents with the same file are ordered by standing. Withheld agents come after all others. At most 400 files
-    are found. Needs the extra `semantic`."""
+    """Agents whose files are closest to the text in meaning, or contain its rare words. Files need not contain any of
+    the words. Agents with the same file are sorted by standing. Withheld agents come after all others. At most 400
+    files are found. Requires the `semantic` extra."""
 
     LOWER_BOUND = "lower_bound"
-    """Those with the highest lower bound of the first gate first."""
+    """By lower bound for the first gate, highest first."""
 
     MEAN = "mean"
-    """Those with the highest mean of the first gate first."""
+    """By mean for the first gate, highest first."""
 
     ACTIVITY = "activity"
-    """Those with the most ratings of the first gate first."""
+    """By number of ratings for the first gate, highest first."""
 
     UPDATED = "updated"
-    """Most recently changed first."""
+    """By time of the last change, most recent first."""
 
     REGISTERED = "registered"
-    """Most recently registered first."""
+    """By time of registration, most recent first."""
 
     LAST_ACTIVE = "last_active"
-    """Those with the latest feedback first. The registration counts as feedback."""
+    """By time of the latest feedback, most recent first. Registration counts as feedback."""
 
 
 OF_GATE: Final = (Order.LOWER_BOUND, Order.MEAN, Order.ACTIVITY)
-"""The orders that need a gate."""
+"""The sort orders that require a gate."""
 
 
 _OF_TEXT: Final = (Order.RELEVANCE, Order.MEANING)
-"""The orders that need a text."""
+"""The sort orders that require a text."""
 
 
 class Payment(StrEnum):
-    """The degrees of evidence that feedback was paid for. The index contains no transfers, so it proves none."""
+    """The degrees of evidence that feedback was paid for. None of them is proof: no transfers are checked."""
 
     CLAIMED = "claimed"
-    """Its file refers to a transaction: the claim of the file's author."""
+    """The feedback file refers to a transaction, which is only a claim by the file's author."""
 
     MATCHING = "matching"
-    """In addition, the client published exactly this file, and it lists the client as payer and the agent's owner or
-    wallet as payee. The transaction itself was not checked."""
+    """In addition, the client published exactly this file, which lists the client as the payer and the agent's owner or
+    wallet as the payee. The transaction itself was not checked."""
 
 
 class Capability(StrEnum):
@@ -130,21 +131,22 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True)
 class Gate:
-    """A condition on an agent's ratings: one registry's values of one side and tag must meet all of it.
+    """A condition on an agent's ratings: values from one registry, for one side and tag, must meet all parts of it.
 
-    Values of different tags, or of different registries, are never averaged together.
+    Values with different tags, or from different registries, are never averaged together.
 
     Attributes:
-        tag: The tag (`tag1`); None for any. Ratings by servers have the tag `""`.
+        tag: The tag (`tag1`); None for any tag. Ratings by servers have the tag `""`.
         minimum: The minimum mean rating.
         maximum: The maximum mean rating.
         lower_bound: The minimum lower bound, at 95 % confidence. Tags without a scale have none.
         count: The minimum number of ratings.
         maximum_count: The maximum number of ratings.
-        clients: The minimum number of distinct clients, or of servers that gave ratings.
-        reviewers: Only ratings by these count: addresses, or agent ids for the other sides; all if empty.
-        payment: Only feedback with this evidence of payment counts; all if None.
-        blind: `only` to count ratings that were sealed first; None to count all.
+        clients: The minimum number of distinct clients (or servers) that gave the ratings.
+        reviewers: Count only ratings from these reviewers: addresses for the server side, agent ids for other sides;
+            from all if empty.
+        payment: Count only feedback with this evidence of payment; all feedback if None.
+        blind: `only` to count only ratings that were sealed first; None to count all.
 
     Raises:
         InvalidArgumentError: A number is out of range, or a reviewer is neither an address nor an agent's id.
@@ -187,12 +189,12 @@ class Gate:
 
     @property
     def summed_side(self) -> str:
-        """The side under which the tables of summaries store the ratings that count."""
+        """The side under which the summary tables store the ratings that count."""
         return SEALED_SIDES[self.side.value] if self.only_sealed else self.side.value
 
     @property
     def is_of_few(self) -> bool:
-        """True for a gate on reviewers or claims: such ratings are few, and are best collected first."""
+        """True for a gate on reviewers or claims: there are few such ratings, so it is best to collect them first."""
         return self.payment is not None or bool(self.reviewers)
 
     def _reviewer(self, text: str) -> str:
@@ -209,33 +211,34 @@ class Gate:
 
 @dataclass(frozen=True)
 class AgentSearch:
-    """A search for agents. All conditions must hold; a search without any finds every agent.
+    """A search for agents. All conditions must hold; a search without conditions finds every agent.
 
     Attributes:
-        text: Words, each of which must begin a word in the registration file's name, description, services or
-            capabilities. A word that is in no file is replaced by similar words from names.
-        chains: Only on these chains; on all if empty.
-        owner: Only with this owner.
-        wallet: Only with this wallet.
-        capabilities: Only with all of these: kind and exact value.
-        services: Only with all of these kinds of services, such as `mcp`, ignoring case.
-        active: Only files with this value; None for all.
-        x402: Only files with this value; None for all.
-        verified_domain: True for agents that the domain of one of their services lists, False for all others; None for
-            all.
-        alive: Only agents that respond now, responded before, or never did, by a watchtower's measurements; None for
-            all.
-        registered_from: Registered at this time or later, in Unix seconds.
-        registered_to: Registered at this time or earlier.
-        updated_from: Last changed at this time or later.
-        updated_to: Last changed at this time or earlier.
-        metadata: Only with these entries of on-chain metadata: the key, and the value, or None for any.
-        rated: True for agents with feedback that counts, False for those without; None for all.
+        text: Words to search for. For each of them, the registration file's name, description, services or capabilities
+            must contain a word that begins with it. A word that is not in any file is replaced with similar words from
+            names.
+        chains: Match only agents on these chains; on all chains if empty.
+        owner: Match only agents with this owner.
+        wallet: Match only agents with this wallet.
+        capabilities: Match only agents with all of these capabilities, each a kind and an exact value.
+        services: Match only agents with all of these kinds of services, such as `mcp`, ignoring case.
+        active: Match only agents whose file has this value; None for all.
+        x402: Match only agents whose file has this value; None for all.
+        verified_domain: True for agents that are listed by the domain of one of their services, False for all other
+            agents; None for all.
+        alive: Match only agents that respond now, responded before or never responded, according to a watchtower; None
+            for all.
+        registered_from: Match only agents registered at this time or later, in Unix seconds.
+        registered_to: Match only agents registered at this time or earlier, in Unix seconds.
+        updated_from: Match only agents last changed at this time or later, in Unix seconds.
+        updated_to: Match only agents last changed at this time or earlier, in Unix seconds.
+        metadata: Match only agents with these on-chain metadata entries: the key, and the value or None for any value.
+        rated: True for agents with feedback that counts, False for agents without; None for all.
         gates: The conditions on ratings. The first one determines the rank.
         order: The sort order; None to sort by standing.
 
     Raises:
-        InvalidArgumentError: A condition is out of its range.
+        InvalidArgumentError: The value of a condition is out of range.
     """
 
     text: str | None = None
@@ -282,7 +285,7 @@ class AgentSearch:
 
     @property
     def words(self) -> list[str]:
-        """The words of the text; an empty list without a text. By meaning, only a long text's first words."""
+        """The words in the text; empty if there is none. For a search by meaning, only a long text's first words."""
         return query_words(self.text, are_optional=self.order is Order.MEANING)
 
     @property
@@ -300,11 +303,11 @@ def query_words(text: str | None, *, are_optional: bool = False) -> list[str]:
     """Return the words of a query's text.
 
     Args:
-        text: The text; None or blanks for no words.
+        text: The text; None or blank for no words.
         are_optional: True to drop words beyond the limit, False to reject them.
 
     Raises:
-        InvalidArgumentError: The text is too long, or has too many words or none.
+        InvalidArgumentError: The text is too long, or contains too many words or none.
     """
     if text is None or not text.strip():
         return []
@@ -322,11 +325,11 @@ def address(name: str, text: str) -> str:
     """Return an address in checksum form.
 
     Args:
-        name: The name of the argument, for the message.
+        name: The name of the argument, for the error message.
         text: The address, in upper or lower case.
 
     Raises:
-        InvalidArgumentError: It is not an address.
+        InvalidArgumentError: The text is not an address.
     """
     digits = text[2:]
     if len(text) != 42 or text[:2].lower() != "0x" or set(digits) - set("0123456789abcdefABCDEF"):  # noqa: PLR2004
@@ -338,7 +341,7 @@ def require_short(name: str, entries: tuple[object, ...] | Mapping[str, object])
     """Check the length of a list.
 
     Raises:
-        InvalidArgumentError: It is too long.
+        InvalidArgumentError: The list is too long.
     """
     if len(entries) > MAX_LISTED:
         raise InvalidArgumentError(f"{len(entries)} {name}: a filter can have at most {MAX_LISTED}")
@@ -348,7 +351,7 @@ def require_in_range(*values: int | None) -> None:
     """Check times and chain ids.
 
     Raises:
-        InvalidArgumentError: One is negative, or too large for the tables.
+        InvalidArgumentError: A time or chain id is negative, or too large for the tables.
     """
     for value in values:
         if value is not None and not 0 <= value < 2**63:
@@ -361,13 +364,13 @@ def storable(text: str) -> str:
 
 
 def words_of(texts: Iterable[str | None]) -> list[str]:
-    """Return the different words of some texts, in the order in which they first appear."""
+    """Return the distinct words in the given texts, in the order in which they first appear."""
     every = (word for text in texts if text for word in _words(text))
     return list(islice(dict.fromkeys(every), MAX_WORDS))
 
 
 def trigrams(word: str) -> set[str]:
-    """Return the trigrams of a word, with two spaces before it and one after it, as `pg_trgm` does."""
+    """Return the trigrams of a word after adding two spaces before it and one after it, as `pg_trgm` does."""
     padded = f"  {word} "
     return {padded[at : at + 3] for at in range(len(padded) - 2)}
 

@@ -1,4 +1,4 @@
-"""Gates, capabilities and metadata entries of searches as fields and texts, for command lines and URLs."""
+"""Gates, capabilities and metadata entries for searches, as fields and text for command lines and URLs."""
 
 from decimal import Decimal
 from typing import Annotated, Any, Final
@@ -17,7 +17,7 @@ EXAMPLE: Final = "tag=starred,minimum=80,count=5"
 """A gate as text."""
 
 _HEX: Final = "hex:"
-"""The prefix of a value in hexadecimal digits."""
+"""The prefix for a value in hexadecimal digits."""
 
 _Number = Annotated[Decimal | None, Field(allow_inf_nan=False, max_digits=60)]
 _Count = Annotated[int | None, Field(ge=1, lt=2**63)]
@@ -28,7 +28,7 @@ _Texts = Annotated[list[str] | None, Field(max_length=MAX_LISTED)]
 
 
 class GateFilters(BaseModel):
-    """The conditions of one gate: on the ratings of one side and tag."""
+    """The conditions of one gate, which apply to the ratings of one side and tag."""
 
     tag: Annotated[_Text, Field(description="Only agents rated under exactly this tag; any tag by default.")] = None
     side: Annotated[Side, Field(description="Only agents rated on this side.")] = Side.SERVER
@@ -53,7 +53,7 @@ class GateFilters(BaseModel):
 
 
 _NAMES: Final = tuple(field.alias or name for name, field in GateFilters.model_fields.items())
-"""The names of the fields in a text."""
+"""The names of the fields in a gate's text."""
 
 
 def gate_of(text: str) -> Gate:
@@ -97,7 +97,7 @@ def capability_of(text: str) -> tuple[Capability, str]:
 
 
 def entry_of(text: str) -> tuple[str, bytes | None]:
-    """Return a metadata entry's key, and its value; None for any value."""
+    """Return a metadata entry's key, and its value or None for any value."""
     key, equals, value = text.partition("=")
     try:
         hash_bytes = bytes.fromhex(value.removeprefix(_HEX)) if value.startswith(_HEX) else value.encode()
@@ -107,7 +107,7 @@ def entry_of(text: str) -> tuple[str, bytes | None]:
 
 
 class AgentFilters(BaseModel):
-    """The conditions of an agent search, except those on ratings, as texts and numbers."""
+    """The conditions of an agent search as texts and numbers, except for conditions on ratings."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -164,7 +164,7 @@ class AgentFilters(BaseModel):
 
 
 class AgentQuestion(GateFilters, AgentFilters):
-    """An agent search as texts and numbers. The conditions on ratings form the first gate; `gates` adds more."""
+    """An agent search as texts and numbers. The conditions on ratings form the first gate; `gates` adds others."""
 
     gates: Annotated[
         list[Annotated[str, Field(max_length=10_000)]] | None,

@@ -1,4 +1,4 @@
-"""Gates as parts of a search's statements. Only its plan requests them, once."""
+"""Gates as parts of a search's statements. They are requested only once, by the search's plan."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,10 +26,10 @@ RATED_IN: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL, Registry.AUTHORI
 """The kinds of registries that have summaries. An agent is looked up in each of them."""
 
 _NO_BOUND: Final = -1.0
-"""The rank of ratings without a lower bound: after all others."""
+"""The rank of ratings without a lower bound, which come after all others."""
 
 _RATINGS: Final = ("chain_id", "identity_registry", "agent_id", "registry", "tag")
-"""The columns that identify the ratings of an agent under a tag."""
+"""The columns that identify an agent's ratings for a tag."""
 
 
 _RATING_EVENTS: Final = {
@@ -40,16 +40,16 @@ _RATING_EVENTS: Final = {
 """Each side's events, with the columns for the rated agent and the reviewer."""
 
 _AGENT: Final = re.compile(r"agent (0|[1-9][0-9]{0,77})")
-"""The form of an agent in `counterpart`."""
+"""The pattern of an agent in the `counterpart` table."""
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A gate as a part of a search's statements.
+    """A gate as part of a search's statements.
 
     Attributes:
-        rank: The rank of the agent's best ratings that pass; NULL if none passes and the agents are not listed.
-        agents: The agents that pass, to be joined; None if the ratings of each agent are looked up.
+        rank: The rank of the agent's best ratings that pass the gate; NULL if none passes and `agents` is None.
+        agents: The agents that pass, for a join; None if each agent's ratings are looked up instead.
     """
 
     rank: sa.ColumnElement[Any]
@@ -58,10 +58,11 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The conditions of a walk down a gate's lower bounds.
+    """The conditions for a walk down a gate's lower bounds.
 
     Attributes:
-        passing: The conditions that a summary passes the gate, by chains; empty if the search does not use this walk.
+        passing: The conditions under which a summary passes the gate, by chain; empty if the search does not use this
+            walk.
         is_best: The condition that the summary is the agent's best.
     """
 
@@ -70,7 +71,7 @@ class Bounds:
 
 
 def ranked(gates: Sequence[Gate], order: Order, chains: Sequence[int], *, are_few: bool) -> tuple[Ranked, ...]:
-    """Return the gates of a search as parts of its statements."""
+    """Return a search's gates as parts of its statements."""
     by = order if order in OF_GATE else Order.LOWER_BOUND
     parts = []
     for gate in gates:
@@ -83,7 +84,7 @@ def ranked(gates: Sequence[Gate], order: Order, chains: Sequence[int], *, are_fe
 
 
 def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, most: int, within: int | None) -> Bounds:
-    """Return the conditions of a walk down a gate's lower bounds; none if few summaries pass."""
+    """Return the conditions for a walk down a gate's lower bounds; empty if few summaries pass."""
     passing = {chain_id: _passing(gate, chain_id, summary.c) for chain_id in chains}
     remaining = most + 1
     for chain_id, conditions in passing.items():
@@ -104,7 +105,7 @@ def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, m
 
 
 def has_better(passing: Gate | None = None) -> sa.ColumnElement[bool]:
-    """Return the condition that another registry for the same identity registry has a higher bound for the agent."""
+    """Return the condition that a second registry for the same identity registry has a higher bound for the agent."""
     other, of_other = summary.alias("other").c, registry.alias("of_other").c
     same = [other[name] == summary.c[name] for name in ("chain_id", "agent_id", "side", "tag")]
     bound = unindexed(other.lower_bound)  # each other summary is looked up by its whole key
@@ -146,7 +147,7 @@ def _best(gate: Gate, order: Order, chains: Sequence[int]) -> sa.Subquery:
 
 
 def _best_of_agent(gate: Gate, order: Order) -> sa.ScalarSelect[Any]:
-    """Return the rank of the outer query's agent's best ratings; NULL if none passes the gate."""
+    """Return the rank of the best ratings of the agent in the outer query; NULL if none passes the gate."""
     columns = summary.c
     query = sa.select(sa.func.max(_rank(columns, order))).where(
         registry.c.chain_id == agent.c.chain_id,
@@ -186,7 +187,7 @@ def ratings(gate: Gate, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
 
 
 def figures(columns: Any, bound: Any = None) -> tuple[Any, ...]:
-    """Return the figures of ratings that gates limit, with a different expression for the lower bound if specified."""
+    """Return the columns that gates limit, with a different expression for the lower bound if specified."""
     return columns["count"], columns.counterparts, columns.mean, columns.lower_bound if bound is None else bound
 
 
@@ -198,12 +199,12 @@ def source(gate: Gate) -> sa.Table:
 
 
 def is_of_summaries(gate: Gate) -> bool:
-    """Return True for a gate on everyone's ratings under one tag, which are already summarized."""
+    """Return True for a gate on everyone's ratings for one tag, which are already summarized."""
     return source(gate) is summary and gate.tag is not None
 
 
 def _limits(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iterator[Any]:
-    """Yield the conditions on figures, in SQL or in Python, that a gate specifies."""
+    """Yield the conditions that a gate sets on figures, which may be in SQL or in Python."""
     for compare, figure, limit in (
         (ge, mean, gate.minimum),
         (le, mean, gate.maximum),
@@ -217,7 +218,7 @@ def _limits(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iter
 
 
 def passes(gate: Gate, *figures_of: Any) -> bool:
-    """Check that ratings pass a gate, as SQL checks it."""
+    """Check in Python that ratings pass a gate, exactly as SQL does."""
     return all(figure is not None and compare(figure, limit) for compare, figure, limit in _limits(gate, *figures_of))
 
 
@@ -229,7 +230,7 @@ def _limits_of(gate: Gate, *figures_of: Any) -> list[sa.ColumnElement[bool]]:
 
 
 def _summed(gate: Gate, key: Sequence[Any], count: Any, mean: Any, share: Any) -> sa.Select[Any]:
-    """Return the query that aggregates ratings with one row per client."""
+    """Return the query that aggregates rows of ratings, one per client."""
     clients = sa.func.count()
     bound = _lower_bound(sa.cast(share, _REAL), sa.cast(clients, _REAL), key[-1])
     labels = count.label("count"), clients.label("counterparts"), mean.label("mean"), bound.label("lower_bound")
@@ -249,7 +250,7 @@ def _of_counterparts(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -
 
 
 def _are_rated_by_reviewers(gate: Gate, chains: Sequence[int]) -> list[sa.ColumnElement[bool]]:
-    """Start with the agents in the reviewers' events: the key of counterparts begins with the agent."""
+    """Start with the agents in the reviewers' events, because the key of counterparts begins with the agent."""
     reviewers = _accounts(gate)
     raters = reviewers if gate.side is Side.SERVER else [int(reviewer.removeprefix("agent ")) for reviewer in reviewers]
     queries = []

@@ -1,4 +1,4 @@
-"""Leaderboards: the agents with the highest lower bounds for a tag, straight from the index of summaries."""
+"""Leaderboards: the agents with the highest lower bounds for a tag, read directly from the index of summaries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from bilateral.index.standing.queries import analysed_chains, first_code
 from bilateral.index.standing.tables import standing
 
 _COMMON: Final = 2000
-"""The number of summaries at which a tag is common: this many are looked up and sorted in about 10 ms."""
+"""The number of summaries from which a tag is common: this many can be looked up and sorted in about 10 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +36,21 @@ class Leader:
 
     Attributes:
         id: The short id, such as `8453:247`.
-        global_id: The id among all registries.
+        global_id: The id that is unique across registries.
         identity_registry: The address of its identity registry.
         agent_id: Its token id.
         owner: The owner's address.
-        name: Its name; None without a file.
-        registry: The registry of the ratings.
+        name: Its name; None if it has no file.
+        registry: The registry that contains the ratings.
         count: The number of ratings.
-        counterparts: The number of distinct clients, or of servers, that gave them.
-        mean: Their mean.
+        counterparts: The number of distinct clients (or servers) that gave the ratings.
+        mean: The mean value.
         lower_bound: The lower bound of the agent's value at 95 % confidence.
-        status: The status of its standing: `ok`, `thin`, `contested` or `held_back`; None for a validator, and before
-            the first analysis that includes the agent.
-        standing: The lower bound of its standing, by which the default order ranks.
+        status: The status of its standing: `ok`, `thin`, `contested` or `held_back`; None for validators, and until an
+            analysis includes the agent.
+        standing: The lower bound of its standing, which determines its rank in the default order.
         reason: The code of the main reason for its standing.
-        standing_rating: The rating of its standing, 0 to 100, as displayed on every page; None if there is none.
+        standing_rating: The standing as a rating from 0 to 100, as displayed on every page; None if there is none.
     """
 
     id: str
@@ -72,13 +72,13 @@ class Leader:
 
 
 class Board(StrEnum):
-    """The orders of leaderboards."""
+    """The sort orders of leaderboards."""
 
     STANDING = "standing"
-    """By standing, without withheld agents. Validators have none."""
+    """By standing, without withheld agents. Not available for validators, which have no standings."""
 
     LOWER_BOUND = "lower_bound"
-    """By the lower bound of all ratings. Withheld agents are marked, not excluded."""
+    """By the lower bound of all ratings. Withheld agents are marked but not excluded."""
 
     HELD_BACK = "held_back"
     """Withheld agents, by lower bound."""
@@ -94,9 +94,9 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     limit: int = DEFAULT_LIMIT,
     cursor: str | None = None,
 ) -> Page[Leader]:
-    """Return the best agents for a tag. An agent counts with the registry of its best ratings.
+    """Return the best agents for a tag. For each agent, the registry with its best ratings counts.
 
-    A chain that is not yet analysed has no leaders: false ratings would lead any other order.
+    A chain that has not been analysed yet has no leaders, because false ratings would lead in any other order.
     """
     require_limit(limit)
     stored = key_text(storable(tag))
@@ -124,7 +124,7 @@ def leaderboard(  # noqa: PLR0913  # one a filter
 
 
 def _is_common(connection: Connection, chain_id: int, side: Side, tag: str) -> bool:
-    """Check that enough agents have ratings with a tag for a walk down all ranks to find some soon."""
+    """Check that enough agents have ratings with a tag for a walk down all ranks to find them quickly."""
     columns = summary.c
     rated = select(columns.agent_id).where(columns.chain_id == chain_id, columns.side == side.value, columns.tag == tag)
     some = rated.where(columns.lower_bound.is_not(None)).limit(_COMMON).subquery()

@@ -1,4 +1,4 @@
-"""The words of a query as conditions on registration files, the same for both engines."""
+"""A query's words as conditions on registration files, with the same meaning on both engines."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from bilateral.index.search.filters import SIMILAR_LENGTHS, AgentSearch, Order, 
 from bilateral.index.search.tables import registration_words, vocabulary, word_trigram
 
 _SHORTEST_BEGINNING: Final = 2
-"""The minimum length of a word that also matches words beginning with it."""
+"""The minimum length of a word that also matches longer words beginning with it."""
 
 _MOST_COUNTED: Final = 4
-"""Maximum words in a query for which the files with several of them in their names are counted."""
+"""The maximum number of query words for which files with several of them in their names are counted."""
 
 _SIMILARITY: Final = 0.3
-"""The minimum similarity: the number of common trigrams divided by that of all trigrams of both words."""
+"""The minimum similarity: the number of common trigrams, divided by the number of all trigrams in both words."""
 
 _MAX_SIMILAR: Final = 10
-"""Maximum words that replace a misspelt one."""
+"""The maximum number of words that replace a misspelt word."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Term:
     """A word of a query.
 
     Attributes:
-        words: The word, or its replacements, of which one suffices.
+        words: The word or its replacements, any one of which suffices.
         is_beginning: True if it also matches words that begin with it.
     """
 
@@ -51,7 +51,7 @@ class Matcher(ABC):
         self._connection = connection
 
     def terms(self, words: Sequence[str]) -> list[Term] | None:
-        """Return the terms of a query. A word that is in no file is replaced by similar words from names."""
+        """Return a query's terms. A word that is not in any file is replaced with similar words from names."""
         terms = []
         for word in words:
             term = Term((word,), len(word) >= _SHORTEST_BEGINNING)
@@ -68,26 +68,26 @@ class Matcher(ABC):
 
     @abstractmethod
     def documents(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.Select[int]:
-        """Return the query for the documents that have all of the given terms, and all of one choice in their names."""
+        """Return the query for documents with all of the given terms, and all terms of one choice in their names."""
 
     @abstractmethod
     def begins(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.ColumnElement[bool]:
-        """Return the condition of `documents` on rows of `registration_words`, with which a statement starts."""
+        """Return the condition of `documents` on `registration_words` rows, for use as a statement's starting point."""
 
     def are_common(self, terms: Sequence[Term], count: int) -> bool:  # noqa: ARG002  # SQLite counts fast
-        """Return True if certainly more files have all terms: far more, by PostgreSQL's statistics.
+        """Return True if more files than a limit certainly have all terms, according to PostgreSQL's statistics.
 
-        A count in PostgreSQL reads the whole list of each word, even up to a limit.
+        A count in PostgreSQL reads the entire list for each word, even with a limit.
         """
         return False
 
     def count_up_to(self, documents: sa.Select[int], most: int) -> int:
-        """Return the number of documents that a query finds, up to a limit."""
+        """Return the number of documents that a query finds, counted up to a limit."""
         limited = documents.limit(most).subquery()
         return self._connection.execute(sa.select(sa.func.count()).select_from(limited)).scalar_one()
 
     def has(self, terms: Sequence[Term]) -> sa.ColumnElement[bool]:
-        """Return the condition that a `registration_words` row has all of the given terms. It only reads this row."""
+        """Return the condition that a `registration_words` row contains all given terms. It reads only this row."""
         return sa.and_(*(self._has_in("words", term) for term in terms))
 
     def relevance(self, terms: Sequence[Term]) -> sa.ColumnElement[int]:
@@ -108,7 +108,7 @@ class Matcher(ABC):
 
     @abstractmethod
     def _has_in(self, column: str, term: Term) -> sa.ColumnElement[bool]:
-        """Return the condition that one column of a row has a term. It does not use an index."""
+        """Return the condition that a column of a row contains a term. It does not use an index."""
 
 
 class _SqliteMatcher(Matcher):
@@ -159,7 +159,7 @@ class _PostgresMatcher(Matcher):
         return self._estimate("words", [terms]) > _SURELY * count
 
     def _estimate(self, column: str, choices: _Choices) -> int:
-        """Return how many documents PostgreSQL expects to have all terms of one choice in a column."""
+        """Return how many documents PostgreSQL expects to contain all terms of one choice in a column."""
         words = _expression(choices)
         if (column, words) not in self._estimates:
             ((plan,),) = self._connection.execute(_ESTIMATES[column], {"words": words})
@@ -187,31 +187,32 @@ _FIRST_WITH_WORDS: Final = Prepared(
     .where(registration_words.c.words.bool_op("@@")(sa.cast(sa.bindparam("words", type_=sa.Text), TSQUERY)))
     .limit(at_most(1))
 )
-"""The query for one document with the words of an expression, on PostgreSQL."""
+"""The query for a document that matches an expression, on PostgreSQL."""
 
 _ESTIMATES: Final = {
     column: sa.text(f"EXPLAIN (FORMAT JSON) SELECT FROM registration_words WHERE {column} @@ CAST(:words AS TSQUERY)")
     for column in ("words", "name_words")
 }
-"""The queries for how many documents PostgreSQL expects to match an expression, by column."""
+"""The queries for the number of documents that PostgreSQL expects to match an expression, by column."""
 
 _MANY_NAMES: Final = 5_000
-"""The number of names with a query's words at which PostgreSQL also uses the index of all words."""
+"""The number of names with a query's words from which PostgreSQL also uses the index of all words."""
 
 _SURELY: Final = 4
-"""The factor by which PostgreSQL's estimate must exceed a limit for there to be certainly more files."""
+"""The factor by which PostgreSQL's estimate must exceed a limit to be sure that there are more files."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """A search's words, resolved.
+    """The resolved words of a search.
 
     Attributes:
         matcher: Builds additional conditions.
         terms: The words or their replacements.
-        has: The condition that a file has all words; none without words.
-        relevance: The number of words in a row's name.
-        files: The number of files with all words, up to one more than requested; that many without words.
+        has: The condition that a file contains all words; empty if there are no words.
+        relevance: The number of the search's words in a row's name.
+        files: The number of files with all words, counted up to one more than requested; that maximum if there are no
+            words.
     """
 
     matcher: Matcher
@@ -221,11 +222,11 @@ class Words:
     files: int
 
     def begin(self) -> list[sa.ColumnElement[bool]]:
-        """Return the condition that a file has all words, with which a statement starts; none without words."""
+        """Return the condition that a file contains all words, as a statement's starting point; empty without words."""
         return [self.matcher.begins(self.terms)] if self.terms else []
 
     def names_with(self, count: int, most: int) -> Names:
-        """Return the conditions on names with exactly this many of the words, and count their files."""
+        """Return the conditions on names with exactly this many of the words, and the number of their files."""
         if not self.terms:
             return Names(None, 0, ())
         if len(self.terms) > _MOST_COUNTED:
@@ -243,9 +244,9 @@ class Names:
     """Names with a search's words.
 
     Attributes:
-        begin: The condition on files whose names have at least this many words; None if these are not counted.
+        begin: The condition on files whose names contain at least this many words; None if these are not counted.
         files: The number of these files; 0 if they are not counted.
-        exactly: The condition that a name has exactly this many words; none for a search without words.
+        exactly: The condition that a name contains exactly this many words; empty for a search without words.
     """
 
     begin: sa.ColumnElement[bool] | None
@@ -254,7 +255,7 @@ class Names:
 
 
 def words_of_search(connection: sa.Connection, search: AgentSearch, *, most: int | None) -> Words | None:
-    """Return a search's words; None if a word is in no file and no name has a similar one."""
+    """Return a search's words; None if a word is not in any file and no name contains a similar word."""
     matcher = matcher_of(connection)
     terms = () if search.ranking is Order.MEANING else matcher.terms(search.words)
     if terms is None:
@@ -268,7 +269,7 @@ def words_of_search(connection: sa.Connection, search: AgentSearch, *, most: int
 
 
 def _similar_words(connection: sa.Connection, word: str) -> list[str]:
-    """Return the words in names that are most similar to a word, the most similar first."""
+    """Return the words in names that are most similar to a word, in descending order of similarity."""
     if len(word) not in SIMILAR_LENGTHS:
         return []
     parts = trigrams(word)
@@ -290,7 +291,7 @@ def _similar_words(connection: sa.Connection, word: str) -> list[str]:
 
 # Words hold letters and digits only, so quotation marks suffice.
 def _expression(choices: _Choices) -> str:
-    """Return a PostgreSQL expression for all terms of one choice."""
+    """Return a PostgreSQL expression that matches all terms of any one choice."""
 
     def alternatives(term: Term) -> str:
         return " | ".join(f"'{word}'{':*' if term.is_beginning else ''}" for word in term.words)

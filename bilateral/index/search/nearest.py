@@ -1,7 +1,8 @@
-"""Meanings of texts as vectors, with those of all files in process memory (extra `semantic`).
+"""The meanings of texts as vectors. Those of all files are kept in memory. Requires the `semantic` extra.
 
-The vector of a query is compared with each of them. 100,000 vectors take 26 MB. Comparing all of them takes a tenth of
-the time that a database would take, and is exact: integer products, whose order is the same on every machine.
+A query's vector is compared with the vector of every file. 100,000 vectors take 26 MB. Comparing all of them takes a
+tenth of the time that a database would need, and is exact: it uses integer products, whose order is the same on every
+machine.
 """
 
 from __future__ import annotations
@@ -30,52 +31,53 @@ _TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 _WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
 
 DIMENSIONS: Final = 256
-"""The components of a vector, one byte each."""
+"""The number of components in a vector, one byte each."""
 
 SCALE: Final = 254
-"""The factor for the components of a unit vector. Components above a half are clipped: they are rare."""
+"""The factor for the components of a unit vector. The rare components above a half are clipped."""
 
 MOST_LISTED: Final = 200
-"""The number of files in each of the two lists. A page has 20, and filters and gates may exclude most."""
+"""The number of files in each of the two lists. A page has 20 files, and filters and gates may exclude most files."""
 
 _LEAST: Final = 0.1 * SCALE * SCALE
-"""The minimum similarity, a cosine of 0.1. Texts without a common subject often reach that by chance."""
+"""The minimum similarity, a cosine of 0.1, which unrelated texts often reach by chance."""
 
 _LATE: Final = 60
-"""The usual constant of reciprocal rank fusion: the first places differ little, so a file in both lists precedes one
-that leads a single list."""
+"""The usual constant for reciprocal rank fusion: the first places differ little, so a file in both lists ranks above a
+file that leads only one list."""
 
 _SHARE: Final = 100
-"""Words count if at most one file in this many has them: meaning distinguishes more common words better."""
+"""Words count if at most one file in this many contains them. For more common words, meaning is a better guide."""
 
 _FEW, _MANY = 10, 1_000
-"""The minimum and maximum number of files with a word that counts."""
+"""The minimum and maximum of the number of files that may contain a word that counts."""
 
 _FULL, _SHORT = 0.75, 1.2
-"""The usual BM25 parameters: long files get less for each word, so one with every word leads nothing."""
+"""The usual BM25 parameters: each word counts less in a long file, so a file with every word does not lead."""
 
 _LEAST_PART: Final = 1 / 3
-"""The fraction of the score of a median-length file with all rare words that a file must exceed. Otherwise a file with
-every word, and so little for each, would lead whenever no other has one."""
+"""The fraction that a file must exceed of the score of a median-length file with all rare words. Otherwise, a file that
+contains every word, and thus scores little for each, would lead whenever no other has one."""
 
 _CHUNK: Final = 1_024
-"""Vectors that are compared at once: as many as fit into a processor core's cache after widening from one byte."""
+"""The number of vectors to compare at once: as many as fit into a core's cache after widening from one byte."""
 
 _OVERLAP: Final = 1_000
-"""Numbers below the last loaded one that are rechecked: transactions do not end in the order in which they begin."""
+"""The numbers to recheck below the last loaded one: transactions do not end in the order in which they begin."""
 
 _RECOUNT_SECONDS: Final = 600.0
-"""The time after which all numbers are checked, to drop the vectors of removed files. 100,000 take 50 ms."""
+"""How often all numbers are checked, to drop vectors of removed files. Checking 100,000 takes 50 ms."""
 
 _LOADED: Final = 10_000
-"""Vectors that are read at once. These are kept, even if the visit has no time left for the rest."""
+"""The number of vectors to read at once. They are kept even if the visit has no time left for the others."""
 
 
 class Embedder:
     """The model, a table of 16 MB: a vector for each token.
 
-    The vector of a text is the mean of those of its tokens, and takes a tenth of a millisecond. Only the files of
-    `wordllama` are used: its code would download missing files from a hub and change the program's logging.
+    The vector of a text is the mean of its tokens' vectors, and takes a tenth of a millisecond to compute. Only the
+    data files from `wordllama` are used: its code would download missing files from a hub and change the program's
+    logging.
     """
 
     def __init__(self) -> None:
@@ -118,7 +120,7 @@ def _normalised(vector: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class _State:
-    """The vectors that are loaded at one time. Later vectors are added after them, or to copies."""
+    """The vectors that are loaded at one point in time. Later vectors are added after them, or to copies."""
 
     count: int = 0  # the arrays have room for more
     vectors: NDArray[np.int8] = field(default_factory=lambda: np.zeros((_CHUNK, DIMENSIONS), np.int8))
@@ -127,7 +129,7 @@ class _State:
     rows: dict[int, int] = field(default_factory=dict)  # the place of each id in the arrays
 
     def similarities(self, question: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the products of the vectors with that of a query, as exact integers."""
+        """Return the products of the vectors with a query's vector, as exact integers."""
         products = np.empty(self.count, np.float32)
         for first in range(0, self.count, _CHUNK):
             last = min(first + _CHUNK, self.count)
@@ -135,7 +137,7 @@ class _State:
         return products
 
     def with_more(self, ids: Sequence[int], lengths: Sequence[int], vectors: bytes) -> _State:
-        """Return the state with additional vectors, in the same arrays if these have room."""
+        """Return a state with additional vectors, in the same arrays if they have room."""
         count = self.count + len(ids)
         arrays: tuple[NDArray[Any], ...] = self.vectors, self.lengths, self.ids
         if count > len(self.ids):
@@ -157,7 +159,7 @@ class _State:
 
 
 class Meanings:
-    """The vectors of one database. Threads share them, each with its own connection."""
+    """The vectors of one database. Threads share them, but each thread has its own connection."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -168,7 +170,7 @@ class Meanings:
     def ranks(
         self, connection: Connection, matcher: Matcher, question: NDArray[np.float32], words: Sequence[str]
     ) -> dict[int, int]:
-        """Return the files that are closest to a query, by both lists."""
+        """Return the files that are closest to a query according to both lists."""
         by_meaning, by_words, ids = self.lists(connection, matcher, question, words)
         ranks: dict[int, float] = defaultdict(float)
         for listed in (by_meaning, by_words):
@@ -179,7 +181,7 @@ class Meanings:
     def lists(
         self, connection: Connection, matcher: Matcher, question: NDArray[np.float32], words: Sequence[str]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
-        """Return the rows of the files that are closest by meaning and by rare words, and the numbers of rows."""
+        """Return the rows of the files that are closest by meaning and by rare words, and the row numbers."""
         with self._lock:
             self._refresh(connection)
             state = self._state
@@ -189,7 +191,7 @@ class Meanings:
         return _best(similarities, _LEAST, similarities, ids), _best(scores, 0.0, similarities, ids), ids
 
     def _refresh(self, connection: Connection) -> None:
-        """Load the database's new vectors, and periodically drop those that it no longer has."""
+        """Load new vectors from the database, and periodically drop vectors that it no longer contains."""
         number, is_recount = registration_vector.c.vector_id, time.monotonic() - self._recounted > _RECOUNT_SECONDS
         existing = select(number).where(number > (-1 if is_recount else self._last - _OVERLAP)).order_by(number)
         present = connection.execute(existing).scalars().all()
@@ -206,7 +208,7 @@ class Meanings:
         self._last = max(self._last, *present[-1:], 0)
 
     def _load(self, connection: Connection, first: int, last: int) -> None:
-        """Load a range's missing vectors. Those from a different model match nothing."""
+        """Load a range's missing vectors. Vectors from a different model do not match anything."""
         stored = registration_vector.c
         query = select(stored.vector_id, stored.words, stored.model, stored.vector).order_by(stored.vector_id)
         loaded = self._state.rows
@@ -229,7 +231,7 @@ def meanings_of(connection: Connection) -> Meanings:
 def _best(
     scores: NDArray[Any], least: float, similarities: NDArray[np.float32], ids: NDArray[np.int64]
 ) -> NDArray[Any]:
-    """Return the rows with the highest scores; among equals the more similar, then the older ones."""
+    """Return the rows with the highest scores. Ties are resolved by higher similarity, then by age, oldest first."""
     if len(scores) > MOST_LISTED:
         rows = np.flatnonzero((scores > least) & (scores >= np.partition(scores, -MOST_LISTED)[-MOST_LISTED]))
     else:
@@ -238,7 +240,7 @@ def _best(
 
 
 def _scores(connection: Connection, matcher: Matcher, words: Sequence[str], state: _State) -> NDArray[np.float64]:
-    """Score by BM25 how well each file matches the rare words of a query, minus the required minimum."""
+    """Return each file's BM25 score for the rare words in a query, minus the required minimum."""
     scores, most = np.zeros(state.count), min(max(state.count // _SHARE, _FEW), _MANY)
     total = 0.0
     for numbers in _with_words(connection, matcher, words, most + 1):
@@ -253,7 +255,7 @@ def _scores(connection: Connection, matcher: Matcher, words: Sequence[str], stat
 
 
 def _with_words(connection: Connection, matcher: Matcher, words: Sequence[str], most: int) -> Iterable[Sequence[int]]:
-    """Return the numbers of the files with each word, except common words, up to a limit for each."""
+    """Return the numbers of the files that contain each word, up to a limit per word. Common words are left out."""
     terms = [Term((word,), is_beginning=False) for word in words]
     queries = []
     for place, term in enumerate(terms):

@@ -1,10 +1,10 @@
-"""A search's plan: its words, filters and gates, resolved once, and how to find its first agents.
+"""A search's plan: its resolved words, filters and gates, and how to find its first agents.
 
-A search for agents has two sides, words and ratings, and either may be common. It starts with the rarer one. If both
-are common, it walks down the index of lower bounds, where matching agents are frequent: first among the agents with all
-words in their names, then among those with one word fewer. A search without ratings walks down the agents in the same
-way, in the order of their keys, registrations or last changes. When sorting by standing, a search walks down the
-standings, with or without ratings.
+A search for agents has two parts, words and ratings, and either may match many agents. The search starts with the part
+that matches fewer. If both match many, it walks down the index of lower bounds, where matching agents are frequent:
+first among agents with all words in their names, then among those with one word fewer. A search without ratings walks
+down the agents in the same way, in the order of their keys, registrations or last changes. When sorting by standing, a
+search walks down the standings, with or without ratings.
 """
 
 import json
@@ -36,31 +36,32 @@ from bilateral.index.search.tables import KEY, registration_vector, registration
 from bilateral.index.standing.queries import chains_with_standings
 
 FEW_FILES: Final = 1_000
-"""Maximum files matching a query's words for a search to start with them and look up each agent's ratings.
+"""The maximum number of files with a query's words for a search to start with them and look up ratings by agent.
 
-This applies to an index of up to 100,000 files. The number of agents that a walk passes grows with the files of the
-index, so this number grows with their square root.
+This applies to an index of up to 100,000 files. The number of agents that a walk passes grows with the number of files,
+so this limit grows with its square root.
 """
 
 _USUAL_FILES: Final = 100_000
-"""The number of files for which the other numbers apply; these grow with the square root of the files."""
+"""The number of files for which the other limits apply, which grow with the square root of the number of files."""
 
 MOST_LISTED: Final = 3_000
-"""Maximum files for which PostgreSQL walks only among their agents. It grows as `FEW_FILES` does.
+"""The maximum number of files for which PostgreSQL walks only among their agents. It grows like `FEW_FILES`.
 
-The agents are an in-memory set, in which the walk looks up each summary. Otherwise it reads three tables for each.
+The agents are an in-memory set, in which the walk looks up each summary. Otherwise, it reads three tables for each
+summary.
 """
 
 AGENTS_OF_FILE: Final = 4
-"""The maximum ratio of agents to files for which PostgreSQL walks only among them. Many agents may share a file."""
+"""The maximum ratio of agents to files for which PostgreSQL walks only among them: many agents may share a file."""
 
 FEW_RATED: Final = 2_000
-"""Maximum ratings that pass a gate for a search to start with them."""
+"""The maximum number of ratings that pass a gate for a search to start with them."""
 
 MOST_SCANNED: Final = 25 * FEW_RATED
-"""Maximum ratings per tag that PostgreSQL examines for those passing a gate, if it can start with files instead.
+"""The maximum number of ratings per tag that PostgreSQL checks against a gate if it can start with files instead.
 
-Counting a gate that few pass reads the whole index of its tag, which takes longer than looking up the files.
+Counting the ratings that pass a strict gate reads the tag's entire index, which takes longer than looking up the files.
 """
 
 TIMES: Final = {
@@ -68,22 +69,22 @@ TIMES: Final = {
     Order.REGISTERED: agent.c.registered_at,
     Order.LAST_ACTIVE: agent_activity.c.last_activity,
 }
-"""The times by which some orders rank."""
+"""The columns with the times by which some orders sort."""
 
 _OF_AGENTS: Final = (Order.STANDING, Order.RELEVANCE, *TIMES)
-"""The orders in which searches without a gate walk down an index."""
+"""The sort orders in which searches without a gate walk down an index."""
 
 _CHAINS: Final = Prepared(sa.select(chain.c.chain_id))
 
 _LAST_FILE: Final = Prepared(sa.select(sa.func.max(registration_words.c.document_id).label("last")))
-"""The query for the last file's number, which approximates the number of files."""
+"""The query for the number of the last file, which approximates how many files there are."""
 
 MOST_CLAIMS: Final = 1_000
-"""The maximum number of claims in files from hosts for a search for verified domains to start with them. More such
-files mean that domains are widely used, so a walk down all agents soon finds a page of them."""
+"""The maximum number of claims in files from hosts for which a search for verified domains starts with them. If there
+are more, domains are widely used, so a walk down all agents soon finds a page of them."""
 
 MOST_MEASURED: Final = 1_000
-"""Maximum measured agents for a search for responding agents to start with them, as with `MOST_CLAIMS`."""
+"""The maximum number of measured agents for which a search for responding agents starts with them."""
 
 _CONTENTS: Final = sa.select(files.file.c.content_hash).where(files.IS_FROM_HOST).subquery()
 _CLAIMS: Final = (
@@ -101,16 +102,17 @@ class Plan:
     """The parts of a search's statements, and how to find its first agents.
 
     Attributes:
-        search: The search, with its sort order resolved.
-        words: Its words; none when sorting by meaning.
-        few: The maximum number of files with words in their names for a search to start with them. See `FEW_FILES`.
-        most: The maximum number of files whose agents a walk gets. See `MOST_LISTED`.
-        tables: The tables of agents and, if the search reads them, of their files.
-        where: The conditions on their rows, except words and gates.
+        search: The search, with the default sort order applied.
+        words: Its words; empty when sorting by meaning.
+        few: The maximum number of files with the words in their names for which a search starts with them. See
+            `FEW_FILES`.
+        most: The maximum number of files to whose agents a walk is restricted. See `MOST_LISTED`.
+        tables: The agent tables and, if the search reads them, the file tables.
+        where: The conditions on these tables' rows, except for words and gates.
         gates: The gates, as parts of statements.
         begin: The conditions of the single statement that finds all agents; None if the search walks down an index.
         bounds: The conditions of a walk down the lower bounds of the first gate; empty to walk down the agents.
-        closest: The files that are closest to the meaning of the text, and their ranks; None in other orders.
+        closest: The files that are closest to the text in meaning, and their ranks; None in other sort orders.
         with_standings: The chains on which agents have standings, when sorting by standing.
     """
 
@@ -135,7 +137,7 @@ class Plan:
 
     @property
     def most_agents(self) -> int:
-        """The maximum number of these files' agents for a walk to be restricted to them."""
+        """The maximum number of agents to which a walk is restricted."""
         return self.most * AGENTS_OF_FILE
 
     @property
@@ -145,7 +147,7 @@ class Plan:
 
 
 def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
-    """Return a search's plan; None if it certainly finds nothing."""
+    """Return a search's plan; None if the search certainly finds nothing."""
     dialect_of(connection).add_functions(connection)
     plan_by_values(connection)
     closest, stood, bounds, is_by_meaning = None, list[int](), Bounds(), search.ranking is Order.MEANING
@@ -193,7 +195,7 @@ def _few_agents(connection: sa.Connection, search: AgentSearch) -> Sequence[tupl
 
 
 def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] | None:
-    """Return the agents listed in files from hosts: all with a verified domain, and others. None if there are many."""
+    """Return the agents listed in files from hosts: all with a verified domain, and some others; None if too many."""
     rows = connection.execute(_CLAIMS).all()
     if len(rows) > MOST_CLAIMS:
         return None
@@ -207,9 +209,9 @@ def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] 
 
 
 def naming_domains(*columns: Any) -> sa.Select[Any]:
-    """Return the query for agent columns, and for the domains of their services that list them.
+    """Return the query for the domains of agents' services that list these agents, and for the given agent columns.
 
-    The domain lists them in the file at its well-known path, or by hosting the registration file itself.
+    A domain lists an agent in the file at its well-known path, or by hosting the registration file itself.
     """
     current, own, served = agent_file.c, files.file.alias("own_file"), files.file.alias("domain_file")
     domain, claim = files.registration_domain.c, files.registration_claim.alias("domain_claim").c
@@ -238,7 +240,7 @@ def has_verified_domain() -> sa.ColumnElement[bool]:
 
 
 def _tables_of(search: AgentSearch, *, has_words: bool, closest: sa.Subquery | None = None) -> sa.FromClause:
-    """Return the tables of agents and, if a search reads them, of their files."""
+    """Return the agent tables and, if a search reads them, the file tables."""
     tables: sa.FromClause = agent
     if search.ranking is Order.LAST_ACTIVE:
         tables = agent.join(agent_activity, _is_of_agent(agent_activity.c))
@@ -263,7 +265,7 @@ def _is_of_agent(columns: Any) -> sa.ColumnElement[bool]:
 
 
 def _on_agent(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
-    """Yield the conditions on the agent's state on chain."""
+    """Yield the conditions on the agent's on-chain state."""
     columns = agent.c
     for name in ("registered", "updated"):
         for compare, limit in ((ge, getattr(search, f"{name}_from")), (le, getattr(search, f"{name}_to"))):
@@ -282,7 +284,7 @@ def _on_agent(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
 
 
 def _on_file(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
-    """Yield the conditions on the agent's registration file, except its words."""
+    """Yield the conditions on the agent's registration file, except for its words."""
     content, read = files.file.c.content_hash, files.registration_file.c
     for requested, column in ((search.active, read.active), (search.x402, read.x402_support)):
         if requested is not None:
@@ -302,7 +304,7 @@ def _has_entry(key: str, value: bytes | None) -> list[sa.ColumnElement[bool]]:
 
 
 def _all_of(conditions: Iterable[sa.ColumnElement[bool]]) -> Iterator[sa.ColumnElement[bool]]:
-    """Yield conditions of which PostgreSQL joins only the first ones: planning many joins would take seconds."""
+    """Yield conditions in a form that limits the joins in PostgreSQL: planning many joins would take seconds."""
     for number, condition in enumerate(conditions):
         yield condition if number < _JOINED else condition.is_(True)
 
@@ -324,7 +326,7 @@ def _is_rated() -> sa.ColumnElement[bool]:
 
 
 def _among(keys: Sequence[tuple[int, str, int]]) -> list[sa.ColumnElement[bool]]:
-    """Let SQLite find the given agents' rows by their key, and perhaps those of a few others."""
+    """Let SQLite find the given agents' rows by key, possibly along with a few rows of other agents."""
     return [agent.c[name].in_(sorted(set(values))) for name, values in zip(KEY, zip(*keys, strict=True), strict=False)]
 
 
@@ -336,7 +338,7 @@ def _has_bounds(search: AgentSearch) -> bool:
 
 
 def _sizes(connection: sa.Connection) -> tuple[int, int, int]:
-    """Return the maximum files for which a search may start with them, does so, and restricts a walk to them."""
+    """Return the file limits up to which a search may start with the files, does so, and restricts a walk to them."""
     (last,) = _LAST_FILE.first(connection, {}) or (None,)
     growth = sqrt(max(1.0, (last or 0) / _USUAL_FILES))
     few = sure = most = int(FEW_FILES * growth)

@@ -1,7 +1,7 @@
-"""Search for agents by words, capabilities and ratings; and facets: how the agents found differ.
+"""Search for agents by words, capabilities and ratings, and count facets: how the agents found differ.
 
-Praise from strangers does not affect matching: words and capabilities are claims by the file's author. Use gates to
-find agents rated by accounts that one trusts.
+Words and capabilities are claims by the file's author, and ratings from strangers do not affect whether an agent
+matches. Use gates to find agents that are rated by accounts you trust.
 """
 
 from collections import Counter, defaultdict
@@ -39,7 +39,7 @@ _MOST_VALUES: Final = 6
 """The number of most frequent values per facet."""
 
 _MOST_SERVICES: Final = 1_000
-"""The number of services read for these agents: a file may have any number."""
+"""The maximum number of services read for these agents: a file may list any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,11 @@ class Facet:
     """A property in which the agents found differ.
 
     Attributes:
-        name: `chain`, `service`, `tag`, `x402`, `verified_domain` or `alive`: the condition of a search.
-        values: Its values with the number of agents, the most frequent first. Those of `service` are untrusted text.
-        hosts: For each value of `alive` the number of hosts: one operator may have thousands of agents.
+        name: `chain`, `service`, `tag`, `x402`, `verified_domain` or `alive`: the search condition with which to
+            filter.
+        values: Its values with the number of agents for each, the most frequent first. Values of `service` are
+            untrusted text.
+        hosts: The number of hosts for each value of `alive`, because one operator may have thousands of agents.
     """
 
     name: str
@@ -64,7 +66,7 @@ class Facets:
     Attributes:
         agents: The agents that were counted: the first 50.
         has_more: True if the search finds more agents.
-        facets: The facets that have a value.
+        facets: The facets that have at least one value.
     """
 
     agents: int
@@ -80,11 +82,11 @@ def search_agents(
     Args:
         search: The conditions.
         limit: The maximum number of agents.
-        cursor: The cursor of the previous page. It identifies a rank and an agent, so new blocks shift nothing; an
-            agent whose rank changes between pages may appear twice or not at all.
+        cursor: The cursor of the previous page. It identifies a rank and an agent, so new blocks do not shift the
+            pages, but an agent whose rank changes between pages may appear twice or not at all.
 
     Raises:
-        InvalidArgumentError: The limit is out of range; or the sort order is by meaning and the extra `semantic` is not
+        InvalidArgumentError: The limit is out of range, or the sort order is by meaning and the `semantic` extra is not
             installed.
         InvalidCursorError: The cursor is from a different search.
     """
@@ -99,7 +101,7 @@ class FoundAgents(pages.Page[FoundAgent]):
     Attributes:
         items: The agents.
         next: The cursor of the next page; None at the end of the list.
-        is_closest: True if no agent has all words, and these are the closest in meaning.
+        is_closest: True if no agent has all words, so that these are the agents closest in meaning.
     """
 
     items: tuple[FoundAgent, ...]  # pydantic does not see it in the base
@@ -108,7 +110,7 @@ class FoundAgents(pages.Page[FoundAgent]):
 
 
 def by_meaning(search: AgentSearch) -> AgentSearch | None:
-    """Return the fallback search if no agent has all words; None with an order, or without the extra `semantic`."""
+    """Return the search to use if no agent has all words; None if an order is set or `semantic` is not installed."""
     if search.order is not None or not search.words or not has_model():
         return None
     return replace(search, order=Order.MEANING)
@@ -117,7 +119,7 @@ def by_meaning(search: AgentSearch) -> AgentSearch | None:
 def search_indexed(
     connection: Connection, search: AgentSearch, *, limit: int = pages.DEFAULT_LIMIT, cursor: str | None = None
 ) -> FoundAgents:
-    """Return the agents as `search_agents` does, or if none has all words, those closest in meaning.
+    """Return agents like `search_agents` or, if no agent has all words, the agents that are closest in meaning.
 
     Raises:
         ChainNotIndexedError: A chain in the search is not indexed.
@@ -145,13 +147,13 @@ def search_with_facets(
     cursor: str | None = None,
     sample: int = FACET_SAMPLE,
 ) -> tuple[pages.Page[FoundAgent], Facets]:
-    """Return the agents as `search_agents` does, and the facets of the first ones.
+    """Return agents like `search_agents`, and the facets of the first ones.
 
     Args:
         search: The conditions.
         limit: As in `search_agents`.
-        cursor: As in `search_agents`. Facets cover the agents from there on.
-        sample: The number of agents for which facets are counted; 0 for none.
+        cursor: As in `search_agents`. Facets cover the agents after the cursor.
+        sample: The number of agents for which facets are counted; 0 to count no facets.
 
     Raises:
         InvalidArgumentError: As in `search_agents`.

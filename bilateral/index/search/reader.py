@@ -1,7 +1,8 @@
 """The reader of registration files for searches: words, the vocabulary of names, and vectors by meaning.
 
-Words are added with their file and remain after their last file is removed: a word in no file finds nothing. Vectors
-need the extra `semantic`. Without it, an index has none and otherwise works normally.
+Words are added with their file and remain after their last file is removed, because a word that is not in any file does
+not match anything. Vectors require the `semantic` extra. Without it, an index has no vectors but otherwise works
+normally.
 """
 
 from __future__ import annotations
@@ -28,22 +29,22 @@ if TYPE_CHECKING:
     from bilateral.index.search.nearest import Embedder
 
 _AT_ONCE: Final = 500
-"""Files per transaction: it takes a tenth of a second, during which others wait for SQLite."""
+"""The number of files per transaction. It takes a tenth of a second, during which SQLite blocks other writers."""
 
 MAX_SECTION: Final = 1_000
-"""Characters in a file's section that its vector covers. A longer text has no clearer meaning, only more words."""
+"""The number of characters per section that a vector covers. Longer texts have more words, not a clearer meaning."""
 
 _NAME, _DESCRIPTION, _CAPABILITIES = 2.0, 1.0, 2.0
-"""The weights of the sections. Descriptions are the longest and vaguest. Without a weight of their own, they would
-drown out what the agent does; `make bench-semantic` measures it."""
+"""The weights of the sections. Descriptions are the longest and vaguest. Without separate weights, they would drown out
+what the agent does; `make bench-semantic` measures it."""
 
 _PARTED: Final = str.maketrans("_/-.:", "     ")
-"""Characters that join the words of a capability, such as get_weather."""
+"""The characters that join the words in a capability's name, such as get_weather."""
 
 
 @cache
 def embedder() -> Embedder:
-    """Return the model, which is loaded once."""
+    """Return the model, which is loaded only once."""
     try:
         from bilateral.index.search.nearest import Embedder  # noqa: PLC0415  # needs the extra
 
@@ -54,7 +55,7 @@ def embedder() -> Embedder:
 
 @cache
 def has_model() -> bool:
-    """Return True if the extra `semantic` is installed."""
+    """Return True if the `semantic` extra is installed."""
     try:
         embedder()
     except MissingExtraError:
@@ -75,7 +76,7 @@ def vector_row(
 
 
 class SearchReader(Reader):
-    """Stores the words of registration files, and their vectors if the extra `semantic` is installed."""
+    """Stores the words in registration files, and the files' vectors if the `semantic` extra is installed."""
 
     tables = tuple(schema.metadata.tables.values())
 

@@ -1,4 +1,4 @@
-"""The agents that a search finds, with the ratings, words and figures that a page displays with them."""
+"""The agents that a search finds, with the ratings, words and figures to display on a page."""
 
 import re
 from collections import defaultdict
@@ -32,10 +32,10 @@ Key: TypeAlias = tuple[int, str, int]
 """An agent: chain, identity registry and id."""
 
 _DESCRIPTION: Final = 300
-"""Maximum characters of a description in search results."""
+"""The maximum number of characters of a description in search results."""
 
 _READ: Final = 2_000
-"""Maximum characters of a description that are searched for words."""
+"""The maximum number of characters of a description that are searched for words."""
 
 _BEFORE: Final = 50  # characters around a match: two lines of a card
 _AFTER: Final = 90  # longer than the text before it: the words after a match explain it better
@@ -45,21 +45,21 @@ _MOST: Final = 1_000
 
 _MICROS: Final = 1_000_000  # millionths of a dollar
 _PAYMENTS: Final = 100
-"""The number of newest payments to an account that are examined: it may be the wallet of other agents, too."""
+"""The number of newest payments to an account to examine: the account may also be other agents' wallet."""
 
 _TAGS: Final = ("", *PAID_TAGS, *(tag for tag in STANDARD_TAGS if scale_of_tag(tag) is not None))
-"""The tags whose ratings are displayed. Anyone may rate an agent under any number of others."""
+"""The tags whose ratings are displayed. Anyone can rate an agent under any number of other tags."""
 
 _TOKEN: Final = re.compile(r"\w+")
 
 
 def is_listed(columns: Any, *names: str) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions that columns have one of the values of the parameters named after them."""
+    """Return the conditions that columns have one of the values in the parameters of the same name."""
     return [columns[name].in_(sa.bindparam(name, expanding=True)) for name in names]
 
 
 def rows_about(connection: sa.Connection, statement: sa.Select[Any], agents: Iterable[Key], **values: Any) -> list[Any]:
-    """Return a statement's rows with `is_listed` that concern the given agents: the lists also match a few others."""
+    """Return those rows of a statement with `is_listed` that concern the given agents: a few others match as well."""
     requested = set(agents)
     lists = {name: sorted(set(column)) for name, column in zip(KEY, zip(*requested, strict=True), strict=True)}
     return [row for row in connection.execute(statement, lists | values) if (row[0], row[1], int(row[2])) in requested]
@@ -70,10 +70,10 @@ class MatchedRating:
     """The ratings by which an agent passed a search's first gate.
 
     Attributes:
-        registry: The registry of ratings.
+        registry: The registry that contains the ratings.
         count: The number of ratings.
-        counterparts: The number of distinct clients, or of servers, that gave them.
-        mean: Their mean.
+        counterparts: The number of distinct clients (or servers) that gave the ratings.
+        mean: The mean value.
         lower_bound: The lower bound of the agent's value at 95 % confidence; None for a tag without a scale.
     """
 
@@ -91,24 +91,24 @@ class FoundAgent:
 
     Attributes:
         id: The short id, such as `8453:247`.
-        global_id: The id among all registries.
+        global_id: The id that is unique across registries.
         identity_registry: The address of its identity registry.
         agent_id: Its token id.
         owner: The owner's address.
         wallet: The address that receives its payments; None if there is none.
-        name: Its name; None without a file.
+        name: Its name; None if it has no file.
         description: The beginning of its description.
-        active: True if its file says that it is active; None if unspecified.
-        x402_support: True if its file says that it accepts x402 payments.
+        active: True if its file states that it is active; None if unspecified.
+        x402_support: True if its file states that it accepts x402 payments.
         registered_at: The time of its registration, in Unix seconds.
-        updated_at: The time of its last change on chain.
-        relevance: The number of query words that begin a word of the name. 0 without a text.
-        rating: The ratings by which it passed the first gate; None without a gate.
+        updated_at: The time of its last on-chain change, in Unix seconds.
+        relevance: The number of query words that begin a word in the name; 0 if there is no text.
+        rating: The ratings by which it passed the first gate; None if there is no gate.
         status: The status of its standing on the first gate's side: `ok`, `thin`, `contested` or `held_back`, which
-            means do not pay it; None before the first analysis that includes the agent.
+            means that you should not pay it; None until an analysis includes the agent.
         standing: The lower bound of its standing.
         reason: The code of the main reason for its standing.
-        standing_rating: The rating of its standing, 0 to 100, as displayed on every page; None without one.
+        standing_rating: The standing as a rating from 0 to 100, as displayed on every page; None if there is none.
     """
 
     id: str
@@ -135,7 +135,7 @@ class FoundAgent:
 def agents_of_rows(
     connection: sa.Connection, search: AgentSearch, rows: Sequence[sa.Row[Any]]
 ) -> tuple[FoundAgent, ...]:
-    """Return the agents in rows of a search, with their ratings for the first gate and their standings."""
+    """Return the agents in a search's rows, with their ratings for the first gate and their standings."""
     if not rows:
         return ()
     keys = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
@@ -171,7 +171,7 @@ def _details(*sizes: int) -> Prepared:
 def matched_ratings(
     connection: sa.Connection, gate: Gate, order: Order, agents: Sequence[Key]
 ) -> dict[Key, MatchedRating]:
-    """Return the given agents' best ratings for a gate, in the search's order."""
+    """Return the given agents' best ratings for a gate, according to the search's sort order."""
     values, (most_chains, most_identities, most_ids) = listed(KEY, zip(*agents, strict=True))
     addresses = [row[0] for row in _addresses(most_chains, most_identities).all(connection, values)]
     passing: Iterable[Sequence[Any]]
@@ -210,7 +210,7 @@ def _addresses(*sizes: int) -> Prepared:
 
 @lru_cache
 def _summaries(*sizes: int) -> Prepared:
-    """Return the statement for everyone's ratings of agents, for one `side` and `tag`, in the form of `ratings`."""
+    """Return the statement for everyone's ratings of agents for one `side` and `tag`, in the same form as `ratings`."""
     columns, names = summary.c, ("chain_id", "registry", "agent_id")
     return Prepared(
         sa.select(*rating_columns(summary), *figures(columns)).where(
@@ -229,7 +229,7 @@ class Snippet:
     Attributes:
         place: `description`, `service`, or the kind of a capability, such as `mcp_tool`.
         before: The text before the word.
-        after: The text after it.
+        after: The text after the word.
     """
 
     place: str
@@ -243,10 +243,10 @@ class RowDetails:
     """The words and figures displayed with an agent in search results.
 
     Attributes:
-        rating: Its summary with the most raters, of a tag with a scale; None if there is none.
-        services: The first kinds of its services; untrusted text.
-        last_paid: The dollars of the newest payment to it; None if the index has none.
-        snippet: The place that a search word matched; None if only the name did, or nothing.
+        rating: Its rating summary with the most raters, among tags with a scale; None if there is none.
+        services: The kinds of its first services, untrusted text.
+        last_paid: The amount of the newest payment to it, in dollars; None if the index has none.
+        snippet: The place that a search word matched; None if only the name matched, or nothing did.
     """
 
     rating: RatingSummary | None
@@ -297,7 +297,7 @@ _FILES: Final = (
 def _entries(
     connection: sa.Connection, table: sa.Table, names: Sequence[str], contents: Sequence[bytes]
 ) -> dict[bytes | None, list[Any]]:
-    """Return entries of files by the hash of the file."""
+    """Return the entries of files, by the file's hash."""
     content_hash = table.c.content_hash
     query = sa.select(content_hash, *(table.c[name] for name in names)).where(content_hash.in_(contents))
     entries: dict[bytes | None, list[Any]] = defaultdict(list)
@@ -309,7 +309,7 @@ def _entries(
 def _ratings(
     connection: sa.Connection, registries: Registries, agents: dict[str, Key], side: str
 ) -> dict[str, RatingSummary]:
-    """Return the summary with the most raters of each agent, among those of a tag with a scale."""
+    """Return the summary with the most raters for each agent, among tags with a scale."""
     of_registry = {
         (chain_id, address, agent_id): id_
         for id_, (chain_id, identity, agent_id) in agents.items()
@@ -344,7 +344,7 @@ def _last_paid(connection: sa.Connection, agent: FoundAgent) -> Decimal | None:
 
 
 def _snippet(requested: Sequence[str], description: str | None, entries: Iterable[tuple[str, str]]) -> Snippet | None:
-    """Return the first place that a search word matched: in the description, else in a service or capability."""
+    """Return the first place that a search word matched: in the description, or else in a service or capability."""
     if not requested:
         return None
     for place, text in (("description", description or ""), *entries):

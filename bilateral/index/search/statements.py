@@ -29,31 +29,31 @@ _REAL: Final = sa.Float(53)
 """The type of ranks."""
 
 _MOST_NEW: Final = 500
-"""The maximum number of agents registered since the last refresh that are listed. A refresh takes seconds, and as many
-registrations take longer on any chain."""
+"""The maximum number of listed agents that were registered since the last refresh. A refresh takes seconds, and this
+many registrations take longer on any chain."""
 
 _WITHOUT_GATE: Final = (Order.STANDING, Order.MEANING, *TIMES)
-"""The orders in which agents that pass the first gate have a rank without it."""
+"""The sort orders in which the rank of an agent does not depend on the first gate."""
 
 _BY_STANDING: Final = (Order.STANDING, Order.MEANING)
-"""The orders in which withheld agents come last."""
+"""The sort orders in which withheld agents come last."""
 
 _RANKED: Final = 0.5
-"""A standing's bonus on the first rank: agents with one precede others with as many words in their names."""
+"""A standing's bonus on the first rank: agents with a standing precede others with as many words in their names."""
 
 _WITHHELD: Final = -100.0
-"""Withheld agents' offset on the first rank. It puts them last: a name has at most 16 words of a search."""
+"""The offset of withheld agents on the first rank, which puts them last: a name matches at most 16 search words."""
 
 _OUT_OF_REACH: Final = -1_000_000.0
-"""Withheld agents' offset on the rank by meaning, which is at most 33,000 millionths."""
+"""The offset of withheld agents on the rank by meaning, which is at most 33,000 millionths."""
 
 _LAST_TIME: Final = 2**62
-"""A Unix time after all others."""
+"""A Unix time later than all others."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A statement in a step."""
+    """A statement within a step."""
 
     write: Callable[[Plan, _Part], sa.Select[Any]]
     place: _Place  # None to begin with the first agent
@@ -76,9 +76,9 @@ def steps(plan: Plan, place: _Place) -> Iterator[Iterable[_Part]]:
 
 
 def _by_names(plan: Plan, place: _Place) -> Iterator[Iterable[_Part]]:
-    """Find the agents with all words in their names, then those with one word fewer, and so on.
+    """Find the agents with all words in their names, then those with one word fewer in their names, and so on.
 
-    When sorting by standing, those with a standing come first each time, and withheld agents last of all.
+    When sorting by standing, agents with a standing come first in each group, and withheld agents come last overall.
     """
     by_standing, listed = plan.search.ranking is Order.STANDING, cache(partial(_with_words, plan))
     last = None if place is None else floor(place[0])
@@ -115,7 +115,7 @@ def _by_files(plan: Plan, place: _Place, begin: sa.ColumnElement[bool], exactly:
 
 
 def _without_standing(plan: Plan, place: _Place, relevance: int, exactly: _Conditions) -> Iterator[_Part]:
-    """Find agents without a standing: few on chains with standings, as each refresh assigns one to every server."""
+    """Find agents without a standing. Chains with standings have few: each refresh assigns one to every server."""
     walked = [*plan.chains]
     for chain_id in plan.with_standings if plan.search.rated_side is Side.SERVER else ():
         new = _newest(plan.connection, chain_id)
@@ -155,12 +155,12 @@ def _walks(chains: Sequence[int], listed: _Listed, part: _Part) -> Iterator[_Par
 
 
 def _with_words(plan: Plan) -> _Listed:
-    """Return the agents with all words, if few files have them. They are the same for each number of words in names."""
+    """Return the agents with all words, if few files contain them, regardless of the number of words in names."""
     return _agents_of(plan, *plan.words.begin()) if plan.lists_agents else None
 
 
 def _agents_of(plan: Plan, begin: sa.ColumnElement[bool]) -> _Listed:
-    """Return the ids of the agents whose files meet a condition on their words, by chain; None if too many."""
+    """Return the ids of the agents whose files meet a condition on words, by chain; None if there are too many."""
     content, most = registration_words.c.content_hash, plan.most_agents
     tables = registration_words.join(files.file, files.file.c.content_hash == content).join(
         agent_file, agent_file.c.file_id == files.file.c.file_id
@@ -176,7 +176,7 @@ def _agents_of(plan: Plan, begin: sa.ColumnElement[bool]) -> _Listed:
 
 
 def _newest(connection: sa.Connection, chain_id: int) -> list[int]:
-    """Return a chain's agents registered since its last refresh, up to one more than the list's limit."""
+    """Return a chain's agents registered since its last refresh, up to one more than the limit on the list."""
     refresh = standing_refresh.c
     refreshed = connection.execute(sa.select(refresh.block_number).where(refresh.chain_id == chain_id)).scalars()
     last = min((number for number in refreshed if number is not None), default=-1)
@@ -191,7 +191,7 @@ def _newest(connection: sa.Connection, chain_id: int) -> list[int]:
 
 
 class _Statement:
-    """The tables of a statement, and the conditions that every statement of the search has."""
+    """A statement's tables, and the conditions that every statement of the search contains."""
 
     def __init__(self, plan: Plan, *, walks_bounds: bool = False, has_standing: bool = False) -> None:
         self._plan = plan
@@ -254,7 +254,7 @@ class _Statement:
 
 
 def rows_of(plan: Plan, parts: Iterable[_Part], count: int) -> list[sa.Row[Any]]:
-    """Run a step's statements, and return the first of their agents."""
+    """Run a step's statements, and return the first agents that they find."""
     rows: list[sa.Row[Any]] = []
     dialect, sorts, by_key, statements = dialect_of(plan.connection), True, 0, 0
     for part in parts:
@@ -328,7 +328,8 @@ def _down_agents(plan: Plan, part: _Part) -> sa.Select[Any]:
 def _down_bounds(plan: Plan, part: _Part) -> sa.Select[Any]:
     """Walk down a chain's lower bounds for the first gate's tag.
 
-    When sorting by standing, find the agents without one, by key: a lower bound counts false ratings, too.
+    When sorting by standing, find agents without a standing, in order of their keys, because lower bounds include false
+    ratings.
     """
     is_by_key = plan.search.ranking is Order.STANDING
     columns, statement = summary.c, _Statement(plan, walks_bounds=True, has_standing=True)
@@ -354,7 +355,7 @@ def _down_bounds(plan: Plan, part: _Part) -> sa.Select[Any]:
 
 
 def _down_ranks(plan: Plan, part: _Part) -> sa.Select[Any]:
-    """Walk down a chain's ranking standings, on the first gate's side."""
+    """Walk down a chain's standings on the first gate's side, in order of rank."""
     columns, statement = standing.c, _Statement(plan, has_standing=True)
     where = [
         columns.chain_id == part.chain_id,

@@ -33,7 +33,7 @@ class Words(TypeDecorator[list[str]]):
     cache_ok = True
 
     def process_bind_param(self, value: Sequence[str] | None, dialect: sa.Dialect) -> str | None:  # noqa: ARG002
-        """Convert words for the database. They only contain letters and digits, so nothing needs escaping."""
+        """Convert words for the database. They contain only letters and digits, so no escaping is needed."""
         return None if value is None else " ".join(value)
 
     def process_result_value(self, value: str | None, dialect: sa.Dialect) -> list[str] | None:  # noqa: ARG002
@@ -54,7 +54,7 @@ sa.Index("registration_words_by_name", registration_words.c.name_words, postgres
 )
 
 MODEL: Final = "wordllama l2_supercat 256, sections 1"
-"""The model and the selection of texts. Vectors from another one are not compared, and are recomputed."""
+"""The model and the text selection. Vectors with a different value are not compared, and are recomputed."""
 
 registration_vector: Final = sa.Table(
     "registration_vector",

@@ -1,1 +1,1 @@
-"""An index on several PostgreSQL servers: each chain's tables on one of them, and a coordinator for readers."""
+"""An index on several PostgreSQL servers: each chain's tables are on one of them, and readers use a coordinator."""

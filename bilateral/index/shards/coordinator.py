@@ -1,6 +1,6 @@
-"""The coordinator's side: foreign tables in place of its own, and the location of each chain.
+"""The coordinator's side: foreign tables that replace its own, and the location of each chain.
 
-All servers are opened here, compared with the settings, and adjusted to match.
+This module opens all servers, compares them with the settings, and adjusts them to match.
 """
 
 import time
@@ -23,16 +23,17 @@ from bilateral.index.shards import served
 from bilateral.index.shards.reachable import feed_views, forget_reachable, keep_reachable, shared_view
 
 _PLACING: Final = 80048006
-"""A lock number shared by all of a coordinator's programs, so that only one at a time relocates chains."""
+"""The number of a lock shared by all of a coordinator's programs, so that only one at a time relocates chains."""
 
 _NUMBERS: Final = 80048007
-"""A lock number shared by all of a coordinator's programs, so that only one at a time numbers steps of the feed."""
+"""The number of a lock shared by all of a coordinator's programs, so that only one at a time numbers feed steps."""
 
 _OPTIONS: Final = {"use_remote_estimate": "true", "fetch_size": "1000", "async_capable": "true", "connect_timeout": "2"}
-"""A server's options. The planner gets costs from the server: otherwise it would not use key lookups there for joins.
+"""A server's options. The planner queries the server for costs; otherwise, joins would not use key lookups there.
 
-A thousand rows of the widest tables are about a megabyte; the default of a hundred causes ten times the round trips.
-Connecting to an unreachable machine would take minutes; two seconds are the minimum that libpq waits.
+A thousand rows of the widest tables take up about a megabyte; the default of a hundred rows would cause ten times as
+many round trips. By default, an attempt to connect to an unreachable machine takes minutes; two seconds is the shortest
+timeout that libpq supports.
 """
 
 _KINDS: Final = {"r": "TABLE", "p": "TABLE", "v": "VIEW"}
@@ -42,7 +43,7 @@ _LOCK_TIMEOUT: Final = "55P03"
 """PostgreSQL's code for a lock timeout."""
 
 _LOCK_MILLISECONDS: Final = 300
-"""The wait for one lock while readers wait, too: less than PostgreSQL's deadlock timeout of a second."""
+"""The maximum wait for a lock while readers are waiting, too: less than PostgreSQL's one-second deadlock timeout."""
 
 _PLACES: Final = """
     CREATE EXTENSION IF NOT EXISTS postgres_fdw;
@@ -77,14 +78,14 @@ _SHIPPABLE: Final = f"""
       EXECUTE 'CREATE VIEW plain.companion_agent AS ' || companion;
     END $$
 """  # noqa: S608  # a constant
-"""Assigns addresses the collation of the database, if it is equivalent: for text with its own collation, PostgreSQL
-ships neither constants nor values of another table. A join would transfer all accounts' rows. Metadata keys are
-unchanged: they are untrusted, and their case conversion depends on the collation.
+"""Assigns addresses the database's collation, if it is equivalent. For text with its own collation, PostgreSQL does not
+ship constants or values from a different table, so a join would transfer all accounts' rows. Metadata keys are left
+unchanged, because they are untrusted and their case conversion depends on the collation.
 """
 
 
 def split(connection: Connection) -> str:
-    """Turn a database without chains into a coordinator, unless it already is one."""
+    """Turn a database without chains into a coordinator, unless it is one already."""
     if not has_schema(connection, PARTS):
         if has_schema(connection, SERVED):
             raise ShardError("", "database.url is the database of a shard: choose a different one")
@@ -128,7 +129,7 @@ def places(connection: Connection) -> list[Placed]:
 
 
 def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
-    """Reject settings that place a chain on a different shard than the coordinator does."""
+    """Reject settings that place a chain on a shard other than the one recorded by the coordinator."""
     requested = {chain_id: name for name, shard in shards.items() for chain_id in shard.chains}
     for placed in places(connection):
         if (name := requested.get(placed.chain_id)) is None:
@@ -142,7 +143,7 @@ def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
 
 
 def number_of(connection: Connection, name: str) -> int:
-    """Return a shard's number; the next one for a new shard."""
+    """Return a shard's number, which is the next free number for a new shard."""
     number = text("SELECT number FROM sharded.shard WHERE name = :name")
     existing = connection.execute(number, {"name": name}).scalar_one_or_none()
     if existing is not None:
@@ -163,7 +164,7 @@ def hold_numbers(connection: Connection) -> None:
 
 
 def connect_shard(connection: Connection, name: str, number: int, url: str) -> None:
-    """Let the coordinator read a shard, at the URL of the settings."""
+    """Let the coordinator read a shard at the URL in the settings."""
     server, parsed = f'"{name}"', parsed_url(url)
     place = {**_OPTIONS, "host": parsed.host, "port": parsed.port, "dbname": parsed.database, **parsed.query}
     connection.exec_driver_sql(f"CREATE SERVER IF NOT EXISTS {server} FOREIGN DATA WRAPPER postgres_fdw")
@@ -187,7 +188,7 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
 
 
 def place_chain(connection: Connection, placed: Placed, schema_name: str) -> None:
-    """Read a chain on a shard from now on."""
+    """Read a chain from a shard from now on."""
     chain_id = placed.chain_id
     parents = {name: f'"{name}"' for name in served.CHAIN_NAMES}
     parents |= {table.name: f"sharded.{table.name}" for table in (*FEED_TABLES, registry)}
@@ -213,7 +214,7 @@ def place_chain(connection: Connection, placed: Placed, schema_name: str) -> Non
 
 
 def _hold_off_readers(connection: Connection, tables: Iterable[str]) -> None:
-    """Wait for the visits of readers, and let new ones wait until the end of the transaction."""
+    """Wait for readers' visits to finish, and make new visits wait until the end of the transaction."""
     # A visit may hold one table and want another one that is locked here. So these locks are given back soon, before
     # PostgreSQL would end the visit. Each visit begins with `registry`: once that is locked, the others come to an end.
     names = ", ".join(f"ONLY {table}" for table in (registry.name, *tables))
@@ -232,7 +233,7 @@ def _hold_off_readers(connection: Connection, tables: Iterable[str]) -> None:
 
 
 def _replace_tables(connection: Connection) -> None:
-    """Replace empty tables, which are kept for migrations, with tables that read the shards."""
+    """Replace empty tables with tables that read the shards. The empty tables are kept for migrations."""
     statements = ["CREATE SCHEMA plain"]
     statements += [f'ALTER VIEW "{view}" SET SCHEMA plain' for view in served.VIEWS]
     statements += [
@@ -261,7 +262,7 @@ def _options(options: Mapping[str, Any]) -> str:
 
 
 def _quoted(value: str) -> str:
-    """Return a text as a literal. The driver interprets a single percent sign as a parameter."""
+    """Return a text as an SQL literal. The driver would interpret a single percent sign as a parameter."""
     return "'" + value.replace("'", "''").replace("%", "%%") + "'"
 
 
@@ -300,7 +301,7 @@ def of_shard(name: str) -> Iterator[None]:
 
 
 def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool = False) -> list[Placed]:
-    """Make the coordinator read all chains of the settings on their shards. Safe to retry."""
+    """Make the coordinator read all chains in the settings from their shards. Safe to retry."""
     with closing_engine(open_database(url)) as database, opened_shards(shards, creates=True) as engines:
         with database.begin() as connection:
             hold_places(connection)
@@ -313,7 +314,7 @@ def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool 
 def read_shards(
     connection: Connection, engines: Mapping[str, Engine], shards: Mapping[str, Shard], *, adopts: bool = False
 ) -> list[Placed]:
-    """Make a coordinator read all chains of the settings on their shards."""
+    """Make a coordinator read all chains in the settings from their shards."""
     require_places(connection, shards)
     identity = identity_of(connection)
     for name, shard in shards.items():

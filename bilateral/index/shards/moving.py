@@ -1,9 +1,9 @@
-"""Moves a chain to another shard while readers read.
+"""Move a chain to a different shard while readers continue to read it.
 
 Its rows are copied in one transaction on each shard, invisible to readers. The coordinator then switches all of the
 chain's tables in one step: readers see the old rows until then, and the new ones afterwards. The old rows are deleted
-last. An interrupted move is started again: the coordinator knows where the chain is, and rows on other shards are
-removed first.
+last. An interrupted move is started again: the coordinator has the chain's location on record, and rows on other shards
+are removed first.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ _MOVED_DOMAINS: Final = text("""
       JOIN file USING (content_hash) JOIN moved_file ON moved_file.file_id = file.file_id
     ON CONFLICT DO NOTHING
 """)
-"""Registration files refer to domains, whose files refer to others."""
+"""Registration files refer to domains, and the files at these domains refer to other files."""
 
 _MOVED_CONTENT: Final = text("""
     INSERT INTO moved_content
@@ -53,7 +53,7 @@ _MOVED_CONTENT: Final = text("""
 
 
 def copy_chain(source: Connection, target: Connection, chain_id: int, note: Callable[[str], None]) -> int:
-    """Copy all rows of a chain, and the files that it refers to."""
+    """Copy all of a chain's rows, and the files to which they refer."""
     source.exec_driver_sql(_MOVED_FILES.format(chain=f"{chain_id:d}"))
     while source.execute(_MOVED_DOMAINS).rowcount:
         pass
@@ -81,7 +81,7 @@ def copy_chain(source: Connection, target: Connection, chain_id: int, note: Call
 
 
 def _copy_shared(source: Connection, target: Connection, table: Table) -> None:
-    """Copy the rows of a shared table that the target lacks. The target assigns numbers."""
+    """Copy a shared table's rows that the target lacks. The target assigns new numbers."""
     names = [column.name for column in table.c if not (table in served.NUMBERED and column.primary_key)]
     columns = ", ".join(f'"{name}"' for name in names)
     values = ", ".join("NULL::bytea" if name == "lease" else f'rows."{name}"' for name in names)
@@ -108,7 +108,7 @@ def _columns(table: Table) -> str:
 
 
 def _copy(source: Connection, target: Connection, name: str, query: str, columns: str) -> None:
-    """Stream the rows of a query from one server to another."""
+    """Stream a query's rows from one server to another."""
     reads, writes = (side.connection.cursor() for side in (source, target))
     try:
         with (
@@ -123,7 +123,7 @@ def _copy(source: Connection, target: Connection, name: str, query: str, columns
 
 @dataclass(frozen=True)
 class Migrated:
-    """One server's migration.
+    """The migration of one server.
 
     Attributes:
         server: The name of the shard, or `coordinator`.
@@ -159,7 +159,7 @@ def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrate
 
 
 def _upgrade_coordinator(connection: Connection, shards: Mapping[str, Shard]) -> None:
-    """Migrate a coordinator's tables to this package's version. Readers see the old ones until the commit."""
+    """Migrate a coordinator's tables to this package's version. Readers see the old tables until the commit."""
     while True:
         try:
             with connection.begin_nested():
@@ -196,7 +196,7 @@ _RENUMBER: Final = (
     text("UPDATE sharded.numbered_step SET shard_step = -shard_step - :added WHERE chain_id = :chain"),
     text("UPDATE sharded.numbered_step SET shard_step = -shard_step WHERE chain_id = :chain"),
 )
-"""Negative in between, so that keys do not collide with those of rows that are not renumbered yet."""
+"""Temporarily negative, so that keys do not collide with those of rows that have not been renumbered yet."""
 
 
 def move_chain(
@@ -235,7 +235,7 @@ def _move(
     moved: tuple[str, Placed, Shard],
     note: Callable[[str], None],
 ) -> None:
-    """Copy a chain, and let the coordinator read the copy from its commit on."""
+    """Copy a chain, and let the coordinator read the copy once it is committed."""
     identity, placed, shard = moved
     with coordinator.of_shard(placed.shard), engine.begin() as target:
         wait_for_locks(target)

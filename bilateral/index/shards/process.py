@@ -1,8 +1,8 @@
-"""A process that follows chains into their shards, as others follow them into one database.
+"""A process that follows chains and stores each in its shard, just as other processes store all chains in one database.
 
 It also numbers the change feed of all shards, which gives their steps a permanent order. Each shard numbers its own
-steps. The coordinator assigns each a second number when it first sees it, in the order of its chain. So a reader there
-that has seen a step has seen all steps with smaller numbers, as without shards.
+steps. The coordinator assigns a second number to each step when it first sees it, in the order of the step's chain. A
+coordinator's reader that has seen a step has therefore seen all steps with smaller numbers, just as without shards.
 """
 
 import logging
@@ -31,7 +31,7 @@ from bilateral.index.shards.coordinator import of_shard
 from bilateral.index.shards.served import require_claim
 
 _CONNECT_SECONDS: Final = 2
-"""The seconds to connect to a shard, the same as the coordinator's: monitors wait ten by default."""
+"""The time limit in seconds for connecting to a shard, the same as the coordinator's: monitors wait ten by default."""
 
 
 def statuses_of_shards(shards: Mapping[str, Shard]) -> IndexStatus:
@@ -65,18 +65,18 @@ _SIGNAL_SECONDS: Final = 0.2
 """The interval in seconds at which a waiting thread checks whether the process was stopped."""
 
 _RETRY_SECONDS: Final = 1.0
-"""The seconds between attempts to open a shard that is not responding, as often as readers check it."""
+"""The seconds between attempts to open a shard that is not responding: the same interval at which readers check it."""
 
 
 def chain_of(chain: ChainSettings) -> int:
-    """Return a chain's id, from its deployments or else from its nodes."""
+    """Return a chain's id from its deployments, or else from its nodes."""
     for deployment in chain.deployments:
         return deployment.chain_id
     return chain_id_of([Endpoint(url) for url in chain.rpc_urls], ())
 
 
 def shard_of(shards: Mapping[str, Shard], chain_id: int) -> str:
-    """Return the name of the shard that has a chain."""
+    """Return the name of the shard that contains a chain."""
     for name, shard in shards.items():
         if chain_id in shard.chains:
             return name
@@ -84,7 +84,7 @@ def shard_of(shards: Mapping[str, Shard], chain_id: int) -> str:
 
 
 def require_rows(engine: Engine) -> None:
-    """Reject a coordinator in commands that write chains' tables."""
+    """Reject coordinators in commands that write to chains' tables."""
     with engine.connect() as connection:
         if has_schema(connection, PARTS):
             raise ShardError("", "it stores no chain data: pass --settings without --database to work on each shard")
@@ -103,7 +103,7 @@ def _settings_by_shard(settings: IndexSettings) -> dict[str, IndexSettings]:
 def _opened(
     stack: ExitStack, name: str, shards: Mapping[str, Shard], down: set[str], end: threading.Event
 ) -> Engine | None:
-    """Open a shard, waiting if it is not responding while another is. Return None when the process ends."""
+    """Open a shard. If it is not responding but others are, wait for it. Return None when the process ends."""
     while True:
         try:
             return stack.enter_context(coordinator.opened_shards({name: shards[name]}))[name]
@@ -120,7 +120,7 @@ def _opened(
 def _on_each_shard(
     settings: IndexSettings, stop: threading.Event, work: Callable[..., bool], *, until_head: bool
 ) -> bool:
-    """Run a process's work on all shards concurrently, and wait for all."""
+    """Run a process's work on all shards concurrently, and wait for all of it to finish."""
     by_shard = _settings_by_shard(settings)
     ends = {name: threading.Event() for name in by_shard}  # the end of one shard's work is not that of the others
     failures: list[Exception] = []
@@ -148,7 +148,7 @@ def _on_each_shard(
 
 
 def _wait(threads: Iterable[threading.Thread], stop: threading.Event, ends: Collection[threading.Event]) -> None:
-    """Wait for threads to end, and stop all once the process is stopped."""
+    """Wait for threads to end, and stop all of them once the process is stopped."""
     for thread in threads:
         while thread.is_alive():
             thread.join(_SIGNAL_SECONDS)
@@ -160,7 +160,8 @@ def _wait(threads: Iterable[threading.Thread], stop: threading.Event, ends: Coll
 def follow(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
     """Follow chains into one database, or into the shards in the settings. See `follow_chains` for the errors.
 
-    A shard that is not responding at the start is opened once it recovers; the others are followed meanwhile.
+    A shard that is not responding at the start is opened once it recovers; in the meantime, the other shards' chains
+    are followed.
     """
     if not settings.shards:
         return follow_chains(engine, settings, stop=stop, until_head=until_head)
@@ -188,7 +189,7 @@ def follow(engine: Engine, settings: IndexSettings, *, stop: threading.Event, un
 
 
 _SECONDS: Final = 0.5
-"""The time between checks of the shards: as short as the interval at which workers check for blocks."""
+"""The time between checks of the shards, the same as the interval at which workers check for blocks."""
 
 _AT_ONCE: Final = 10_000  # steps of a transaction: a megabyte
 
@@ -211,17 +212,17 @@ _RESTORED: Final = text("""
     UPDATE sharded.numbered_step SET chain_id = 0, shard_step = -step WHERE chain_id = :chain
     AND shard_step > (SELECT max(step) FROM sharded.change_step WHERE chain_id = :chain)
 """)
-"""Detaches from a chain the steps that its shard lacks. Their numbers stay used: readers have seen them."""
+"""Detaches steps from a chain that its shard lacks. Their numbers are not reused, because readers have seen them."""
 
 _COPY_REGISTRIES: Final = (
     text("DELETE FROM registry WHERE chain_id = :chain"),
     text("INSERT INTO registry SELECT * FROM sharded.registry WHERE chain_id = :chain"),
 )
-"""A worker records the registries of its chain before the first step, and before it reads additional ones."""
+"""A worker records its chain's registries before the first step, and before it reads additional registries."""
 
 
 def number_steps(engine: Engine, failing: set[int] | None = None) -> None:
-    """Number the steps that shards added. Those of a shard that is not responding wait, which is logged once."""
+    """Number the steps that shards added. Steps on a shard that is not responding wait, which is logged once."""
     failing = set() if failing is None else failing
     with engine.connect() as connection:
         chains = [placed.chain_id for placed in coordinator.places(connection)]
@@ -237,9 +238,9 @@ def number_steps(engine: Engine, failing: set[int] | None = None) -> None:
 
 
 def release_restored(engine: Engine, chains: Iterable[int]) -> None:
-    """Let steps after a backup be numbered again, if a shard was restored from it. Call it before its workers start.
+    """After a shard is restored from a backup, let later steps be numbered again. Call it before its workers start.
 
-    The shard assigns the numbers of the steps after its backup again, to other steps.
+    The shard reuses the numbers of the steps after its backup for other steps.
     """
     for chain_id in chains:
         with engine.begin() as connection:
@@ -248,7 +249,7 @@ def release_restored(engine: Engine, chains: Iterable[int]) -> None:
 
 
 def forget_pruned(engine: Engine) -> None:
-    """Delete the steps up to the last one that a shard pruned: a reader with an earlier cursor would miss that one."""
+    """Delete the steps up to the last one that a shard pruned: readers with an earlier cursor would miss it."""
     with engine.begin() as connection:
         coordinator.hold_numbers(connection)
         pruned = [

@@ -1,9 +1,9 @@
-"""The rows that the coordinator's readers see while a shard is not responding: those of all other shards.
+"""The rows that the coordinator's readers see while a shard is not responding: the rows from all other shards.
 
-PostgreSQL connects to each server in a plan before the first row, even if its rows are not needed. So the schema
-`reachable` has a view in place of each table. It joins the chains one by one, without the shards that a reader lists in
-the setting `bilateral.down`. A chain that is left out is replaced with a function that fails. So a query gets a
-complete result, or an error that identifies the chain.
+Before the first row, PostgreSQL connects to every server in a plan, even if its rows are not needed. The schema
+`reachable` therefore contains a view for each table. The view combines the individual chains, without the shards that a
+reader lists in the setting `bilateral.down`. A chain that is left out is replaced with a function that fails. A query
+therefore returns either a complete result or an error that identifies the chain.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ _FUNCTIONS: Final = f"""
       SELECT number, name, ARRAY (SELECT chain_id FROM sharded.place WHERE place.number = shard.number) AS chains
       FROM sharded.shard
 """  # noqa: S608  # constants
-"""The planner evaluates an immutable function itself, and so plans without the servers that are left out."""
+"""The planner evaluates an immutable function itself, so the plan does not include the omitted servers."""
 
 FEED_VIEWS: Final = {
     change_step.name: """
@@ -56,17 +56,17 @@ FEED_VIEWS: Final = {
         FROM sharded.numbered_step numbered {notes}
     """,
 }
-"""The change feed in the coordinator's numbering. The last kept block is read from the shard: rollbacks change it."""
+"""The change feed in the coordinator's numbering. The last kept block is in the shard: rollbacks change it."""
 
 _JOINED: Final = "JOIN {notes} there ON numbered.chain_id = there.chain_id AND numbered.shard_step = there.step"
 _STEP_BY_STEP: Final = """CROSS JOIN LATERAL (
     SELECT * FROM {notes} note WHERE note.chain_id = numbered.chain_id AND note.step = numbered.shard_step OFFSET 0
 ) there"""
-"""Reads only the notes of a step's chain: a join would read all chains first. `OFFSET` stops the planner from that."""
+"""Reads only the notes for a step's chain. `OFFSET` keeps the planner from using a join, which reads all chains."""
 
 
 def feed_views(schema_name: str) -> list[str]:
-    """Return the statements that create the views of the change feed."""
+    """Return the statements that create the change feed's views."""
     prefix, inner = (f"{schema_name}.", f"{schema_name}.shard_") if schema_name else ("", "sharded.")
     notes = (_STEP_BY_STEP if schema_name else _JOINED).format(notes=f"{inner}{change_note.name}")
     tables = {"steps": f"{inner}{change_step.name}", "removed": f"{inner}{removed_change.name}", "notes": notes}
@@ -74,7 +74,7 @@ def feed_views(schema_name: str) -> list[str]:
 
 
 def shared_view(table: Table, place: str, rows: str) -> str:
-    """Return the statement that creates the view of a shared table, where the first shard wins for each key."""
+    """Return the statement that creates a view of a shared table; for each key, the first shard that has it wins."""
     columns = ", ".join(f'rows."{column.name}"' for column in table.c)
     same = " AND ".join(f'former."{name}" = rows."{name}"' for name in key_of(table))
     earlier = f"SELECT FROM {rows} former WHERE {same} AND former.shard < rows.shard"  # names of the schema
@@ -87,7 +87,7 @@ def forget_reachable(connection: Connection) -> None:
 
 
 def keep_reachable(connection: Connection, placed: Sequence[Placed]) -> None:
-    """Create the views, unless they exist."""
+    """Create the views, unless they already exist."""
     if has_reachable(connection) or not placed:
         return
     forget_reachable(connection)
@@ -118,7 +118,7 @@ def _of_shards(table: Table, shards: Iterable[tuple[int, str]]) -> list[str]:
 
 
 def _of_chains(name: str, kind: str, prefix: str, columns: Sequence[str], placed: Sequence[Placed]) -> str:
-    """Return the statement that creates a view: each chain from its shard, or from a function that fails."""
+    """Return the statement that creates a view with each chain from its shard, or from a function that fails."""
     # The function gives columns of its own: constants in their place could tell the planner that no row fulfils a
     # condition. The chain alone is a constant, so a question about another one does not call it.
     names = ", ".join(f'"{column}"' for column in columns)

@@ -1,4 +1,4 @@
-"""Analyse indexed identity registries: once, or again whenever rows arrive."""
+"""Analyse indexed identity registries, either once or whenever new rows arrive."""
 
 import logging
 import threading
@@ -37,24 +37,25 @@ _LOCK: Final = 80048011
 """The advisory lock for replacing the results of an analysis."""
 
 _TRIES: Final = 3
-"""The number of attempts to read while the index writes: each sees a different state."""
+"""The number of attempts to read while the index is writing: each attempt sees a different state."""
 
 
 @dataclass(frozen=True)
 class AnalysisSummary:
-    """One analysis's figures.
+    """The figures of an analysis.
 
     Attributes:
         identity_registry: The identity registry whose agents were analysed.
         block: The last block that it included.
         agents: The number of agents.
         opinions: The number of feedback entries, ratings and validations that it read.
-        left_out: The number of rows left out because their agent is missing.
-        accounts_without_funding: The number of accounts whose first inbound transfer was not searched for yet.
+        left_out: The number of rows that were left out because their agent is missing.
+        accounts_without_funding: The number of accounts whose first inbound transfer has not been searched for yet.
         findings: The number of findings.
-        flagged: The number of accounts that it flags.
-        trusted_accounts: The number of accounts from which it spread trust.
-        unknown_cases: The reviewed accounts that its tables lack, in lower case. Their cases have no effect.
+        flagged: The number of accounts that the analysis flags.
+        trusted_accounts: The number of accounts from which the analysis spread trust.
+        unknown_cases: The reviewed accounts that are missing from the analysis's tables, in lower case. Their cases
+            have no effect.
     """
 
     chain_id: int
@@ -170,24 +171,24 @@ PAUSE: Final = 1.0
 """The seconds between two checks for new rows."""
 
 LEAST_PAUSE: Final = 10.0
-"""The minimum seconds between the end of a registry's refresh and its next one. The pause is at least as long as the
-refresh took, so a large index leaves half of the time for others."""
+"""The minimum number of seconds between the end of a registry's refresh and the next refresh. The pause is at least as
+long as the refresh took, so even a large index leaves half of the time for others."""
 
 _CONFIRM_SECONDS: Final = 60.0
-"""The seconds after which standings without new rows are confirmed as of the last block. They are stale after 600."""
+"""Seconds after which standings are confirmed as of the last block if no rows arrived. They are stale after 600."""
 
 _RETRY_SECONDS: Final = 30.0
-"""The seconds after which a failed analysis is retried if no rows arrived meanwhile."""
+"""The seconds after which a failed analysis is retried if no new rows have arrived."""
 
 _ACCOUNTS: Final = 200
-"""The accounts whose first funds are looked up in one refresh, so that a slow node does not delay it for long."""
+"""The number of accounts whose initial funds are looked up per refresh, so that a slow node does not delay it long."""
 
 
 class Refresher:
     """Keeps the standings of all of an index's identity registries current.
 
     Args:
-        urls: The nodes' URLs by chain. They are queried for the first funds of accounts.
+        urls: The nodes' URLs by chain. They are queried for accounts' initial funds.
         only_followed: True to leave out chains without URLs: other processes follow and analyse them.
     """
 
@@ -215,7 +216,7 @@ class Refresher:
         self._urls.update(urls)
 
     def run(self, stop: threading.Event) -> None:
-        """Refresh until an event is set. Wait for a database that fails temporarily."""
+        """Refresh until an event is set. If the database fails temporarily, wait for it."""
         while not stop.is_set():
             try:
                 self.refresh(is_paced=True)
@@ -226,7 +227,7 @@ class Refresher:
             stop.wait(PAUSE)
 
     def refresh(self, *, is_paced: bool = False) -> bool:
-        """Refresh the standings for each registry with new rows. Return True if one had any."""
+        """Refresh the standings of each registry with new rows. Return True if there was one."""
         with snapshot(self._engine) as connection:
             keys = [
                 key for key in identity_registries(connection) if not self._only_followed or key.chain_id in self._urls
@@ -251,7 +252,7 @@ class Refresher:
         return is_changed
 
     def _confirm(self, key: AnalysisKey, block: int) -> None:
-        """Record that no rows arrived up to a block, so the standings are also valid for this block and time."""
+        """Record that no new rows arrived up to a block, so the standings are also valid for this block and time."""
         now = time.monotonic()
         if key in self._failed or now - self._confirmed.get(key, now) < _CONFIRM_SECONDS:
             return
@@ -282,7 +283,7 @@ class Refresher:
         _LOGGER.info("chain=%d standings=analysis seconds=%.1f", key.chain_id, time.monotonic() - began)
 
     def _find_funds(self, key: AnalysisKey) -> int:
-        """Search for the first funds of new accounts and return their number; 0 without an archive node."""
+        """Search for new accounts' initial funds, and return the number of accounts; 0 if there is no archive node."""
         urls = self._urls.get(key.chain_id)
         if not urls:
             return 0
@@ -295,7 +296,7 @@ class Refresher:
             return 0
 
     def _read_claimed(self, key: AnalysisKey, analyst: Analyst) -> int:
-        """Read transactions that clients claim as proofs, and return their number. Nothing waits for them."""
+        """Read transactions that clients claim as proof, and return their number. Nothing waits for these reads."""
         pool = self._pools.get(key.chain_id)
         try:
             return 0 if pool is None else analyst.claimed.read(pool.choose().endpoint, _ACCOUNTS)
@@ -305,7 +306,7 @@ class Refresher:
 
 
 def _progress(connection: Connection, key: AnalysisKey) -> tuple[int, tuple[int, ...]]:
-    """Return the index's last block, and figures that change with the rows that standings are based on."""
+    """Return the index's last block, and figures that change whenever the rows behind standings change."""
     chain = schema.chain.c
     query = select(chain.block_number, chain.event_rows, chain.reorganizations).where(chain.chain_id == key.chain_id)
     counts = [

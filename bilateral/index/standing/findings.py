@@ -14,7 +14,7 @@ MAX_FINDINGS: Final = 100
 """The maximum number of findings on a page."""
 
 MAX_ROWS: Final = 200
-"""The maximum number of a finding's members, and of its evidence rows, in a response."""
+"""The maximum number of a finding's members, and of its evidence rows, in one response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class AnalysisRun:
         agents: The number of agents.
         opinions: The number of feedback entries, ratings and validations.
         threshold: The suspicion at which an account is flagged.
-        flagged: The number of accounts that it flags.
+        flagged: The number of accounts that the analysis flags.
         findings: The number of its findings.
     """
 
@@ -50,10 +50,10 @@ class Finding:
     Attributes:
         id: The number that pages link to.
         detector: The detector that produced it.
-        q_value: The false discovery rate at which it holds.
-        statistic: The statistic behind it.
+        q_value: The false discovery rate at which the finding holds.
+        statistic: The statistic behind the finding.
         sentence: The finding in words.
-        members: The number of accounts in it.
+        members: The number of accounts in the finding.
     """
 
     id: str
@@ -82,7 +82,7 @@ class EvidenceRow:
     """An event on which a finding is based.
 
     Attributes:
-        table: The kind of the row.
+        table: The kind of row.
         log_index: Its position in the block; None for a transfer of funds.
         transaction: Its transaction; None if unknown.
     """
@@ -98,10 +98,10 @@ class Cluster:
     """Accounts that seem to be under common control.
 
     Attributes:
-        cluster: Its number, a digest of its members: it is stable while they are.
+        cluster: Its number, a digest of its members that is stable as long as they do not change.
         accounts: The number of its accounts.
-        flagged: The number of them that are flagged.
-        suspicion: The highest suspicion of any of them.
+        flagged: The number of its accounts that are flagged.
+        suspicion: The highest suspicion of any of its accounts.
     """
 
     cluster: int
@@ -112,13 +112,13 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class TrustScore:
-    """A score without false ratings.
+    """A score that excludes false ratings.
 
     Attributes:
         side: `server`, `client` or `validator`.
-        score: The score; None without opinions that count.
+        score: The score; None if no opinions count.
         raters: The number of raters.
-        effective: The number of independent raters to which they are equivalent.
+        effective: The equivalent number of independent raters.
         status: `ok`, `thin evidence`, `contested` or `flagged`.
     """
 
@@ -144,7 +144,7 @@ def analysis_run(connection: Connection, chain_id: int, identity: str) -> Analys
 
 
 def findings(connection: Connection, chain_id: int, identity: str, *finding_ids: str) -> tuple[Finding, ...]:
-    """Return an analysis's first 100 findings, strongest first: all findings, or those with the given ids."""
+    """Return an analysis's first 100 findings, strongest first, or only those with the given ids."""
     finding, member = schema.finding, schema.finding_member
     count = (
         select(func.count())
@@ -163,7 +163,7 @@ def findings(connection: Connection, chain_id: int, identity: str, *finding_ids:
 def findings_about(
     connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]
 ) -> tuple[tuple[Finding, str], ...]:
-    """Return the findings that include one of the given accounts, each with the account's part in it."""
+    """Return the findings that include one of the given accounts, each with the account's role in it."""
     member = schema.finding_member
     rows = connection.execute(
         select(member.c.finding_id, member.c.part)
@@ -181,7 +181,7 @@ def findings_about(
 def members_of(
     connection: Connection, chain_id: int, identity: str, finding_ids: Iterable[str]
 ) -> dict[str, tuple[Member, ...]]:
-    """Return the accounts in findings, by finding: the first 200 of each."""
+    """Return the accounts in findings, by finding, limited to the first 200 of each finding."""
     rows = _first_rows(connection, schema.finding_member, (chain_id, identity), finding_ids, ("part", "account"))
     return {id_: tuple(Member(row.account, row.part) for row in some) for id_, some in rows.items()}
 
@@ -189,7 +189,7 @@ def members_of(
 def evidence_of(
     connection: Connection, chain_id: int, identity: str, finding_ids: Iterable[str]
 ) -> dict[str, tuple[EvidenceRow, ...]]:
-    """Return the events on which findings are based, by finding: the first 200 of each. See `members_of`."""
+    """Return the events on which findings are based, by finding, limited to 200 per finding. See `members_of`."""
     names = ("position", "table_name", "block_number", "log_index", "transaction_hash")
     rows = _first_rows(connection, schema.finding_row, (chain_id, identity), finding_ids, names)
     return {
@@ -215,7 +215,7 @@ def clusters(connection: Connection, chain_id: int, identity: str) -> tuple[Clus
 def trust_scores(
     connection: Connection, chain_id: int, identity: str, subjects: Iterable[str]
 ) -> tuple[TrustScore, ...]:
-    """Return an agent's scores, without false ratings."""
+    """Return an agent's scores, which exclude false ratings."""
     columns = schema.trust_score.c
     names = ("side", "score", "lower_bound", "raters", "effective", "status")
     query = select(*(columns[name] for name in names)).where(*of_registry(schema.trust_score, chain_id, identity))
@@ -226,7 +226,7 @@ def trust_scores(
 def _first_rows(
     connection: Connection, table: Table, place: tuple[int, str], finding_ids: Iterable[str], names: Sequence[str]
 ) -> dict[str, list[Row[*tuple[Any, ...]]]]:
-    """Return each finding's first 200 rows in the order of the given columns, with one statement."""
+    """Return each finding's first 200 rows in the order of the given columns, using a single statement."""
     columns = [table.c[name] for name in names]
     first = [
         select(table.c.finding_id, *columns)

@@ -1,7 +1,7 @@
-"""The sources of accounts' first funds, read from the chain's old states and blocks.
+"""The sources of accounts' initial funds, read from the chain's past states and blocks.
 
-An account's balance or its number of transactions is above zero from its first funds on, and remains so, because
-spending takes a transaction. So the block of the first funds is found by bisection, and that block contains the source.
+Once an account has received funds, its balance or its number of transactions stays above zero, because spending takes a
+transaction. The block of the initial funds is therefore found by bisection, and that block shows the source.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ from bilateral.index.standing.opinions import accounts_without_funding
 from bilateral.index.standing.tables import AnalysisKey, FundingState, funding
 
 _ACCOUNTS_AT_ONCE: Final = 40
-"""The number of accounts whose sources are stored together: an interruption loses no more."""
+"""The number of accounts whose sources are stored together, which is the most that an interruption can lose."""
 
 
 class _Transaction(msgspec.Struct, rename={"sender": "from"}):
@@ -44,11 +44,11 @@ class _Receipt(msgspec.Struct):
 class FundingCollector:
     """Finds and stores the first inbound transfers of accounts that act in the registries.
 
-    Each group of accounts is stored when it is found, so a collector that was stopped resumes where it was.
+    Each group of accounts is stored as soon as it is found, so a collector that was stopped resumes where it left off.
 
     Args:
         pool: The chain's endpoints. They must be archive nodes.
-        progress: Called with the number of accounts found so far, and the total number.
+        progress: Called with the number of accounts completed so far and the total number.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class FundingCollector:
         self._progress = progress
 
     def collect(self, at_most: int | None = None) -> int:
-        """Find the first inbound transfers of accounts that have none yet."""
+        """Find the first inbound transfers for accounts without a stored one."""
         with self._engine.connect().execution_options(bilateral_reader=True) as connection:
             waiting = list(accounts_without_funding(connection, self._key).items())[:at_most]
         for start in range(0, len(waiting), _ACCOUNTS_AT_ONCE):
@@ -77,7 +77,7 @@ class FundingCollector:
                 self._pool.bench(source, problem)
 
     def _store(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Store rows, unless another process found them too."""
+        """Store rows, unless another process has already stored them."""
         chain = schema.chain
         with self._engine.begin() as connection:
             # Locked: a block that is stored before the end of this transaction would not be known as before it.
@@ -87,7 +87,7 @@ class FundingCollector:
 
 
 class _Search:
-    """The search through the states and blocks of one endpoint."""
+    """The search through one endpoint's states and blocks."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -110,7 +110,7 @@ class _Search:
         ]
 
     def _had_funds(self, at: Mapping[str, int]) -> dict[str, bool]:
-        """Check whether each account had a balance, or had sent a transaction, after a given block."""
+        """Check whether each account had a balance, or had sent a transaction, as of a given block."""
         calls = [(account, hex(block)) for account, block in at.items()]
         balances = self._endpoint.each("eth_getBalance", calls, str)
         counts = self._endpoint.each("eth_getTransactionCount", calls, str)
@@ -134,11 +134,11 @@ class _Search:
         return _NOTHING | row | {"state": state}
 
     def _succeeded(self, transaction: _Transaction) -> bool:
-        """Check that a transaction transferred its value: a failed one did not."""
+        """Check that a transaction transferred its value, which a failed transaction does not."""
         return quantity(self._endpoint.request("eth_getTransactionReceipt", (transaction.hash,), _Receipt).status) == 1
 
     def _block(self, number: int) -> _FullBlock:
-        """Return a block with its transactions. Accounts are requested ordered by block, so the last one is cached."""
+        """Return a block with its transactions. Accounts come in block order, so the last block is cached."""
         if number not in self._blocks:
             self._blocks = {number: self._endpoint.request("eth_getBlockByNumber", (hex(number), True), _FullBlock)}
         return self._blocks[number]

@@ -70,7 +70,7 @@ _RETURNS: Final = f"""
         AND payment.payer = moved.payee)
     ORDER BY block_number, log_index
 """
-"""The money that paid wallets passed on. Purchases are only payments, not a reward for a seller that praises them."""
+"""The money that paid wallets passed on. It excludes purchases, which do not reward the seller for its praise."""
 
 _PROOFS: Final = f"""
     SELECT reference.block_number, reference.log_index, claimed.payment_transaction
@@ -82,12 +82,12 @@ _PROOFS: Final = f"""
 
 @dataclass(frozen=True)
 class IndexedTables:
-    """An analysis's tables, and the event from which each of their rows was derived.
+    """An analysis's tables, and the event from which each row was derived.
 
     Attributes:
-        tables: The tables. Payments are those in the index. Transfers are the first funds of accounts, and what paid
-            wallets passed on apart from their own purchases, which is money that may come back.
-        places: The events of each table's rows, by the id or position of the row.
+        tables: The tables. Payments are those in the index. Transfers are accounts' initial funds, and the money that
+            paid wallets passed on other than for their own purchases, because it may flow back to payers.
+        places: The events from which each table's rows were derived, by the row's id or position.
         left_out: The number of rows whose agent is missing from the table of agents, or whose validator has no agent.
     """
 
@@ -102,7 +102,7 @@ def read_tables(connection: Connection, chain_id: int, identity_registry: str) -
 
 
 class TableReader:
-    """Reads the tables of an identity registry's agents repeatedly. It caches opinions, and reads only new ones.
+    """Reads the tables of an identity registry's agents repeatedly. It caches opinions and reads only new ones.
 
     Args:
         identity_registry: The identity registry, in checksum form.
@@ -115,7 +115,7 @@ class TableReader:
         self._ratings = opinions.CachedEvents(opinions.RATINGS)
 
     def read(self, connection: Connection) -> IndexedTables:
-        """Read the tables. They equal those of a new reader."""
+        """Read the tables. The result is the same as with a new reader."""
         feedback = pa.concat_tables([cached.read(connection, self._values) for cached in self._feedback])
         ratings = self._ratings.read(connection, self._values)
         left_out = sum(cached.too_large for cached in (*self._feedback, self._ratings))
@@ -123,7 +123,7 @@ class TableReader:
 
 
 class _Reading:
-    """The steps from an index's rows to an analysis's tables."""
+    """The steps that turn an index's rows into an analysis's tables."""
 
     def __init__(
         self, connection: Connection, values: Mapping[str, Any], left_out: int, claimed: ClaimedTransactions
@@ -132,7 +132,7 @@ class _Reading:
         self._places: dict[str, Any] = {"validations": [], "payments": [], "transfers": []}
 
     def tables(self, feedback: pa.Table, ratings: pa.Table) -> IndexedTables:
-        """Read every table except those of feedback and ratings, whose events are passed."""
+        """Read every table except for feedback and ratings, whose events are passed as arguments."""
         agents = [row for row in self._rows(_AGENTS, number=0) if row[0] <= opinions.LARGEST_ID]
         self._owners, self._periods = {row[0]: row[1] for row in agents}, self._holders()
         self._speaker = {row[0]: row[2] for row in agents}
@@ -161,7 +161,7 @@ class _Reading:
         return IndexedTables(tables, self._places, self._left_out)
 
     def _rows(self, query: str, number: int | None = None, **values: Any) -> Iterator[list[Any]]:
-        """Return a query's rows; the column `number` holds an agent's id, of up to 256 bits."""
+        """Return a query's rows. The column `number` contains an agent's id, which has up to 256 bits."""
         for row in self._connection.execute(text(query), {**self._values, **values}):
             fields = list(row)
             if number is not None:
@@ -169,7 +169,7 @@ class _Reading:
             yield fields
 
     def _holders(self) -> dict[int, list[dict[str, Any]]]:
-        """Return in order who owned each agent that changed hands, and since when; None for nobody."""
+        """Return the owners of each agent that changed hands, in order, and since when; None for no owner."""
         holders: dict[int, list[dict[str, Any]]] = defaultdict(list)
         for agent_id, sender, receiver, time in self._rows(_HOLDERS, number=0):
             periods = holders[agent_id]
@@ -180,13 +180,13 @@ class _Reading:
         return {agent_id: periods for agent_id, periods in holders.items() if len(periods) > 1}
 
     def _holder_before(self, agent_id: int, time: float) -> str | None:
-        """Return the account that owned an agent at a time; None if it still owns the agent."""
+        """Return the account that owned an agent at a given time; None if it still owns the agent."""
         periods = self._periods.get(agent_id, [])
         later = [place for place, period in enumerate(periods) if place and period["since"] >= time]
         return periods[later[0] - 1]["account"] if later else None
 
     def _operators(self, feedback: pa.Table, validations: Iterable[tuple[Any, ...]]) -> dict[int, list[str]]:
-        """Return the accounts that rated each agent and that its owner approved for it or for all its agents."""
+        """Return the accounts that rated each agent and that its owner had approved for it or for all its agents."""
         # An owner may have thousands of agents and of operators, so their pairs are not counted up: each approved
         # account that judged an agent is looked up among the approvals.
         for_all = {tuple(row) for row in self._rows(_OPERATORS)}
@@ -203,7 +203,7 @@ class _Reading:
         return {agent_id: sorted(accounts) for agent_id, accounts in subjects.items()}
 
     def _of_indexed(self, rows: pa.Table, *columns: str) -> pa.Table:
-        """Return the rows whose agents are in the table of agents, and count the others."""
+        """Return the rows whose agents are in the table of agents, and count the other rows."""
         for column in columns:
             existing = rows.filter(pc.is_in(rows[column], self._ids))
             self._left_out += rows.num_rows - existing.num_rows
@@ -211,7 +211,7 @@ class _Reading:
         return rows
 
     def _judged(self, rows: pa.Table) -> pa.Table:
-        """Return the feedback that is not revoked, of both kinds of registries, with the payments that it proves."""
+        """Return the unrevoked feedback in both kinds of registries, with the payments that it proves."""
         rows = self._of_indexed(rows, "agent_id")
         self._places["feedback"] = opinions.Places(rows)
         proven = np.full(rows.num_rows, None, object)
@@ -228,7 +228,7 @@ class _Reading:
         )
 
     def _rated(self, rows: pa.Table) -> pa.Table:
-        """Return the ratings of clients, by the account whose primary agent is the client, and of validators."""
+        """Return the ratings of validators, and of clients by the account whose primary agent the client is."""
         rows = self._of_indexed(rows, "agent_id", "server_id")
         self._places["ratings"] = opinions.Places(rows)
         is_client = pc.equal(rows["kind"], "client")
@@ -263,7 +263,7 @@ class _Reading:
                 self._left_out += 1
 
     def _payments(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the payments to agents, each under its own id: a transaction may contain several."""
+        """Yield the payments to agents. Each has its own id, because a transaction may contain several payments."""
         for agent_id, payer, payee, micros, time, *place in self._rows(_PAYMENTS, number=0):
             if agent_id in self._speaker:
                 self._places["payments"].append(("payment", *place))

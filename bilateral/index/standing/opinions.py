@@ -1,4 +1,4 @@
-"""The events that become feedback and ratings of an analysis: their queries, and the columns that cache them."""
+"""The events that become an analysis's feedback and ratings: their queries, and the columns that cache them."""
 
 # ruff: noqa: S608  # these statements are made of constants; values are parameters
 
@@ -17,13 +17,13 @@ Place: TypeAlias = tuple[str, int, int | None, bytes | None]
 """The event from which a row was derived: table, block number, log index and transaction hash."""
 
 LARGEST_ID: Final = 2**63 - 1
-"""The largest agent id that fits an Arrow table of 64-bit integers."""
+"""The largest agent id that fits into an Arrow column of 64-bit integers."""
 
 _AT_ONCE: Final = 50_000
-"""The number of rows that are Python objects at a time: about 30 MB."""
+"""The number of rows that exist as Python objects at one time, which take about 30 MB."""
 
 _MOST_CHUNKS: Final = 64
-"""The number of chunks at which a column is merged: each refresh adds one, and each slows every read a little."""
+"""The number of chunks at which a column is merged. Each refresh adds a chunk, and each chunk slows down reads."""
 
 _PLACE: Final = {"event": pa.string(), "block": pa.int64(), "log": pa.int64(), "hash": pa.binary()}
 """The columns of the event from which a row was derived."""
@@ -31,14 +31,14 @@ _PLACE: Final = {"event": pa.string(), "block": pa.int64(), "log": pa.int64(), "
 
 @dataclass(frozen=True)
 class Events:
-    """A kind of row that events only add to.
+    """A kind of row that events add but do not change.
 
     Attributes:
         values: The values that its query selects, before the time and position of each event.
         source: The table or view that it reads, with the conditions on its rows.
-        tables: The tables of its events. Their rows are counted, to detect insertions among the cached ones.
+        tables: The tables of its events. Their rows are counted, to detect insertions among the cached rows.
         ended_by: The table of events that end one of its rows; None if there is none.
-        columns: The types of its columns, without those of the position.
+        columns: The types of its columns, except for the position columns.
         convert: Returns the columns of a row, and the name of its event; None for a row whose agent id is too large.
     """
 
@@ -64,7 +64,7 @@ class Events:
 
 
 class CachedEvents:
-    """The rows of one kind of event on one chain and identity registry, which are read once."""
+    """The rows of one kind of event for one chain and identity registry, which are read only once."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -74,10 +74,10 @@ class CachedEvents:
         self.too_large = 0  # rows that are left out for the id of their agent
 
     def read(self, connection: Connection, values: Mapping[str, Any]) -> pa.Table:
-        """Return all rows as of the last indexed block, by block and log. Rows that are still valid are not read again.
+        """Return all rows as of the last indexed block, by block and log. Rows that are still valid are not reread.
 
-        They are read again after a reorganisation, an end of one of them, or an insert among them, such as the backfill
-        of an added registry.
+        They are read again after a reorganisation, when one of them is ended, or when rows are inserted among them, for
+        example to backfill an added registry.
         """
         head, reorganizations, registries = connection.execute(text(_HEAD), values).one()
         ended = _count(connection, self._events.ended_by, values["chain_id"], head) if self._events.ended_by else 0
@@ -92,7 +92,7 @@ class CachedEvents:
         return self._rows
 
     def _later(self, connection: Connection, values: Mapping[str, Any]) -> tuple[list[pa.Table], int]:
-        """Read the rows after the last cached block, thousands at a time, and count those left out."""
+        """Read the rows after the last cached block, thousands at a time, and count the rows left out."""
         parts, too_large = [], 0
         for rows in connection.execute(text(self._events.query), values).partitions(_AT_ONCE):
             converted = [columns for row in rows if (columns := self._events.convert(row)) is not None]
@@ -134,9 +134,9 @@ _HEAD: Final = """
 COUNT: Final = """
     SELECT count(*) FROM {table} WHERE chain_id IN (:chain_id, :chain_id) AND block_number <= :last GROUP BY chain_id
 """
-"""The query that counts the events of all registries of a chain, using only an index.
+"""The query that counts the events from all registries on a chain, using only an index.
 
-The group lets a chain's server count its own events, see `bilateral.index.reading.statistics.count_by_day`.
+The grouping lets a chain's server count its own events (see `bilateral.index.reading.statistics.count_by_day`).
 """
 
 
@@ -145,7 +145,7 @@ def _count(connection: Connection, table: str, chain_id: int, last: int) -> int:
 
 
 NOBODY: Final = "0x" + "00" * 20
-"""The account for an agent without an owner, and for an approval that revokes another."""
+"""The account that stands for no owner, and for no operator when an approval is revoked."""
 
 OF_REGISTRY: Final = (
     "registry IN (SELECT address FROM registry WHERE chain_id = :chain_id AND identity_registry = :identity)"
@@ -166,7 +166,7 @@ _ACTIONS: Final = (
     ("client_address, block_number, block_number", f"new_authorized_feedback WHERE {OF_REGISTRY}"),
     ("validator_address, block_number, block_number", f"validation_response WHERE {OF_REGISTRY}"),
 )
-"""The account of each action, the block in which it acted, and that in which it only received an agent."""
+"""The account behind each action, with the block in which it acted or the one in which it only received an agent."""
 
 _WITHOUT_FUNDING: Final = f"""
     SELECT account, coalesce(min(acted), min(received))
@@ -179,10 +179,10 @@ _WITHOUT_FUNDING: Final = f"""
 
 
 def accounts_without_funding(connection: Connection, key: AnalysisKey) -> dict[str, int]:
-    """Return accounts whose first inbound transfer was not searched for yet, and the block in which each first acted.
+    """Return accounts whose first inbound transfer has not been looked up yet, and the block in which each first acted.
 
-    An account acts by registering an agent or giving one away, as an agent's wallet, or by giving feedback or
-    validating. Anyone can give it an agent, so the block of such a gift counts only if it did nothing else.
+    An account acts when it registers or gives away an agent, becomes an agent's wallet, gives feedback or validates.
+    Anyone can transfer an agent to it, so the block of such a transfer counts only if the account did nothing else.
     """
     values = {"chain_id": key.chain_id, "identity": key.identity_registry, "nobody": NOBODY}
     return {account: int(block) for account, block in connection.execute(text(_WITHOUT_FUNDING), values)}

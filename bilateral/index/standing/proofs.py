@@ -1,4 +1,4 @@
-"""Proofs of payment that feedback files claim, matched with the payments in the index."""
+"""Proofs of payment claimed by feedback files, matched with the payments in the index."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.payments.transfers import TOPICS, TRANSFER_TOPIC
 
 _MOST_READ: Final = 100_000
-"""The maximum number of transactions read, about 50 MB. They are untrusted; beyond these nobody is accused."""
+"""The maximum number of (untrusted) transactions to read, about 50 MB. Beyond this limit, nobody is accused."""
 
 
 class _Log(msgspec.Struct):
@@ -29,8 +29,8 @@ class Senders:
     """The accounts whose money a transaction moved.
 
     Attributes:
-        caller: The account that sent the transaction. It may have paid in native coins, which no log shows.
-        of_tokens: The sender of each token transfer; None if one cannot be read.
+        caller: The account that sent the transaction. It may have paid in native coins, which do not appear in logs.
+        of_tokens: The sender of each token transfer; None if a transfer cannot be read.
     """
 
     caller: str
@@ -40,8 +40,8 @@ class Senders:
 class ClaimedTransactions:
     """Transactions whose payments in the index are not from the clients that claim them.
 
-    The index has only some of a transaction's payments: those in listed tokens to agents. So another payment in the
-    same transaction may be the claimed one. Only the receipt shows it.
+    The index has only some of a transaction's payments: those to agents in listed tokens. A different payment in the
+    same transaction may therefore be the claimed one, and only the receipt shows it.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class ClaimedTransactions:
         self._unread: dict[str, None] = {}
 
     def senders_in(self, transaction: str) -> Senders | None:
-        """Return whose money a transaction moved; None if unknown. A transaction that is not read yet is queued."""
+        """Return whose money a transaction moved; None if unknown. Unread transactions are queued."""
         if transaction not in self._read and len(self._read) + len(self._unread) < _MOST_READ:
             self._unread[transaction] = None
         return self._read.get(transaction)
@@ -76,13 +76,13 @@ def _senders(receipt: _Receipt) -> Senders:
 class Proofs:
     """Finds the payment that feedback proves.
 
-    A claim that the index cannot judge counts neither for the client nor against it. The index only reads payments in
-    some tokens, people pay from accounts other than those they rate with, and agents may share a wallet.
+    A claim that the index cannot judge counts neither for nor against the client: the index reads payments only in some
+        tokens, people pay from accounts other than the ones they rate with, and agents may share a wallet.
 
     Args:
         claims: The block, log and claimed transaction of all feedback whose file claims one.
-        transactions: Reports whose money a claimed transaction moved. Without it nobody is accused of using another's
-            payment as proof.
+        transactions: Reports whose money a claimed transaction moved. If omitted, nobody is accused of using someone
+            else's payment as proof.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Proofs:
                 self._related.setdefault(account, set()).update(own)
 
     def blocks(self) -> list[int]:
-        """Return the blocks of the feedback whose files claim a payment in the index."""
+        """Return the blocks of feedback entries whose files claim a payment that is in the index."""
         return sorted({block for (block, _), claimed in self._claims.items() if claimed in self._payments})
 
     def of(self, block: int, log: int, client: str, agent_id: int) -> str | None:
@@ -127,7 +127,7 @@ class Proofs:
         return str(name)
 
     def _is_foreign(self, claimed: str, client: str, payments: Sequence[Sequence[Any]]) -> bool:
-        """Return whether the index has every payment that the client may have made in a transaction."""
+        """Return whether the index contains every payment that the client may have made in a transaction."""
         senders = self._transactions.senders_in(claimed)
         if senders is None or senders.of_tokens is None:
             return False

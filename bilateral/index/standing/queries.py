@@ -1,4 +1,4 @@
-"""Agents' stored standings, and the trust analysis of accounts, clusters, and an agent's clients."""
+"""Agents' stored standings, and the trust analysis of accounts, clusters and an agent's clients."""
 
 import json
 import time
@@ -22,10 +22,10 @@ from bilateral.index.standing.tables import AnalysisKey, Part, of_registry, stan
 from bilateral.index.standing.words import MARKS, why
 
 _MAX_PROBLEM: Final = 500
-"""Maximum characters of a problem that are stored."""
+"""The maximum number of characters of a problem to store."""
 
 STALE_SECONDS: Final = 600.0
-"""The minimum seconds by which stale standings lag their chain."""
+"""The minimum number of seconds by which stale standings lag behind their chain."""
 
 _STALE_REFRESHES: Final = 3
 """The number of refresh durations after which the standings of a large index are stale."""
@@ -50,18 +50,18 @@ def stored_standing(
 
 
 def standings_of(connection: Connection, key: AgentKey) -> tuple[Standing, ...]:
-    """Return an agent's standing as a server, and as a client if it was rated as one; none before an analysis."""
+    """Return an agent's standing as a server, and as a client if it was rated as one; empty if not yet analysed."""
     of_sides = (stored_standing(connection, key.chain_id, key.identity_registry, key.agent_id, side) for side in Side)
     return tuple(stored for stored in of_sides if stored is not None and (stored.side == Side.SERVER or stored.raters))
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why an agent is marked wherever it is listed.
+    """The reason why an agent is marked wherever it is listed.
 
     Attributes:
         status: `held_back` or `contested`.
-        side: The side of that standing, `server` or `client`.
+        side: The side to which this status applies, `server` or `client`.
         sentence: The reason, in one sentence.
     """
 
@@ -71,9 +71,10 @@ class Doubt:
 
 
 def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, Doubt]:
-    """Return those of the given agents that are held back or contested on a side, by short id.
+    """Return the agents, among those given, that are held back or contested on either side, by short id.
 
-    An agent affected on both sides gets the server's mark; and `held_back` takes precedence over `contested`.
+    If an agent is affected on both sides, `held_back` takes precedence over `contested`, and then the server side over
+    the client side.
     """
     columns, doubts = standing.c, dict[str, Doubt]()
     for chain_id, requested in numbers_by_chain(ids).items():
@@ -100,7 +101,7 @@ def chains_with_standings(connection: Connection, chains: Sequence[int], side: s
 
 
 def analysed_chains(connection: Connection, chains: Sequence[int]) -> list[int]:
-    """Return those of the given chains that have been analysed."""
+    """Return the chains, among those given, that have been analysed."""
     columns = standing_refresh.c
     query = select(columns.chain_id).where(columns.chain_id.in_(chains), columns.block_number.is_not(None)).distinct()
     analysed = set(connection.execute(query).scalars())
@@ -128,7 +129,7 @@ def first_code(reasons: str | None) -> str | None:
 
 
 def identity_registries(connection: Connection) -> list[AnalysisKey]:
-    """Return the identity registries whose agents an index has, by chain and address."""
+    """Return the identity registries whose agents are in an index, by chain and address."""
     table = events.registry
     query = select(table.c.chain_id, table.c.identity_registry).distinct()
     return [AnalysisKey(*row) for row in connection.execute(query.order_by(*query.selected_columns))]
@@ -140,7 +141,7 @@ def stored_problem(connection: Connection, key: AnalysisKey) -> str | None:
 
 
 def standings_states(connection: Connection, chain_id: int | None = None) -> dict[int, StandingsState]:
-    """Return the state of each chain's standings. Of several registries, the one with the oldest standings counts."""
+    """Return the state of each chain's standings. If there are several registries, the oldest standings count."""
     columns, chain = standing_refresh.c, events.chain.c
     query = (
         select(columns.chain_id, columns.block_number, columns.made_at, columns.problem, columns.seconds)
@@ -164,7 +165,7 @@ def _currency(block: int | None, made_at: int | None, seconds: float, head: int)
 
 
 def note_problem(connection: Connection, key: AnalysisKey, problem: str | None) -> None:
-    """Record why the last analysis of a registry failed, or that it did not."""
+    """Record why the last analysis of a registry failed, or that it succeeded."""
     reported = None if problem is None else printable(problem)[:_MAX_PROBLEM]
     note(connection, key, {"problem": reported, "problem_at": None if reported is None else int(time.time())})
 
@@ -176,31 +177,31 @@ def note(connection: Connection, key: AnalysisKey, values: Mapping[str, Any]) ->
 
 
 MAX_CLIENTS: Final = 5_000
-"""The maximum number of an agent's clients that are judged. A node aborts a call that sums up many more."""
+"""The maximum number of an agent's clients to judge. Nodes abort calls that summarize many more."""
 
 MAX_ACCOUNTS: Final = 200
-"""Maximum accounts listed in a response, the most suspicious first: a ring may have thousands."""
+"""The maximum number of accounts in a response, the most suspicious first: a ring may have thousands."""
 
 _SUSPICION: Final = schema.suspicion
 _AUTHORIZED: Final = events.EVENT_TABLES[NewAuthorizedFeedback]
 _FALSE: Final = 0.5  # a rating that is false more likely than not
 _RANKS_ONLY: Final = frozenset({"tied_by_others", "weak_signs"})
-"""The parts of a suspicion that rank an account and never flag it."""
+"""The parts of a suspicion that only rank an account and never flag it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """The judgement on an account. It is a reason to investigate, not a verdict.
+    """The assessment of an account. It is a reason to investigate, not a verdict.
 
     Attributes:
-        suspicion: Its rank. If it is flagged, the sum of its parts, 2 or more: the negative base-10 logarithms of its
-            findings' false discovery rates, and weak signs. Otherwise from 0 to 1.9, by weak signs only, which take the
-            other parts into account. 0 if it never acted or was cleared by human reviewers; 99 if they confirmed the
-            violation.
+        suspicion: Its rank. For a flagged account, this is 2 or more, the sum of its parts: the negative base-10
+            logarithms of its findings' false discovery rates, and weak signs. For other accounts, it ranges from 0 to
+            1.9 and is based only on weak signs, which take the other parts into account. It is 0 if the account never
+            acted or was cleared by human reviewers, and 99 if they confirmed the violation.
         is_flagged: True if the analysis flags it.
         cluster: Its cluster; None if it is in none.
-        trust: The trust that reaches it from the reader's list; None if there is none or no list.
-        parts: Each detector's share. `tied_by_others` and `weak_signs` only rank.
+        trust: The trust that reaches the account from the reader's list; None if none does or there is no list.
+        parts: Each detector's share. `tied_by_others` and `weak_signs` only affect the rank.
     """
 
     account: str
@@ -212,7 +213,7 @@ class Suspect:
 
     @property
     def detectors(self) -> tuple[str, ...]:
-        """The detectors whose findings include it."""
+        """The detectors whose findings include the account."""
         return tuple(name for name in self.parts if name not in _RANKS_ONLY)
 
 
@@ -222,11 +223,11 @@ class TrustedClients:
 
     Attributes:
         block_number: The block of the analysis. Clients with only later feedback are not judged and are left out.
-        clients: The accounts that count, the most trusted first.
+        clients: The accounts that count, most trusted first.
         left_out: The accounts that gave feedback and do not count.
-        by_list: True if the analysis spread trust from a reader's list. Without one, nothing protects against Sybils
-            that no detector finds.
-        is_complete: False if the agent has more clients than are judged.
+        by_list: True if the analysis spread trust from a reader's list. Without a list, there is no protection against
+            Sybils that detectors miss.
+        is_complete: False if the agent has more clients than were judged.
     """
 
     agent: str
@@ -238,7 +239,7 @@ class TrustedClients:
 
 
 def suspect(connection: Connection, chain_id: int, identity: str, account: str) -> Suspect:
-    """Return the judgement on an account. An account that never acted has no suspicion."""
+    """Return the assessment of an account. An account that has never acted is not under suspicion."""
     query = _judgements(chain_id, identity).where(_SUSPICION.c.account == account)
     row = connection.execute(query).mappings().first()
     return Suspect(account, 0.0, False, None, None, {}) if row is None else _suspect(row)
@@ -247,7 +248,7 @@ def suspect(connection: Connection, chain_id: int, identity: str, account: str) 
 def flagged_accounts(
     connection: Connection, chain_id: int, identity: str, among: Iterable[str] | None = None
 ) -> frozenset[str]:
-    """Return the accounts that an analysis flags: those among the given accounts, or the first 5,000."""
+    """Return the accounts that an analysis flags: those among the given accounts, or the first 5,000 of all."""
     columns = _SUSPICION.c
     query = _judgements(chain_id, identity).with_only_columns(columns.account).where(columns.is_flagged.is_(True))
     query = query.limit(5_000) if among is None else query.where(columns.account.in_(sorted(set(among))))
@@ -272,10 +273,10 @@ def _suspect(row: RowMapping) -> Suspect:
 
 
 def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | None:
-    """Return an agent's clients whose feedback should count; None without an analysis.
+    """Return an agent's clients whose feedback should count; None if there is no analysis.
 
-    The rule is that of `bilateral.trust.policy`, on the stored results: a client is left out if it is flagged, if its
-    feedback about this agent is probably false, or if it owns the agent; with a list, also if no trust reaches it.
+    The rule in `bilateral.trust.policy` is applied to the stored results: a client is left out if it is flagged, if its
+    feedback on this agent is probably false, if it owns the agent or, with a list, if no trust reaches it.
     """
     analysis, agent = schema.analysis, agent_tables.agent
     of = (key.chain_id, key.identity_registry)
@@ -306,7 +307,7 @@ def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | N
 
 
 def _feedback_up_to(key: AgentKey, block: int) -> Any:
-    """Return the client and position of all feedback on an agent that an analysis up to a block included."""
+    """Return the client and position of all feedback on an agent that was included in an analysis up to a block."""
     parts = []
     for table, further in ((FEEDBACK, [FEEDBACK.c.is_revoked.is_(False)]), (_AUTHORIZED, [])):
         columns = table.c.client_address.label("client"), table.c.block_number, table.c.log_index
@@ -323,7 +324,7 @@ def _judged(connection: Connection, key: AgentKey, clients: list[str]) -> Mappin
 def _false_clients(
     connection: Connection, key: AgentKey, run: RowMapping, judged: Mapping[str, RowMapping]
 ) -> set[str]:
-    """Return the accounts whose feedback on an agent is probably false, by the findings in which they acted."""
+    """Return the accounts whose feedback on an agent is probably false, based on the findings in which they acted."""
     ratings = _feedback_up_to(key, run["block_number"])
     member, event, finding = schema.finding_member, schema.finding_row, schema.finding
     same_finding = ("chain_id", "identity_registry", "finding_id")

@@ -33,7 +33,7 @@ _NAMES: Final = {
     "finding_id": "finding",
     "table_name": "table",
 }
-"""The names of the index's columns in results, where they differ."""
+"""The names that the index's columns have in results, where these differ."""
 
 _TYPES: Final = {float: pa.float64(), int: pa.int64(), bool: pa.bool_(), str: pa.string()}
 
@@ -65,8 +65,8 @@ _FINDING: Final = {
 def stored_results(connection: Connection, key: AnalysisKey) -> Results:
     """Return an analysis's stored results.
 
-    They exclude accounts that neither acted nor are part of a finding, evidence by feedback, what buyers paid, the
-    reasons for cases, and signs. The rows of findings are identified by table, block and log.
+    They exclude accounts that neither acted nor appear in a finding, evidence by feedback, buyers' payments, the
+    reasons for cases, and signs. The rows behind findings are identified by table, block and log.
     """
     accounts, scores, rows = (
         _stored(connection, table, key) for table in (schema.suspicion, schema.trust_score, schema.finding_row)
@@ -125,7 +125,7 @@ def _stored_findings(connection: Connection, key: AnalysisKey) -> pa.Table:
 def replace_standings(
     connection: Connection, key: AnalysisKey, standings: pa.Table, block: int, seconds: float
 ) -> list[Note]:
-    """Replace the standings of a registry's agents, in the connection's transaction."""
+    """Replace the standings of a registry's agents within the connection's transaction."""
     previous = _statuses(connection, key)
     connection.execute(delete(schema.standing).where(key.of(schema.standing)))
     ranked = (row | {"rank": None if row["status"] == Status.HELD_BACK else row["lower"]} for row in _each(standings))
@@ -141,7 +141,7 @@ def replace_standings(
 
 
 def _statuses(connection: Connection, key: AnalysisKey) -> dict[tuple[str, int], str]:
-    """Return the status for each agent and side, except thin ones: an agent without a standing is thin, too."""
+    """Return the status for each agent and side, except for `thin`: an agent without a standing is thin, too."""
     columns = schema.standing.c
     query = select(columns.side, columns.agent_id, columns.status)
     rows = connection.execute(query.where(key.of(schema.standing), columns.status != Status.THIN))
@@ -155,10 +155,10 @@ def replace_results(
     results: Results,
     places: Mapping[str, Sequence[Place]],
 ) -> list[Note]:
-    """Replace an analysis's results, in the connection's transaction.
+    """Replace an analysis's results within the connection's transaction.
 
-    The inserts may take minutes, in which the index continues. So the block at which the results become visible is read
-    after them. Until the end of the transaction no other block is stored.
+    The inserts may take minutes, during which the index continues. The block at which the results become visible is
+    therefore read after the inserts, and no further block is stored until the end of the transaction.
     """
     previous, flagged = current_analysis(connection, key), _flagged(connection, key)
     for table in (*schema.RESULT_TABLES, schema.analysis):
@@ -182,7 +182,7 @@ def _flagged(connection: Connection, key: AnalysisKey) -> set[str]:
 
 
 def _numbers(connection: Connection, key: AnalysisKey, previous: RowMapping | None) -> dict[str, int]:
-    """Return the number of a new analysis and the block at which it becomes visible, and those of the first one."""
+    """Return a new analysis's number and the block at which it becomes visible, and the same for the first analysis."""
     table, chain = schema.analysis, events.chain
     # Until the end of the transaction no block is stored.
     query = select(chain.c.block_number).where(chain.c.chain_id == key.chain_id).with_for_update()
@@ -207,7 +207,7 @@ def _insert(connection: Connection, table: Table, key: AnalysisKey, rows: Iterab
 
 
 def _each(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """Yield a table's rows, a few thousand at a time, because Python objects take many times the memory."""
+    """Yield a table's rows, a few thousand at a time, because Python objects need many times the memory."""
     for batch in table.to_batches(max_chunksize=_AT_ONCE):
         yield from batch.to_pylist()
 
@@ -218,7 +218,7 @@ def _finite(value: Any) -> Any:
 
 
 def _suspicions(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield accounts that the analysis ranks or clears, and those with a cluster or trust."""
+    """Yield the accounts that the analysis ranks or clears, and those with a cluster or trust."""
     trust = dict(zip(results.trust["address"].to_pylist(), results.trust["trust"].to_pylist(), strict=True))
     for row in _each(results.addresses):
         parts = {name: part for name, part in row.items() if name not in _ADDRESS and part > 0}

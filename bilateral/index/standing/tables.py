@@ -1,6 +1,6 @@
 """The trust analysis tables. `docs/index.md` is their dictionary.
 
-Their statements are those of migration 0005. Each analysis replaces the previous one's rows.
+Migration 0005 contains the same statements. Each analysis replaces the rows of the previous one.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ metadata: Final = sa.MetaData()
 
 
 def _of_registries(name: str, *items: sa.schema.SchemaItem, key: Sequence[str] = ()) -> sa.Table:
-    """Return a table of rows of identity registries; `key` identifies them within one registry."""
+    """Return a table with rows of identity registries; `key` identifies a row within one registry."""
     primary_key = sa.PrimaryKeyConstraint("chain_id", "identity_registry", *key)
     return sa.Table(name, metadata, *contract_columns("identity_registry"), *items, primary_key)
 
@@ -40,14 +40,14 @@ sa.Index(
     *(standing.c.chain_id, standing.c.side, standing.c.rank.desc()),
     *(standing.c.identity_registry, standing.c.agent_id),
 )
-"""The complete order of leaders, so that they are read without sorting."""
+"""The complete sort order of leaders, so that they are read without sorting."""
 
 standing_refresh: Final = _of_registries(
     "standing_refresh",
     *optional(sa.BigInteger, "block_number", "made_at"),
     *(sa.Column("seconds", sa.Float(53)), sa.Column("problem", sa.Text), sa.Column("problem_at", sa.BigInteger)),
 )
-"""A registry's last refresh of standings, and why the last analysis failed; NULL if it did not."""
+"""A registry's last refresh of standings, and the reason if the last analysis failed; NULL if it succeeded."""
 
 
 class FundingState(StrEnum):
@@ -57,23 +57,23 @@ class FundingState(StrEnum):
     """A transaction from another account sent it native tokens."""
 
     UNKNOWN = "unknown"
-    """It held native tokens, but no transaction in their block pays it: a contract or the genesis block did."""
+    """It held native tokens, but no transaction in the block sent them: a contract or the genesis block did."""
 
     NONE = "none"
     """It held no native tokens when it first acted in the registries."""
 
 
 class Part(StrEnum):
-    """The parts that an account has in a finding."""
+    """The roles that an account can have in a finding."""
 
     ACTOR = "actor"
-    """It created rows of the finding."""
+    """It created rows behind the finding."""
 
     BENEFICIARY = "beneficiary"
-    """It benefits from them, and evidence links it to an actor."""
+    """It benefits from these rows, and evidence links it to an actor."""
 
     SUBJECT = "subject"
-    """The rows concern it. A finding never counts against a subject."""
+    """The rows are about it. A finding never counts against a subject."""
 
 
 funding: Final = sa.Table(
@@ -154,7 +154,7 @@ finding_row: Final = _of_registries(
 )
 
 RESULT_TABLES: Final = (suspicion, trust_score, finding, finding_member, finding_row)
-"""Tables in which an analysis replaces all rows of its registry."""
+"""Tables in which an analysis replaces all of its registry's rows."""
 
 
 def of_registry(table: Any, chain_id: int, identity: str) -> tuple[Any, ...]:
@@ -164,7 +164,7 @@ def of_registry(table: Any, chain_id: int, identity: str) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class AnalysisKey:
-    """An analysis's identifier.
+    """The key of an analysis.
 
     Attributes:
         identity_registry: The identity registry whose agents were analysed, in checksum form.
@@ -179,5 +179,5 @@ class AnalysisKey:
         return {"chain_id": self.chain_id, "identity_registry": self.identity_registry}
 
     def of(self, table: sa.Table) -> Any:
-        """Return the condition for the rows of this analysis in a table."""
+        """Return the condition for this analysis's rows in a table."""
         return sa.and_(*of_registry(table, self.chain_id, self.identity_registry))

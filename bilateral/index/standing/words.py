@@ -1,4 +1,4 @@
-"""Standings in plain words: what a status means for someone who may deal with the agent, and why."""
+"""Standings in plain words: what a status means to someone who considers dealing with the agent, and why."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -13,14 +13,14 @@ MARKS: Final = {Status.HELD_BACK: "held back", Status.CONTESTED: "contested"}
 """How lists mark agents, by status."""
 
 LEAST_RATING: Final = 70
-"""The minimum rating of an accepted agent, the policies' default (`bilateral.checks.policy`)."""
+"""The minimum rating of an accepted agent, which is the default in policies (`bilateral.checks.policy`)."""
 
 _UNLESS_OK: Final = {
     Status.HELD_BACK: "No. Its ratings were made up.",
     Status.CONTESTED: "Only if you know it yourself. It is suspected of arranging false ratings (unproven).",
     Status.THIN: "Not enough evidence yet. Start with a small amount.",
 }
-"""The answer to whether one should deal with an agent, for each other status."""
+"""The advice on whether to deal with an agent, for every other status."""
 
 _BY_CODE: Final = {
     "links": "{accounts} linked to it by owner, wallet or funding rated it highly",
@@ -30,13 +30,13 @@ _BY_CODE: Final = {
     "wash_payments": "{accounts} got most of their money back",
     "retaliation": "it gave its critics low ratings",
 }
-"""The wording of each detector's findings about an agent."""
+"""The wording for each detector's findings about an agent."""
 
 _HARDLY: Final = 0.1
 """The minimum number of independent raters for a figure to be displayed."""
 
 _WITHOUT_CENTS: Final = 100.0
-"""The dollar amount from which a limit's cents are irrelevant to a reader."""
+"""The dollar amount from which readers do not care about a limit's cents."""
 
 _NOT_AGAINST: Final = ("paid", "no_payments", SHARED_TRIAL, OWNER_CHANGED)
 """The reasons that do not count against an agent's ratings."""
@@ -45,9 +45,9 @@ _SAME: Final = {
     SHARED_TRIAL: "another new agent with the same source of funds is tried first",
     "no_payments": "no payment is on record",
 }
-"""The wording of reasons without figures."""
+"""The wording for reasons without figures."""
 
-_OTHER: Final = "{accounts} are part of a finding of the analysis"
+_OTHER: Final = "{accounts} are part of a finding in the analysis"
 
 
 def sentence_of(reason: StandingReason) -> str:
@@ -62,7 +62,7 @@ def sentence_of(reason: StandingReason) -> str:
     if reason.code == OWNER_CHANGED:
         earlier = f"{_count(figures['raters'], 'rater')} and {_count(figures['payments'], 'payment')}"
         day = datetime.fromtimestamp(figures["at"], UTC).date()
-        return f"it has had its owner since {day}; {earlier} of earlier owners do not count"
+        return f"it has had its owner since {day}; {earlier} from earlier owners do not count"
     if reason.code == "paid":
         payments = _count(figures["payments"], "payment")
         return f"{payments}, ${dollars(reason.amount or 0)} in all, stayed with the seller"
@@ -70,7 +70,7 @@ def sentence_of(reason: StandingReason) -> str:
     moved = [f"{amount:,.6g} {coin}" for coin, amount in figures.get("coins", {}).items()]
     if figures.get("moved"):
         moved.insert(0, f"${dollars(figures['moved'])}")
-    return f"{text}, {' and '.join(moved)} moved among them" if moved else text
+    return f"{text}, {' and '.join(moved)} moved between them" if moved else text
 
 
 def why(status: str, reasons: Iterable[StandingReason]) -> str:
@@ -81,7 +81,7 @@ def why(status: str, reasons: Iterable[StandingReason]) -> str:
 
 
 def verdict_of(standing: Standing) -> str:
-    """Return the answer to whether one should deal with an agent, in a sentence."""
+    """Return the advice on whether to deal with an agent, in one sentence."""
     rating, cost = standing.rating or 0.0, standing.evidence_cost
     if not standing.raters and standing.status == Status.THIN:
         return "Nobody whose rating counts has rated it. If you try it, start with a small amount."
@@ -97,7 +97,7 @@ def verdict_of(standing: Standing) -> str:
 
 
 def reasons_of(standing: Standing) -> list[str]:
-    """Return what counts for and against an agent, in sentences without full stops, most important first."""
+    """Return what counts for and against an agent, as sentences without full stops, most important first."""
     is_rated = standing.status == Status.OK
     reported = [_worth_of(standing.raters, standing.effective_raters)] if is_rated else []
     first = {reason.code: reason for reason in reversed(standing.reasons)}  # a detector may have several findings
@@ -120,7 +120,7 @@ def _worth_of(raters: int, independent: float) -> str:
 
 
 def _rounded_down(amount: float) -> str:
-    """Return a limit in dollars in the form that a check accepts: with cents, or without from $100 on."""
+    """Return a limit in dollars in the form that a check accepts: with cents below $100, otherwise without."""
     return f"{floor(amount):,}" if amount >= _WITHOUT_CENTS else dollars(floor(amount * 100) / 100)
 
 

@@ -27,23 +27,23 @@ _RESTART_SECONDS: Final = 10.0
 """The seconds after which a crashed process is restarted."""
 
 _GRACE_SECONDS: Final = 5.0
-"""The time for a process to exit by itself and store its results."""
+"""The time that a process has to exit by itself and store its results."""
 
 _NOTE_SECONDS: Final = 2.0
-"""The interval in seconds at which an analysis that cannot run is recorded for new registries."""
+"""The interval in seconds at which new registries get a record of why the analysis cannot run."""
 
 _NODE_SECONDS: Final = 10.0
-"""The seconds after which nodes that did not report their chain are queried again."""
+"""The seconds after which nodes are queried again if they did not report their chain."""
 
 _LOOK_SECONDS: Final = 0.5
-"""The interval of checks of a process: a crash or exit is detected within half a second."""
+"""The interval between checks of a process, so that a crash or exit is detected within half a second."""
 
 
 class StandingsProcess:
-    """A separate process that keeps the standings of a database current, and the thread that supervises it.
+    """A separate process that keeps a database's standings current, and the thread that supervises it.
 
     Args:
-        rpc_urls: Each chain's node URLs. They are queried for the first funds of accounts.
+        rpc_urls: Each chain's node URLs. They are queried for accounts' initial funds.
     """
 
     def __init__(self, engine: Engine, rpc_urls: Sequence[Sequence[str]]) -> None:
@@ -59,7 +59,7 @@ class StandingsProcess:
         self._thread.start()
 
     def end(self) -> None:
-        """Stop the process. Unstored results are lost and recomputed next time."""
+        """Stop the process. Results that have not been stored are lost, and are recomputed next time."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join(2 * _GRACE_SECONDS)
@@ -93,7 +93,7 @@ class StandingsProcess:
             self._stop.wait(_RESTART_SECONDS)
 
     def _note_end(self, code: int | None) -> None:
-        """Record that the process exited by itself, unless it recorded that."""
+        """Record that the process exited by itself, unless it already recorded this."""
         if code not in (0, _NOTED):
             _LOGGER.warning("standings=ended code=%s", code)
             note_everywhere(self._engine, f"the process of the analysis ended with code {code}; it starts again")
@@ -104,7 +104,7 @@ _NOTED: Final = 3
 
 
 def note_everywhere(engine: Engine, problem: str) -> None:
-    """Record a problem for each of an index's identity registries that does not have it yet."""
+    """Record a problem for each of an index's identity registries for which it is not recorded yet."""
     try:
         with engine.begin() as connection:
             for key in identity_registries(connection):
@@ -115,7 +115,7 @@ def note_everywhere(engine: Engine, problem: str) -> None:
 
 
 def _keep_current(url: str, rpc_urls: Sequence[Sequence[str]], stop: Event, parent: int, is_once: bool) -> None:
-    """Keep standings current in this process, until the event or the end of the parent."""
+    """Keep standings current in this process until the event is set or the parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent ends this process
     log_safely()
     engine = open_database(url, creates=False)
@@ -152,7 +152,7 @@ def _keep_current(url: str, rpc_urls: Sequence[Sequence[str]], stop: Event, pare
 
 
 def _with_chain(urls: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
-    """Return the chain that nodes report, and the responding nodes' URLs; None if none does."""
+    """Return the chain that nodes report, and the responding nodes' URLs; None if no node responds."""
     chains: dict[str, int] = {}
     for url in urls:
         with suppress(*NODE_FAILURES):

@@ -1,6 +1,7 @@
-"""Create the tables and views, as their modules describe them today.
+"""Create the tables and views as the modules currently define them.
 
-A change of these tables is a further migration, which does nothing in new databases: this one has made the change.
+Each change to these tables needs an additional migration, which does nothing in a new database because this migration
+has already created the tables in their current form.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Add the kind and the ceiling of payments, and channels. Workers read all payments again by their new terms."""
+"""Add the kind and ceiling of payments, and channels. Workers then read all payments again under their new terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Add the tables of measurements. Workers read the endpoints of stored files."""
+"""Add the measurement tables. Workers then read the endpoints from stored files."""
 
 from __future__ import annotations
 

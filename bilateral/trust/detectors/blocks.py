@@ -68,9 +68,9 @@ class Blocks(Detector):
             _, inverse, shared = np.unique(subject, return_inverse=True, return_counts=True)
             inside = of_component[ledger.subject_account[subject]] == number
             chosen = own[(shared[inverse] > 1) | inside]
-            findings.append(self._finding(context, members, chosen, strongest, "judge each other or the same subjects"))
+            findings.append(self._finding(context, members, chosen, strongest, "rated each other or the same accounts"))
         for members, chosen, q_of_cycle in cycles:
-            findings.append(self._finding(context, members, chosen, q_of_cycle, "judge each other in a cycle"))
+            findings.append(self._finding(context, members, chosen, q_of_cycle, "rated each other in a circle"))
         return sorted(findings, key=lambda finding: -finding.strength)[: self.limit]
 
     def _mutual(self, ledger: Ledger, rows: Ints) -> tuple[Ints, Ints, Floats]:

@@ -176,8 +176,8 @@ class CoTargeting(Detector):
                     basis=Basis.CONTROL,
                     confidence=np.full(len(actors), confidence),
                     sentence=(
-                        f"{len(actors)} accounts that share {cells.grouping.label} judge {len(subjects)} "
-                        f"other{'s' if len(subjects) > 1 else ''} together, {len(positions)} times."
+                        f"{len(actors)} accounts that share {cells.grouping.label} rated the same {len(subjects)} "
+                        f"account{'s' if len(subjects) > 1 else ''}, {len(positions)} times."
                     ),
                 )
             )

@@ -26,8 +26,8 @@ from bilateral.trust.tables.opinions import Kind
 
 _RATER: Final = frozenset({"rater"})
 _RATED: Final = frozenset({"rated"})
-_GIFT: Final = "judge an account that sent them money"
-_SOURCE: Final = "judge an account of their own source of funds"
+_GIFT: Final = "rated an account that had sent them money"
+_SOURCE: Final = "rated an account with the same source of funds"
 
 _FEW: Final = 3
 """The number of a group's linked opinions that count for what is usual. More would let an attacker decide this."""

@@ -115,8 +115,7 @@ class Lockstep(Detector):
                 weight=0.8 * _oddness(context, chosen),
                 confidence=np.clip(1 - expected / len(chosen), 0, 1) * share_of_blame(context, chosen),
                 sentence=(
-                    f"{len(chosen)} of {judged[number]} raters of one subject are young accounts with few other "
-                    "opinions."
+                    f"{len(chosen)} of {judged[number]} raters of one account are new accounts with few other opinions."
                 ),
             )
 
@@ -157,7 +156,7 @@ class Lockstep(Detector):
                 passive=frozenset({Part.ACTOR}),
                 weight=_UNPAID,
                 sentence=(
-                    f"{unpaid[account]} of {count[account]} praises of one owner's agents follow no usual payment."
+                    f"{unpaid[account]} of {count[account]} good ratings of one owner's agents follow no usual payment."
                 ),
             )
 
@@ -202,7 +201,7 @@ class Lockstep(Detector):
                 passive=frozenset({Part.ACTOR}),
                 weight=(0.2 + 0.5 * thin) * _oddness(context, members),
                 confidence=share_of_blame(context, members),
-                sentence=f"{together} of one subject come within {span}.",
+                sentence=f"{together} of one account came within {span}.",
             )
 
         return self._likely(smallest, self.level / 10, finding), int((judged > 0).sum())
@@ -314,7 +313,7 @@ def gaps(context: Context, rows: Ints, level: float) -> tuple[list[Trial], int]:
             weight=0.5,
             confidence=share_of_blame(context, chosen),
             sentence=(
-                f"{len(chosen)} raters who judge hardly anything else find one subject {abs(gap[place]):.0f} points "
+                f"{len(chosen)} raters who rated hardly anything else found one account {abs(gap[place]):.0f} points "
                 f"{direction} than others do."
             ),
         )

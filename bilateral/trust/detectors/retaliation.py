@@ -80,8 +80,8 @@ class Retaliation(Detector):
                     opinions=rows,
                     basis=Basis.ANSWERS,
                     sentence=(
-                        f"The owner rates {hits[account]} of {trials[account]} clients down who gave a low feedback "
-                        "before and whom other owners do not find bad."
+                        f"The owner rated {hits[account]} of {trials[account]} clients low who had given low feedback "
+                        "before and whom other owners do not rate badly."
                     ),
                 )
             )

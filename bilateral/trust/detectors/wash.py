@@ -188,7 +188,7 @@ class WashPayments(Detector):
             transfers=np.unique(np.concatenate([nothing, *(self._by.get(n, nothing) for n in payments.tolist())])),
             sentence=(
                 f"To agent {int(ledger.agent_ids[agent])}: {len(payments)} payment{'s' if len(payments) > 1 else ''} "
-                f"of {len(actors)} account{'s' if len(actors) > 1 else ''}, the money of which comes back to the payer."
+                f"of {len(actors)} account{'s' if len(actors) > 1 else ''}, and the money went back to the payer."
             ),
         )
 

@@ -29,7 +29,9 @@ class EigenTrust:
     def fit(self, source: Ints, target: Ints, weight: Floats, trusted: Ints, size: int) -> Self:
         """Compute trust."""
         if not len(trusted):
-            raise InvalidArgumentError("the list of trusted accounts is empty: add at least one account that has acted")
+            raise InvalidArgumentError(
+                "the list of trusted accounts is empty: add at least one account with recorded actions"
+            )
         graph = sparse.csr_matrix((weight, (source, target)), (size, size))
         out = np.asarray(graph.sum(axis=1)).ravel()
         flow = (sparse.diags(np.divide(1.0, out, out=np.zeros(size), where=out > 0)) @ graph).T.tocsr()

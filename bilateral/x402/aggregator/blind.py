@@ -238,7 +238,9 @@ def _holds(row: Row[Any], side: str, envelope: Envelope) -> bool:
     if stored_text is None:
         return False
     if SignedEnvelope.from_json(stored_text).envelope != envelope:
-        raise FeedbackRefusedError(Code.ALREADY_SEALED, "this service already stores a different envelope of this side")
+        raise FeedbackRefusedError(
+            Code.ALREADY_SEALED, "this service already stores a different envelope from this side"
+        )
     return True
 
 

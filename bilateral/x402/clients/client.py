@@ -93,7 +93,7 @@ def _refuse_unsupported(context: PaymentCreationContext) -> AbortResult | None:
     code = _unsupported(context.selected_requirements)
     if code is None:
         return None
-    return AbortResult(f"{code}: payments must be of the scheme exact, by EIP-3009 or Permit2, or of the scheme upto")
+    return AbortResult(f"{code}: payments must use the scheme exact, by EIP-3009 or Permit2, or the scheme upto")
 
 
 def _prefer_supported(_version: int, options: list[Any]) -> list[Any]:

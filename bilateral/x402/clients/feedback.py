@@ -256,7 +256,9 @@ def required_parts(verification: Verification) -> tuple[InteractionData, AgentRe
         failed.remove(CheckName.PAYMENT)
         payer = payer_of(verification.paid.payload)
     if failed or interaction is None or registration is None or payer is None:
-        raise InvalidArgumentError(f"feedback needs a verified payment and signature; failed: {', '.join(failed)}")
+        raise InvalidArgumentError(
+            f"feedback needs a verified payment and signature; failed checks: {', '.join(failed)}"
+        )
     return interaction, registration, payer
 
 

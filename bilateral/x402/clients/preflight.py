@@ -291,9 +291,7 @@ def findings_of(verifier: Verifier, url: str, price: Mapping[str, Any] | None) -
     """Check a price and its declaration as a client does before paying."""
     invalid = partial(Finding, url, "", "", "declaration", "invalid_declaration")
     if price is None:
-        return [
-            invalid(f"PAYMENT-REQUIRED is missing, malformed, has a name twice, or exceeds {MAX_HEADER} characters")
-        ]
+        return [invalid(f"PAYMENT-REQUIRED is missing, malformed, repeats a name, or exceeds {MAX_HEADER} characters")]
     extensions, accepts = price.get("extensions"), price.get("accepts")
     if not isinstance(extensions, dict) or not PROFILES.keys() & extensions.keys():
         return [Finding(url, "", "", "declaration", "not_declared", "the server declares no 8004-reputation")]

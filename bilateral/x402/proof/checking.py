@@ -176,7 +176,9 @@ def _service_wallet_of(
         return ""
     file = yield from _loaded(files, uri, "cannot_check")
     if file is None or file.registration_of(registration.agent) is None:
-        raise PaymentRefusedError("cannot_check", "the registration file is not authentic, or not the agent's")
+        raise PaymentRefusedError(
+            "cannot_check", "the registration file is not authentic, or does not belong to the agent"
+        )
     return service_wallet(file, chain)
 
 

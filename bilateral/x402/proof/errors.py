@@ -210,7 +210,7 @@ class TooManyPaymentsError(FormattedError, ReputationExtensionError):
     """A server's limit on payments in progress has been reached."""
 
     reason = "too_many_payments"
-    template = "{limit} payments are in progress, as many as Reservations(limit={limit}) allows"
+    template = "{limit} payments are in progress, the maximum that Reservations(limit={limit}) allows"
     limit: int
 
 

@@ -332,7 +332,7 @@ class Examination:
         return _required(self._interaction, "there is no statement")
 
     def _agent(self) -> GlobalAgentId:
-        return _required(self._registration, "the agent is not known").agent
+        return _required(self._registration, "the agent is unknown").agent
 
     def _payment_block(self) -> Operation[int]:
         """Return the last block of the identity chain at or before the time of the payment."""

@@ -184,7 +184,7 @@ def check_failure(verifier: Verifier, evidence: Any, *, tokens: Collection[str])
         proof = FailureProof(FailureReason(evidence["reason"]), *blocks)
         least = 1 if signed.kind is PaymentKind.PERMIT2_UPTO else signed.amount
         if min(blocks) < 0 or not least <= payment.amount <= signed.amount:
-            raise ValueError(f"amount {payment.amount} is not the signed one, or a block is negative")  # noqa: TRY301
+            raise ValueError(f"amount {payment.amount} does not match the signed amount, or a block is negative")  # noqa: TRY301
         _signature(payment.payload)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError, InvalidPaymentError) as error:
         raise UnprovenFailureError("malformed_evidence", f"the evidence is malformed: {error}") from None

@@ -42,7 +42,7 @@ def required(fields: Mapping[str, Any], name: str, path: str, kind: type[T], exp
 
 
 def text(fields: Mapping[str, Any], name: str, path: str = "", limit: int = MAX_TEXT) -> str:
-    """Return a required text."""
+    """Return a required string."""
     value = required(fields, name, path, str, "a text")
     if len(value) > limit:
         raise InvalidMessageError(path + name, "too_long", f"{len(value)} characters exceed the limit of {limit}")

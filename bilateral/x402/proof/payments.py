@@ -57,7 +57,7 @@ def signed_payment(accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> S
 
 
 def expiry_of(signed: SignedPayment) -> str:
-    """Return the last time at which a payment can be settled, as text."""
+    """Return the latest time at which a payment can be settled, as text."""
     try:
         return f"{datetime.fromtimestamp(signed.last_second, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):  # a server may ask for more years than calendars have

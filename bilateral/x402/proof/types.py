@@ -292,7 +292,7 @@ class InteractionData:
 
 @dataclass(frozen=True)
 class SettlementReceipt:
-    """A settlement as the server reports it in `PAYMENT-RESPONSE`, without any proof.
+    """A settlement as reported by the server in `PAYMENT-RESPONSE`, without any proof.
 
     Attributes:
         is_success: True if the server reports that the payment was settled.

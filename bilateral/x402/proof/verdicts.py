@@ -137,7 +137,7 @@ class Verification:
         is_historical: True if the keys and the file were checked as of the payment's block, not as of now.
         request_target: The request's method and URL. They are not signed in the profile `8004-reputation`.
         wallet_signer: The agent's wallet, if it signed instead of a listed key; None otherwise.
-        profile: The key of the statement's profile.
+        profile: The statement's profile key.
         paid: The request with its payment and answer.
         now: The verification of the same answer as of now, if this is a historical verification; None otherwise.
         envelope: The check of the server's envelope for a blind rating, independent of `is_verified`; None if the

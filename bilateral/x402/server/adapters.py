@@ -163,7 +163,7 @@ class HttpAdapter:
         try:
             return None if payment is None else self.answers.find(payment)
         except Exception:
-            logger.exception("the store of kept answers fails: the request is served as a new one")
+            logger.exception("the store of paid answers failed: the request is served as a new one")
             return None
 
     def refuse_other_request(self, stored: PaidAnswer, exchange: Exchange) -> None:
@@ -185,7 +185,7 @@ class HttpAdapter:
             if payment is not None and answer is not None:
                 self.answers.keep(payment, answer)
         except Exception:
-            logger.exception("the store of kept answers fails: the client cannot fetch this answer again")
+            logger.exception("the store of paid answers failed: the client cannot fetch this answer again")
 
     def count_unsigned(self, exchange: Exchange) -> None:
         """Count the missing proofs of a payment settled in advance, if its answer has no `PAYMENT-RESPONSE`."""

@@ -144,7 +144,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
             logger.error("a payment is refused: %s", error)  # noqa: TRY400  # no fault of the program
             return AbortResult(error.reason, str(error))
         except BilateralError:
-            logger.exception("the store of reservations fails: payments are refused")
+            logger.exception("the store of reservations failed: payments are refused")
             return AbortResult("reservations_unavailable", "the service cannot take payments now")
         if not is_reserved:
             return AbortResult("payment_in_progress", "this authorization pays for another request")
@@ -285,7 +285,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         try:
             end(_payment_key(context), context.payment_payload)
         except BilateralError:
-            logger.exception("the store of reservations fails: an authorization stays in progress until its time ends")
+            logger.exception("the store of reservations failed: an authorization stays in progress until its time ends")
 
 
 class ReputationDraftResourceServerExtension(Reputation8004ResourceServerExtension):

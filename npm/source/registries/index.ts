@@ -1,5 +1,5 @@
 /**
- * Read and write the registries through a client of viem.
+ * Read and write the registries through a viem client.
  *
  * ```ts
  * const market = registries(createPublicClient({ chain: base, transport: http() }));
@@ -25,17 +25,17 @@ import { bilateralAddresses, canonicalAddresses } from "../addresses.js";
 
 export * from "./typed-data.js";
 
-/** The addresses of the registries of one chain. */
+/** The addresses of one chain's registries. */
 export interface RegistryAddresses {
   readonly IdentityRegistry: Address;
-  /** The registry of feedback; of ratings too, if it is one of Bilateral. */
+  /** The feedback registry; if it is one of Bilateral's, also the ratings registry. */
   readonly ReputationRegistry: Address;
   readonly ValidationRegistry?: Address;
-  /** The registry of ratings of clients and validators, where it is another one. */
+  /** The registry for ratings of clients and validators, if it is a different one. */
   readonly BidirectionalReputationRegistry?: Address;
 }
 
-/** A client of viem that is connected to a chain. */
+/** A viem client that is connected to a chain. */
 export type ChainClient = Client<Transport, Chain | undefined, Account | undefined>;
 
 /** The summary of an agent's feedback. */
@@ -46,24 +46,24 @@ export interface Summary {
   readonly decimals: number;
 }
 
-/** One feedback, as the registry has it. */
+/** One feedback entry, as stored in the registry. */
 export interface FeedbackEntry extends Omit<Summary, "count"> {
   readonly client: Address;
-  /** The number of the client's feedback, from 1 on. */
+  /** The number of the client's feedback entry, starting at 1. */
   readonly index: bigint;
   readonly tag1: string;
   readonly tag2: string;
   readonly isRevoked: boolean;
 }
 
-/** Whose feedback is read: of these clients, or of all; with these tags, or any. */
+/** Which feedback is read: from these clients or all, with these tags or any. */
 export interface FeedbackQuery {
   readonly agentId: bigint;
-  /** The accounts of the clients; all of them unless given. */
+  /** The clients' accounts; all by default. */
   readonly clients?: readonly Address[];
   readonly tag1?: string;
   readonly tag2?: string;
-  /** The block at whose end it is read; the latest unless given. */
+  /** The block after which it is read; the latest by default. */
   readonly blockNumber?: bigint;
 }
 
@@ -72,11 +72,11 @@ export interface Sender {
   readonly account?: Account | Address;
 }
 
-/** A simulated call, whose `request` a wallet writes. */
+/** A simulated call, whose `request` a wallet can send. */
 // A request of any function; its types are those of the call, which viem infers.
 export type Simulated = Pick<SimulateContractReturnType, "request">;
 
-/** The registries of one chain. */
+/** One chain's registries. */
 export type Registries = RegistriesOf;
 
 const ALL = 200; // clients of one call: a node's limit of gas ends longer ones
@@ -84,21 +84,21 @@ const ALL = 200; // clients of one call: a node's limit of gas ends longer ones
 /**
  * Return the registries of a client's chain.
  *
- * @param client A client of viem, with a chain.
- * @param options Addresses, where they are not the built-in ones of the chain.
+ * @param client A viem client, with a chain.
+ * @param options Addresses that differ from the chain's built-in ones.
  */
 export function registries(client: ChainClient, options: { readonly addresses?: RegistryAddresses } = {}): RegistriesOf {
   return new RegistriesOf(client, options.addresses ?? builtIn(client.chain?.id));
 }
 
-/** The registries of one chain. `registries` makes it. */
+/** One chain's registries, as returned by `registries`. */
 export class RegistriesOf {
   /** The addresses. */
   readonly addresses: RegistryAddresses;
   readonly #client: ChainClient;
 
   /**
-   * @param client A client of viem.
+   * @param client A viem client.
    * @param addresses The addresses.
    */
   constructor(client: ChainClient, addresses: RegistryAddresses) {
@@ -164,19 +164,19 @@ export class RegistriesOf {
     return pages;
   }
 
-  /** Return the number of a client's last feedback for an agent; 0 without any. */
+  /** Return the number of a client's last feedback entry for an agent; 0 if there is none. */
   async getLastIndex({ agentId, client }: { readonly agentId: bigint; readonly client: Address }): Promise<bigint> {
     return readContract(this.#client, { ...this.#reputation, functionName: "getLastIndex", args: [agentId, client] });
   }
 
-  /** Return the rating that a server's agent gave a client's agent, 0 to 100; null without one. */
+  /** Return the rating that a server's agent gave a client's agent, 0 to 100; null if there is none. */
   async getClientRating({ client, server }: { readonly client: bigint; readonly server: bigint }): Promise<number | null> {
     const args = [client, server] as const;
     const [isRated, rating] = await readContract(this.#client, { ...this.#ratings, functionName: "getClientRating", args });
     return isRated ? rating : null;
   }
 
-  /** Return the rating that a server's agent gave a validator's agent, 0 to 100; null without one. */
+  /** Return the rating that a server's agent gave a validator's agent, 0 to 100; null if there is none. */
   async getValidatorRating(pair: { readonly validator: bigint; readonly server: bigint }): Promise<number | null> {
     const args = [pair.validator, pair.server] as const;
     const call = { ...this.#ratings, functionName: "getValidatorRating", args } as const;
@@ -191,14 +191,14 @@ export class RegistriesOf {
     readonly tag?: string;
   }): Promise<{ count: bigint; average: number }> {
     const address = this.addresses.ValidationRegistry;
-    if (!address) throw new Error("the validation registry of this chain is not known: give its address");
+    if (!address) throw new Error("this chain's validation registry is unknown: pass its address");
     const args = [query.agentId, query.validators ?? [], query.tag ?? ""] as const;
     const call = { address, abi: validationRegistryAbi, functionName: "getSummary", args } as const;
     const [count, average] = await readContract(this.#client, call);
     return { count, average };
   }
 
-  /** Simulate feedback without a file of a payment. For one of a paid answer, see `bilateral/x402/feedback`. */
+  /** Simulate feedback without a payment file. For feedback on a paid answer, see `bilateral/x402/feedback`. */
   async simulateGiveFeedback(
     feedback: Sender & {
       readonly agentId: bigint;
@@ -217,7 +217,7 @@ export class RegistriesOf {
     return this.#simulate({ ...this.#reputation, functionName: "giveFeedback", args, ...senderOf(feedback) });
   }
 
-  /** Simulate the revocation of one's own feedback. */
+  /** Simulate revoking the account's own feedback. */
   async simulateRevokeFeedback(
     feedback: Sender & { readonly agentId: bigint; readonly index: bigint },
   ): Promise<Simulated> {
@@ -225,7 +225,7 @@ export class RegistriesOf {
     return this.#simulate({ ...this.#reputation, functionName: "revokeFeedback", args, ...senderOf(feedback) });
   }
 
-  /** Simulate an answer to feedback. Anybody may answer. */
+  /** Simulate a response to feedback. Anyone may respond. */
   async simulateAppendResponse(
     response: Sender & {
       readonly agentId: bigint;
@@ -263,7 +263,7 @@ export class RegistriesOf {
     return { address: own ?? shared, abi: bidirectionalReputationRegistryAbi };
   }
 
-  /** Return the clients and the block of a query. All clients are read at the same block as their feedback. */
+  /** Return a query's clients and block. Clients and their feedback are read at the same block. */
   async #everyone(query: FeedbackQuery): Promise<{ clients: readonly Address[]; blockNumber: bigint }> {
     const blockNumber = query.blockNumber ?? (await getBlockNumber(this.#client, { cacheTime: 0 }));
     const clients = query.clients ?? (await this.getClients({ agentId: query.agentId, blockNumber }));
@@ -277,10 +277,10 @@ export class RegistriesOf {
 }
 
 /**
- * Return the error with which a registry refused a call, decoded; null for any other error.
+ * Return the decoded error with which a registry rejected a call; null for any other error.
  *
  * @param error What `simulate…` or `writeContract` threw.
- * @returns The name, such as `CannotRateSelf`, and its arguments. A refusal in words is named `Error`.
+ * @returns The name, such as `CannotRateSelf`, and its arguments. A plain-text revert is named `Error`.
  */
 export function revertOf(error: unknown): { name: string; args: readonly unknown[] } | null {
   if (!(error instanceof BaseError)) return null;
@@ -300,6 +300,6 @@ function builtIn(chainId: number | undefined): RegistryAddresses {
     chainId === undefined
       ? undefined
       : ((bilateralAddresses as Book)[chainId] ?? (canonicalAddresses as unknown as Book)[chainId]);
-  if (!addresses) throw new Error(`chain ${chainId} has no built-in registries: give their addresses`);
+  if (!addresses) throw new Error(`chain ${chainId} has no built-in registries: pass their addresses`);
   return addresses;
 }

@@ -1,6 +1,6 @@
-/** The codes of errors and checks. They are those of Python, which a test of the repository compares. */
+/** The codes of errors and checks. They are the same as in Python, which a test in the repository verifies. */
 
-/** The kinds of invalid fields. `wrong_case` is an address in mixed case whose checksum (EIP-55) does not fit. */
+/** The kinds of invalid fields. `wrong_case` is a mixed-case address whose checksum (EIP-55) is wrong. */
 export type FieldFault =
   | "missing"
   | "wrong_type"
@@ -11,7 +11,7 @@ export type FieldFault =
   | "wrong_case"
   | "unsupported_version";
 
-/** The reasons to refuse a payment before anything is signed. */
+/** The reasons for refusing a payment before anything is signed. */
 export type RefusalCode =
   | "agent_not_registered"
   | "cannot_check"
@@ -30,7 +30,7 @@ export type RefusalCode =
 /** The states of a payment whose answer is lost. */
 export type LostAnswerOutcome = "settled" | "pending" | "unknown" | "refused" | "expired";
 
-/** The reasons for which a check of a proof did not pass. A fault of a field is one of `FieldFault`. */
+/** The reasons why a check of a proof did not pass. Faults in fields are listed in `FieldFault`. */
 export type CheckCode =
   | FieldFault
   | PaymentCode
@@ -62,7 +62,7 @@ export type CheckCode =
   | "unsupported_body"
   | "unsupported_network";
 
-/** The faults of a payment itself, which no transaction can settle as it was agreed. */
+/** The faults in a payment itself, which no transaction can settle as agreed. */
 export type PaymentCode =
   | "ambiguous_payment"
   | "amount_mismatch"

@@ -1,16 +1,16 @@
-/** Errors of the package. Each has a code for programs, the same as in Python, and escapes the texts of strangers. */
+/** The package's errors. Each has a machine-readable code, the same as in Python, and escapes untrusted text. */
 import type { FieldFault, LostAnswerOutcome, RefusalCode } from "./codes.js";
 
 /** The base of all errors of `bilateral/x402`. */
 export class X402Error extends Error {
-  /** The kind of error, for programs. */
+  /** The kind of error, for use by programs. */
   readonly code: string;
   /** The reason without its context. */
   readonly shortMessage: string;
 
   /**
    * @param code The kind of error.
-   * @param message The reason, for people.
+   * @param message The human-readable reason.
    * @param options The cause.
    */
   constructor(code: string, message: string, options?: ErrorOptions) {
@@ -27,7 +27,7 @@ export class TrustError extends X402Error {
 
   /**
    * @param code The kind of refusal.
-   * @param message The reason, for people.
+   * @param message The human-readable reason.
    * @param options The cause.
    */
   constructor(code: RefusalCode, message: string, options?: ErrorOptions) {
@@ -45,7 +45,7 @@ export class InvalidMessageError extends X402Error {
   /**
    * @param field The field's path.
    * @param code The kind of fault.
-   * @param problem The fault, for people.
+   * @param problem A human-readable description of the fault.
    */
   constructor(field: string, code: FieldFault, problem: string) {
     super(code, `${field}: ${problem}`);
@@ -55,21 +55,21 @@ export class InvalidMessageError extends X402Error {
 
 /** An argument of a call is invalid. */
 export class InvalidArgumentError extends X402Error {
-  /** @param message The fault, for people. */
+  /** @param message A human-readable description of the fault. */
   constructor(message: string) {
     super("invalid_argument", message);
   }
 }
 
-/** An identifier does not have its form. */
+/** An identifier is malformed. */
 export class MalformedIdentifierError extends X402Error {
-  /** True if it is an address in mixed case whose checksum (EIP-55) is wrong. */
+  /** True if it is a mixed-case address whose checksum (EIP-55) is wrong. */
   readonly isChecksum: boolean;
 
   /**
    * @param kind The kind of identifier.
    * @param text The identifier.
-   * @param problem The fault, for people.
+   * @param problem A human-readable description of the fault.
    * @param isChecksum True if only the checksum is wrong.
    */
   constructor(kind: string, text: string, problem: string, isChecksum = false) {
@@ -80,7 +80,7 @@ export class MalformedIdentifierError extends X402Error {
 
 /** A document cannot be read. */
 export class MalformedDocumentError extends X402Error {
-  /** @param message The fault, for people. */
+  /** @param message A human-readable description of the fault. */
   constructor(message: string) {
     super("malformed_document", message);
   }
@@ -89,7 +89,7 @@ export class MalformedDocumentError extends X402Error {
 /** A document cannot be loaded. */
 export class DocumentError extends X402Error {
   /**
-   * @param message The reason, for people.
+   * @param message The human-readable reason.
    * @param options The cause.
    */
   constructor(message: string, options?: ErrorOptions) {
@@ -97,10 +97,10 @@ export class DocumentError extends X402Error {
   }
 }
 
-/** A node does not answer, or its answer is malformed. */
+/** A node did not respond, or its response is malformed. */
 export class NodeError extends X402Error {
   /**
-   * @param message The reason, for people.
+   * @param message The human-readable reason.
    * @param options The cause.
    */
   constructor(message: string, options?: ErrorOptions) {
@@ -108,10 +108,10 @@ export class NodeError extends X402Error {
   }
 }
 
-/** A body is longer than the limit, or the answer took longer than the limit of time. */
+/** A body exceeds the size limit, or the answer took longer than the time limit. */
 export class AnswerLimitError extends X402Error {
   /**
-   * @param message The reason, for people.
+   * @param message The human-readable reason.
    * @param code The kind of limit.
    */
   constructor(message: string, code: "answer_limit" | "answer_timeout" = "answer_limit") {
@@ -123,49 +123,49 @@ export class AnswerLimitError extends X402Error {
 export interface SentRequest {
   readonly method: string;
   readonly url: string;
-  /** The headers, with the payment among them. */
+  /** The headers, including the payment. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
 
-/** The facts of a payment whose answer is lost. */
+/** The facts about a payment whose answer was lost. */
 export interface LostAnswer {
   /** The state of the payment. */
   outcome: LostAnswerOutcome;
-  /** The transaction that settles it; null if none was found, and the server names none. */
+  /** The transaction that settles it; null if none was found and the server reported none. */
   transaction: string | null;
-  /** The HTTP status of the server's error; null if nothing came back. */
+  /** The HTTP status of the server's error; null if there was no response. */
   status: number | null;
   /** The body of that error. */
   answer: Uint8Array;
 }
 
 /**
- * A payment was sent with a request, and nothing was delivered. The payment may be settled, now or later.
+ * A payment was sent with a request, but nothing was delivered. The payment may be settled, now or later.
  *
- * `await buy(error.again())` asks again by the same payment, and signs no further one. So does any request with the same
+ * `await buy(error.again())` retries with the same payment, without signing another. So does any request with the same
  * method, URL and body through the same client, until the payment has its answer, or the chain shows that it can never
- * be settled. `abandonPayment` ends that: the next request then pays anew.
+ * be settled. `abandonPayment` ends this: the next request then signs a new payment.
  */
 export class LostAnswerError extends X402Error implements LostAnswer {
   readonly outcome: LostAnswerOutcome;
   readonly transaction: string | null;
   readonly status: number | null;
   readonly answer: Uint8Array;
-  /** The request that was sent. Its headers hold the payment, so it is left out of logs and of JSON. */
+  /** The request that was sent. Its headers contain the payment, so it is omitted from logs and JSON. */
   declare readonly request: SentRequest;
 
   /**
    * @param request The request that was sent.
-   * @param problem The reason, for people.
-   * @param lost The facts of the payment.
+   * @param problem The human-readable reason.
+   * @param lost The facts about the payment.
    * @param options The cause, and the code of a subclass.
    */
   constructor(request: SentRequest, problem: string, lost: LostAnswer, options: ErrorOptions & { code?: string } = {}) {
     super(options.code ?? "lost_answer", problem, options);
     this.message =
       `a payment was sent with ${request.method} ${quoted(request.url.slice(0, 200))}, and the answer did not arrive: ` +
-      `${problem}; fetch it by again(), which signs no further payment`;
+      `${problem}; fetch it with again(), which signs no further payment`;
     this.outcome = lost.outcome;
     this.transaction = lost.transaction;
     this.status = lost.status;
@@ -173,19 +173,19 @@ export class LostAnswerError extends X402Error implements LostAnswer {
     Object.defineProperty(this, "request", { value: request, enumerable: false });
   }
 
-  /** Return the request with its payment, to be sent once more. */
+  /** Return the request with its payment, to be sent again. */
   again(): Request {
     const { method, url, headers, body } = this.request;
     return new Request(url, { method, headers: { ...headers }, ...(body.length ? { body: body.slice() } : {}) });
   }
 }
 
-/** A payment was taken, and the server did not deliver: it refused the payment, or failed. */
+/** A payment was taken, but the server did not deliver: it rejected the payment or failed. */
 export class PaidNotAnsweredError extends LostAnswerError {
   /**
    * @param request The request that was sent.
-   * @param problem The reason, for people.
-   * @param lost The facts of the payment.
+   * @param problem The human-readable reason.
+   * @param lost The facts about the payment.
    * @param options The cause.
    */
   constructor(request: SentRequest, problem: string, lost: LostAnswer, options: ErrorOptions = {}) {
@@ -193,9 +193,9 @@ export class PaidNotAnsweredError extends LostAnswerError {
   }
 }
 
-/** A server answered a payment by a redirect. It is not followed: the next server could ask for a payment too. */
+/** A server redirected a payment. The redirect is not followed: the next server could request a payment too. */
 export class RedirectedPaymentError extends LostAnswerError {
-  /** The address of the redirect; null where the platform hides it, as browsers do. */
+  /** The redirect's address; null if the platform hides it, as browsers do. */
   readonly location: string | null;
   /** True if the chain shows that the payment was taken, false if not yet; null if that is unknown. */
   readonly isPaid: boolean | null;
@@ -203,8 +203,8 @@ export class RedirectedPaymentError extends LostAnswerError {
   /**
    * @param request The request that was sent.
    * @param location The address of the redirect.
-   * @param isPaid The chain's word.
-   * @param lost The facts of the payment.
+   * @param isPaid Whether the chain shows the payment.
+   * @param lost The facts about the payment.
    */
   constructor(request: SentRequest, location: string | null, isPaid: boolean | null, lost: LostAnswer) {
     const state = isPaid === null ? "may have been taken" : isPaid ? "was taken" : "was not taken yet";
@@ -218,7 +218,7 @@ export class RedirectedPaymentError extends LostAnswerError {
 }
 
 /**
- * Escape a stranger's text so that it is safe in a terminal or a log.
+ * Escape untrusted text so that it is safe in a terminal or a log.
  *
  * @param text Any text.
  */
@@ -233,7 +233,7 @@ export function printable(text: string): string {
 }
 
 /**
- * Return a value of JSON as text. `String` would call a function, or fail, by the value's own `toString`.
+ * Return a JSON value as text. `String` could call the value's own `toString`, or fail.
  *
  * @param value Any value.
  */
@@ -243,10 +243,10 @@ export function asText(value: unknown): string {
 }
 
 /**
- * Quote a stranger's text within a message.
+ * Quote untrusted text within a message.
  *
  * @param text Any text.
- * @param limit The number of its characters to show at most.
+ * @param limit The maximum number of characters to show.
  */
 export function quoted(text: string, limit = 120): string {
   const beginning = `"${printable(text.slice(0, limit))}"`;

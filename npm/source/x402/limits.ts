@@ -1,25 +1,25 @@
-/** Limits for the answers of servers: an answer may have no end, or come one byte a minute. */
+/** Limits for servers' answers, which could be endless or arrive at one byte per minute. */
 import { AnswerLimitError } from "./errors.js";
 import { joined } from "./proof/bytes.js";
 
 /** The default limit of a body, in bytes, after decoding. */
 export const MAX_BODY: number = 32 * 1024 * 1024;
 
-/** The limits for one answer of a server. */
+/** The limits for one server answer. */
 export interface AnswerLimits {
-  /** The most bytes of its body, decoded: 32 MiB unless given. */
+  /** The maximum size of its decoded body, in bytes: 32 MiB by default. */
   readonly bytes?: number;
-  /** The longest time until it is complete, in seconds: 120 unless given, which leaves room for a settlement. */
+  /** The maximum time until it is complete, in seconds: 120 by default, which leaves time for a settlement. */
   readonly seconds?: number;
 }
 
 /**
- * Read the body of a response in pieces, within a limit.
+ * Read a response's body in chunks, within a limit.
  *
  * @param response The response.
- * @param limit The most bytes.
- * @param signal Ends the reading. Node does not end it by itself if a body is not of its content encoding.
- * @throws {AnswerLimitError} It is longer.
+ * @param limit The maximum number of bytes.
+ * @param signal Aborts the read. Node does not abort it if a body does not match its content encoding.
+ * @throws {AnswerLimitError} The body is longer.
  */
 export async function readAll(response: Response, limit: number, signal?: AbortSignal): Promise<Uint8Array> {
   if (!response.body) return new Uint8Array();
@@ -40,12 +40,12 @@ export async function readAll(response: Response, limit: number, signal?: AbortS
   }
 }
 
-/** Return a signal that aborts after a time. Node takes whole milliseconds only, and 1.1 s are 1100.0000000000002. */
+/** Return a signal that aborts after a time. Node only accepts whole milliseconds, and 1.1 s is 1100.0000000000002. */
 export function timeout(milliseconds: number): AbortSignal {
   return AbortSignal.timeout(Math.ceil(milliseconds));
 }
 
-/** Wait for a result, or for the signal that ends it, whether its maker heeds the signal or not. */
+/** Wait for a result or for the signal, whether or not the operation itself reacts to the signal. */
 export function unlessAborted<T>(result: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return result;
   result.catch(() => undefined);
@@ -72,12 +72,12 @@ export function metered(response: Response, limit: number): Response {
   return withUrl(new Response(response.body.pipeThrough(meter), { status, statusText, headers }), response.url);
 }
 
-/** Give a response of ours the URL that it came from. */
+/** Set the original URL on a response created here. */
 export function withUrl(response: Response, url: string): Response {
   Object.defineProperty(response, "url", { value: url, configurable: true, enumerable: true });
   return response;
 }
 
 function tooLarge(limit: number): AnswerLimitError {
-  return new AnswerLimitError(`the answer exceeds ${limit} bytes: raise the limit by limits.bytes`);
+  return new AnswerLimitError(`the answer exceeds ${limit} bytes: raise limits.bytes`);
 }

@@ -1,5 +1,5 @@
 /**
- * A tool by which a model buys from agents: for the AI SDK, LangChain.js, AgentKit, MCP, or a loop of your own.
+ * A tool that lets a model buy from agents: for the AI SDK, LangChain.js, AgentKit, MCP, or your own loop.
  *
  * ```ts
  * const { name, description, inputSchema, execute } = paidTool(trustedFetch({ account, chains: [base] }));
@@ -9,7 +9,7 @@ import { InvalidArgumentError, X402Error } from "./errors.js";
 import { verificationOf, type TrustedFetch } from "./buyer/fetch.js";
 import { checkOf } from "./proof/verdicts.js";
 
-/** The arguments that a model gives. */
+/** The arguments that a model passes. */
 export interface PaidToolInput {
   readonly url: string;
   readonly method?: "GET" | "POST";
@@ -20,25 +20,25 @@ export interface PaidToolInput {
 /** The result for the model. Everything under `untrusted` is the seller's own words. */
 export interface PaidToolResult {
   readonly status: number | null;
-  /** The agent whose proof of the answer was verified; null without a proof that passed. */
+  /** The agent whose proof of the answer was verified; null if no proof passed. */
   readonly agent: string | null;
   readonly isVerified: boolean;
   /** The amount that was paid, in the token's smallest unit; null if nothing was paid, or that is unknown. */
   readonly paid: string | null;
   /** The checks of the proof that did not pass. */
   readonly problems: readonly string[];
-  /** The refusal to pay, or the loss of an answer that was paid; null if there is an answer. */
+  /** Why nothing was paid, or why a paid answer was lost; null if there is an answer. */
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly untrusted: { readonly body: string; readonly isCut: boolean };
 }
 
-/** The settings of a tool. */
+/** A tool's settings. */
 export interface PaidToolOptions {
   readonly name?: string;
   readonly description?: string;
-  /** The origins that the model may buy from, such as `https://agent.example`: all of https unless given. */
+  /** The origins that the model may buy from, such as `https://agent.example`: all https origins by default. */
   readonly origins?: readonly string[];
-  /** The most characters of an answer for the model: 20,000 unless given. */
+  /** The maximum number of characters of an answer that the model sees: 20,000 by default. */
   readonly characters?: number;
 }
 
@@ -48,7 +48,7 @@ export interface PaidTool {
   readonly description: string;
   /** The JSON Schema of the arguments. */
   readonly inputSchema: typeof INPUT_SCHEMA;
-  /** Buy an answer. Refusals and lost answers are results: the model reads them, and asks again without a new payment. */
+  /** Buy an answer. Refusals and lost answers are results that the model reads; it may retry without paying again. */
   execute(this: void, input: PaidToolInput): Promise<PaidToolResult>;
 }
 
@@ -75,7 +75,7 @@ const DESCRIPTION =
 /**
  * Return a tool that buys from agents.
  *
- * @param buy The function of `trustedFetch`, whose spending limits hold for the model.
+ * @param buy The function returned by `trustedFetch`, whose spending limits apply to the model.
  * @param options The settings.
  */
 export function paidTool(buy: TrustedFetch, options: PaidToolOptions = {}): PaidTool {
@@ -104,7 +104,7 @@ function requestOf({ url, method = "GET", body }: PaidToolInput, origins: readon
     throw new InvalidArgumentError(`the URL must be of ${origins ? origins.join(", ") : "https"}`);
   }
   if (method !== "GET" && method !== "POST") throw new InvalidArgumentError("the method must be GET or POST");
-  if (method === "GET" && body !== undefined) throw new InvalidArgumentError("a GET has no body: use POST");
+  if (method === "GET" && body !== undefined) throw new InvalidArgumentError("GET requests have no body: use POST");
   const headers = body === undefined ? {} : { "Content-Type": "application/json" };
   return new Request(parsed, { method, headers, ...(body === undefined ? {} : { body }) });
 }

@@ -65,7 +65,7 @@ async function reported(run: () => Promise<Response>): Promise<Omit<Row, "kind" 
   return { delivered: true, outcome: first?.outcome ?? "verified", code: first?.code ?? "", paid, feedback };
 }
 
-/** Tell whether feedback is allowed. It claims no payment where none is proven. */
+/** Return whether feedback is allowed. It claims no payment where none is proven. */
 async function allowsFeedback(proof: Verification, paid: boolean | null): Promise<boolean> {
   try {
     const { args } = await prepareFeedback(wallet, { proof, value: 95 });

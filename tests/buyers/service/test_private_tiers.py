@@ -177,7 +177,7 @@ def test_everybody_audits_the_list(document, market, prover, deployment):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda member: member.update(commitment="7"), "their trees have the roots"),
+        (lambda member: member.update(commitment="7"), "the trees have roots"),
         (lambda member: member["state"].__setitem__(2, "99"), "is not in the anchor"),
         (lambda member: member.update(signature="0x" + "11" * 65), "did not sign its own commitment"),
         (lambda member: member["state"].__setitem__(3, "0"), "the tier new has no group"),

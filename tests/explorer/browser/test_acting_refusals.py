@@ -116,9 +116,9 @@ def test_each_error_of_a_wallet_has_its_own_words(acting, market):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ({"status": 502, "body": "<html>Bad gateway</html>"}, "The service answers with status 502 and no JSON"),
+        ({"status": 502, "body": "<html>Bad gateway</html>"}, "The service responded with status 502 and no JSON"),
         ({"status": 503, "json": {"detail": "too busy"}}, "too busy"),
-        ({"status": 500, "json": {}}, "The service answers with status 500"),
+        ({"status": 500, "json": {}}, "The service responded with status 500"),
     ],
 )
 def test_a_failure_of_the_service_is_not_blamed_on_the_wallet(acting, market, answer, words):

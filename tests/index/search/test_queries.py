@@ -96,7 +96,7 @@ def test_trigrams_are_those_of_pg_trgm():
         ({"registered_from": -1}, "-1 is out of range 0..2^63-1"),
         ({"gates": (Gate(),) * (MAX_GATES + 1)}, "6 gates: a search can have at most 5"),
         ({"order": Order.MEAN}, "the order mean requires a gate: add a tag or another condition on ratings"),
-        ({"order": Order.RELEVANCE}, "the order relevance needs a text"),
+        ({"order": Order.RELEVANCE}, "the order relevance requires a search text"),
     ],
     ids=[
         *("text", "long text", "no word", "words", "owner", "wallet", "chains", "chain", "time", "gates"),

@@ -237,7 +237,7 @@ def test_shard_is_restored_from_its_backup_and_tells_later_changes_again(apis, s
         ({"a": ("sqlite:///x", [1])}, "database.shards.a.url is not of PostgreSQL"),
         ({"a": ("postgresql://h/c", [1])}, "database.shards.a.url is also the database of database.url"),
         ({"a": ("postgresql://h/a", [1]), "b": ("postgresql://h/a", [2])}, "is the database of database.shards.a.url"),
-        ({"a": ("postgresql://h/a", [1]), "b": ("postgresql://h/b", [1])}, "b.chains: chain 1 is on shard a"),
+        ({"a": ("postgresql://h/a", [1]), "b": ("postgresql://h/b", [1])}, "b.chains: chain 1 is also on shard a"),
         ({"A B": ("postgresql://h/a", [1])}, "database.shards.A B"),
     ],
 )
@@ -301,7 +301,9 @@ def test_shard_that_cannot_be_opened_is_named_in_one_line(settings, servers, url
 def test_server_without_postgres_fdw_cannot_be_a_coordinator(settings, fresh_postgres):
     with pytest.raises(DatabaseUnavailableError) as caught, named_database_errors():
         update_shards(fresh_postgres, settings.shards)
-    assert str(caught.value).startswith("the server of the coordinator lacks postgres_fdw: install the contrib package")
+    assert str(caught.value).startswith(
+        "the coordinator's server lacks postgres_fdw: install PostgreSQL's contrib package"
+    )
 
 
 STAMP = "UPDATE alembic_version SET version_num = '{}'"

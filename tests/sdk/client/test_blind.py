@@ -225,7 +225,7 @@ def test_vault_is_readable_for_its_owner_alone(offer, vaults):
 
 def test_offer_for_another_client_is_refused(connect, enrol, vaults, offer):
     stranger, _ = enrol()
-    with pytest.raises(InvalidArgumentError, match="offer: it is for the client"):
+    with pytest.raises(InvalidArgumentError, match="offer: it is for client"):
         connect(stranger).seal_feedback(vaults[1], offer(), 87, "starred")
     assert vaults[1].all() == []
 

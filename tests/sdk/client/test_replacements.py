@@ -144,7 +144,7 @@ def test_a_signature_that_gives_no_account_is_not_the_signer(connect, node, newc
     answer |= dict.fromkeys(("nonce", "gas", "gasPrice", "value"), "0x1")
     raw = rlp.encode([1, 1, 1, bytes.fromhex(THIEF[2:]), 1, b"", v, 0, 0])
     node.interference["eth_getTransactionByHash"] = answers(answer)
-    with pytest.raises(InvalidArgumentError, match="another account than the signer"):
+    with pytest.raises(InvalidArgumentError, match="an account other than the signer"):
         connect(newcomer, to=node.url).find_transaction("0x" + keccak(raw).hex())
 
 

@@ -1,4 +1,4 @@
-"""Tools for one agent and its records."""
+"""Tools for an agent and its records."""
 
 from typing import Annotated, Any
 
@@ -23,9 +23,9 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 
     @server.tool(title="Get agent", annotations=READS)
     async def get_agent(agent: AgentText) -> Untrusted:
-        """Look up an agent: owner, wallet, file, metadata, ratings by side and tag.
+        """Look up an agent: owner, wallet, registration file, metadata, and ratings by side and tag.
 
-        A lower_bound is the lowest value at 95 % confidence.
+        lower_bound is a value's lower confidence bound (95 %).
         """
         return await lookups.words_of_strangers(Agent, lookups.read_agent_of, reader, agent)
 
@@ -37,7 +37,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         limit: Limit = 20,
         cursor: Cursor = None,
     ) -> Untrusted:
-        """List the feedback on an agent, newest first, without revoked feedback."""
+        """List the unrevoked feedback on an agent, newest first."""
 
         def read(connection: Connection) -> Page[Feedback]:
             chosen = FeedbackFilter(require_storable(tag1), client=None if client is None else checksummed(client))
@@ -50,7 +50,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def get_ratings(
         question: Any, agent: AgentText, sealed: bool = False, limit: Limit = 20, cursor: Cursor = None
     ) -> Untrusted:
-        """List ratings (0-100) that a client or validator received or an agent gave; or sealed pairs."""
+        """List ratings (0-100) that a client or validator received, ratings that an agent gave, or sealed pairs."""
 
         def read(connection: Connection) -> Page[Any]:
             key = lookups.key_of(connection, agent)

@@ -37,7 +37,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def get_trusted_clients(agent: AgentText) -> Untrusted:
         """List the clients whose feedback on an agent should count, for `getSummary`.
 
-        Without `by_list`, nothing protects against undetected false accounts.
+        If `by_list` is false, there is no protection against undetected false accounts.
         """
 
         def read(connection: Connection) -> TrustedClients:

@@ -1,4 +1,4 @@
-"""Tools for buyers: their reputation, and the discounts that sellers give them."""
+"""Tools for buyers: their reputation, and the discounts that sellers offer them."""
 
 import json
 from typing import Annotated, Any
@@ -15,7 +15,7 @@ from bilateral.buyers.sellers import Offer, best_discount, is_withheld, read_off
 from bilateral.index.reading.readers import Reader
 
 _Buyer = Annotated[str, Field(max_length=200, description="0x… or eip155:8453:0x….")]
-_Chain = Annotated[int | None, Field(ge=1, lt=2**63, description="The first one if missing.")]
+_Chain = Annotated[int | None, Field(ge=1, lt=2**63, description="The first one by default.")]
 _PolicyName = Annotated[str | None, Field(max_length=64)]
 _Policy = Annotated[_PolicyName, Field(description="brp-1.0 or independent-1.0.")]
 
@@ -25,7 +25,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
 
     @server.tool(title="Get buyer", annotations=READS)
     async def get_buyer(address: _Buyer, chain: _Chain = None, policy: _Policy = None) -> dict[str, Any]:
-        """Look up a buyer: payments, volume, score, tier, points per component.
+        """Look up a buyer: payments, volume, score, tier, and points per component.
 
         Payments prove that money moved, not that a service was bought.
         """
@@ -38,7 +38,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
 
     @server.tool(title="Get discount", annotations=READS)
     async def get_discount(address: _Buyer, seller: AgentText, policy: _PolicyName = None) -> dict[str, Any]:
-        """Look up the largest discount that a seller gives a buyer, in percent, with the reason."""
+        """Look up the largest discount that a seller offers a buyer, in percent, and the reason for it."""
 
         def read(connection: Connection) -> dict[str, Any]:
             key = key_of(connection, seller)
@@ -54,6 +54,6 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """Return a response as JSON values. It contains no untrusted text."""
+    """Return a response as JSON values. It does not contain untrusted text."""
     parsed: dict[str, Any] = json.loads(encode(value))
     return parsed

@@ -1,4 +1,4 @@
-"""Tools that answer before money moves: should I pay this server, should I serve this client?"""
+"""Tools that answer a question before money moves: should I pay this server, should I serve this client?"""
 
 from functools import partial
 from typing import Annotated, Any, Final
@@ -23,11 +23,11 @@ Reviewers = Annotated[list[Text], Field(max_length=1_000)]
 
 
 class _AboutServer(Snapshot, OfServer):
-    """The question about a server, without the block options."""
+    """A question about a server, without the block options."""
 
 
 class _AboutClient(Snapshot, OfClient):
-    """The question about a client, without the block options."""
+    """A question about a client, without the block options."""
 
 
 _SERVER: Final = brief(
@@ -50,7 +50,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def check_server_(
         question: Any,
         policy: PolicyArgument = PolicyName.BALANCED.value,
-        reviewers: Annotated[Reviewers, Field(description="Only their ratings count.")] = [],  # noqa: B006  # nobody changes it
+        reviewers: Annotated[Reviewers, Field(description="Only ratings by these accounts count.")] = [],  # noqa: B006  # nobody changes it
     ) -> Judged:
         """Answer "should I pay this server?": accept, caution or decline, with reasons."""
         with tool_errors():
@@ -63,7 +63,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         policy: str | dict[str, Any] = PolicyName.BALANCED.value,
         reviewers: Reviewers = [],  # noqa: B006  # nobody changes it
     ) -> Judged:
-        """Answer "should I serve this client?": accept, caution or decline. Policies as for check_server."""
+        """Answer "should I serve this client?": accept, caution or decline. Policies work as in check_server."""
         with tool_errors():
             return await _judged(reader, question, policy, reviewers, buyers=stored_buyers)
 

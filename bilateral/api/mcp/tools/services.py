@@ -1,4 +1,4 @@
-"""Tools for a service identified by URL or payee: which agents list it, and should I pay it?"""
+"""Tools for a service that is identified by its URL or payee: which agents list it, and should I pay it?"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bilateral.x402.clients.service_check import ServiceCheck
 
 _SECONDS: Final = 5.0
-"""The timeout for one node request or one file: a model waits for a few dozen of them."""
+"""The timeout for one node request or one file: a model may wait for a few dozen of them."""
 
 _EVM: Final = "eip155:"
 
@@ -46,13 +46,13 @@ def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], 
     async def get_services(
         at: Annotated[str, Field(max_length=2_000, description="https URL, host or payTo.")],
     ) -> Untrusted:
-        """Find agents by a service that they list, or by their payee."""
+        """Find agents by a service that they list, or by payee."""
         kind, read = (Account, lookups.account_of) if is_account(at) else (NamedHost, services_at)
         return await lookups.words_of_strangers(kind, reader.read, read, at)
 
     @server.tool(name="check_service", title="Check service", annotations=READS)
     async def check_service_(url: Annotated[str, Field(max_length=2_000)]) -> Judged:
-        """Ask an x402 service for its price, and answer "should I pay?"."""
+        """Request an x402 service's price, and answer "should I pay?"."""
         if not nodes:
             raise ToolError("no_node: this service has no node, so it cannot check URLs: use get_services")
         with lookups.tool_errors():
@@ -92,7 +92,7 @@ def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deploym
 
 
 def _judged(answer: ServiceCheck) -> Judged:
-    """Return a response with untrusted text separated: the price, and quotations in findings and agents."""
+    """Return a response whose untrusted text is kept separate: the price, and quotations in findings and agents."""
     content = lookups.visible(to_jsonable_python(answer))
     strange = {name: content.pop(name) for name in ("price", "findings", "unknown")}
     findings = [{"check": finding.check, "code": finding.code} for finding in answer.findings]

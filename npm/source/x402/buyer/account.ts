@@ -1,9 +1,9 @@
-/** The account that pays, and the schemes by which it does. */
+/** The account that pays, and the payment schemes it uses. */
 import { x402Client, type SpendControls } from "@x402/core/client";
 import type { DefaultAsset, PaymentPayloadResult, PaymentRequirements, SchemeNetworkClient } from "@x402/core/types";
 import { ASSETS } from "./assets.js";
 
-/** An account that signs payments: a local account of viem, or anything that signs typed data (EIP-712). */
+/** An account that signs payments: a local viem account, or anything that signs typed data (EIP-712). */
 export interface PayingAccount {
   readonly address: `0x${string}`;
   signTypedData(typedData: {
@@ -15,10 +15,10 @@ export interface PayingAccount {
 }
 
 /**
- * Return the SDK's client for an account. It pays known dollars up to one a payment, unless told otherwise.
+ * Return the SDK's client for an account. By default, it pays in known dollar tokens, up to one dollar per payment.
  *
  * @param account The account.
- * @param spending What may be spent, as the SDK's `setSpendControls` takes it; `false` for any token and amount.
+ * @param spending Spending limits, as for the SDK's `setSpendControls`; `false` for any token and amount.
  */
 export function clientOf(account: PayingAccount, spending: SpendControls | false = {}): x402Client {
   const client = new x402Client().setSpendControls(spending);

@@ -1,4 +1,4 @@
-/** One exchange over HTTP: which header pays, which price can be read, and what kind of answer came. */
+/** One HTTP exchange: the header that pays, the price, and the kind of answer. */
 import type { PaymentRequired } from "@x402/core/types";
 import { asText, printable, quoted, TrustError, type SentRequest } from "../errors.js";
 import { readAll, unlessAborted } from "../limits.js";
@@ -7,27 +7,27 @@ import { decodeHeader, MAX_HEADER } from "../proof/headers.js";
 import { isObject, type JsonObject } from "../proof/json.js";
 import { sha256 } from "@noble/hashes/sha2";
 
-/** The header of a payment. */
+/** The header with a payment. */
 export const PAYMENT = "payment-signature";
 
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 const REPEATED: readonly number[] = [408, 409, 425, 429];
 
-/** A request whose body was read, so that it can be sent twice. */
+/** A request whose body has been read, so that it can be sent twice. */
 export interface Call extends SentRequest {
-  /** The settings of the platform, such as `credentials`. */
+  /** Platform settings, such as `credentials`. */
   readonly settings: RequestInit;
   /** The header that pays; null before a payment is signed. */
   readonly payment: string | null;
 }
 
-/** A whole answer. */
+/** A complete answer. */
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Uint8Array;
   readonly response: Response;
-  /** The address of a redirect; null where the platform hides it; undefined if it is none. */
+  /** The address of a redirect; null if the platform hides it; undefined if there is no redirect. */
   readonly location: string | null | undefined;
   /** `PAYMENT-RESPONSE`, decoded; null if it is missing or malformed. */
   readonly settlement: JsonObject | null;
@@ -37,7 +37,7 @@ export interface Reply {
  * Read a request once, before anything is sent.
  *
  * @param input The URL or the request.
- * @param init As of `fetch`.
+ * @param init As for `fetch`.
  */
 export async function callOf(input: RequestInfo | URL, init?: RequestInit): Promise<Call> {
   const request = new Request(input, init);
@@ -56,7 +56,7 @@ export async function callOf(input: RequestInfo | URL, init?: RequestInit): Prom
  *
  * @param fetch The function that sends requests.
  * @param call The call. With a payment, no redirect is followed and nothing is cached.
- * @param signal Ends the call.
+ * @param signal Aborts the call.
  */
 export async function sent(fetch: typeof globalThis.fetch, call: Call, signal: AbortSignal): Promise<Response> {
   const { method, url, body, payment, settings } = call;
@@ -76,7 +76,7 @@ export async function sent(fetch: typeof globalThis.fetch, call: Call, signal: A
 
 let canSkip: boolean | undefined;
 
-/** Tell whether the platform takes `cache`. Some throw at it, which must happen before anything is signed. */
+/** Return whether the platform accepts `cache`. Some throw an error, which must happen before anything is signed. */
 function canSkipCaches(): boolean {
   if (canSkip === undefined) {
     try {
@@ -90,7 +90,7 @@ function canSkipCaches(): boolean {
 
 const PAYMENTS = new WeakMap<Call, JsonObject | null>();
 
-/** Return the payment of a call, decoded once; null without one that can be read. */
+/** Return a call's payment, decoded once; null if none can be read. */
 export function paymentOf(call: Call): JsonObject | null {
   let payment = PAYMENTS.get(call);
   if (payment === undefined) {
@@ -100,13 +100,13 @@ export function paymentOf(call: Call): JsonObject | null {
   return payment;
 }
 
-/** Return the request of a call as it was sent. */
+/** Return a call's request as sent. */
 export function sentRequest(call: Call): SentRequest {
   const { method, url, headers, body, payment } = call;
   return { method, url, headers: payment === null ? headers : { ...headers, [PAYMENT]: payment }, body };
 }
 
-/** Return the hash of a request: equal if it is sent again, also with a form that was encoded anew. */
+/** Return the hash of a request. It is the same if the request is sent again, even with a re-encoded form. */
 export function identityOf(call: Call): string {
   const boundary = /multipart\/[^;]+;.*boundary="?([^";]+)/i.exec(call.headers["content-type"] ?? "")?.[1];
   const body = boundary ? without(call.body, utf8(boundary)) : call.body;
@@ -126,15 +126,15 @@ function without(body: Uint8Array, part: Uint8Array): Uint8Array {
 }
 
 /**
- * Read a price strictly. The SDK would read the last of two equal names, of any length, and pay by any version.
+ * Read a price strictly. The SDK would accept duplicate names, any length and any version.
  *
- * @throws {TrustError} It cannot be read.
+ * @throws {TrustError} The price cannot be read.
  */
 export function priceOf(response: Response): PaymentRequired {
   const header = response.headers.get("payment-required");
   const message = decodeHeader(header);
   if (message === null) {
-    const problem = header === null ? "missing" : `malformed, has a name twice, or exceeds ${MAX_HEADER} characters`;
+    const problem = header === null ? "missing" : `malformed, repeats a name, or exceeds ${MAX_HEADER} characters`;
     throw new TrustError("invalid_declaration", `PAYMENT-REQUIRED is ${problem}`);
   }
   const version = message["x402Version"];
@@ -153,7 +153,7 @@ export function priceOf(response: Response): PaymentRequired {
     JSON.stringify(message);
   } catch {
     // The payment echoes the price. Rounded, a number would not be the server's any more.
-    throw new TrustError("invalid_declaration", "PAYMENT-REQUIRED has a whole number beyond 2^53");
+    throw new TrustError("invalid_declaration", "PAYMENT-REQUIRED contains an integer above 2^53");
   }
   return message as unknown as PaymentRequired;
 }
@@ -166,7 +166,7 @@ function isPrice(price: unknown): boolean {
   return isText && isTimed && (extra === undefined || extra === null || isObject(extra));
 }
 
-/** Read a paid answer whole. */
+/** Read a complete paid answer. */
 export async function replyOf(response: Response, limit: number, signal: AbortSignal): Promise<Reply> {
   const { status, headers } = response;
   const isHidden = response.type === "opaqueredirect";
@@ -176,17 +176,17 @@ export async function replyOf(response: Response, limit: number, signal: AbortSi
   return { status, headers, body, response, location: isHidden ? null : target, settlement };
 }
 
-/** Tell whether a reply is an answer, or an error whose payment was settled before the application ran. */
+/** Return whether a reply is an answer, or an error after a payment that was settled before the application ran. */
 export function isDelivery({ status, location, settlement }: Reply): boolean {
   return location === undefined && (status < 400 || (settlement?.["success"] === true && status !== 402));
 }
 
-/** Tell whether SDKs send the request again after this status. */
+/** Return whether SDKs send the request again after this status. */
 export function isRepeated({ status }: Reply): boolean {
   return REPEATED.includes(status) || status >= 500;
 }
 
-/** Return the whole answer as a response of the platform. */
+/** Return the complete answer as a platform response. */
 export function responseOf({ status, headers, body, response }: Reply): Response {
   const hasBody = body.length > 0 && ![101, 204, 205, 304].includes(status);
   const { statusText } = response;
@@ -198,7 +198,7 @@ export function shownUrl(url: string): string {
   return quoted(url.slice(0, 200));
 }
 
-/** Return the message of an error with that of its cause, which platforms hide. */
+/** Return an error's message together with its cause's message, which platforms hide. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

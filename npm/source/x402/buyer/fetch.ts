@@ -18,19 +18,19 @@ import { protectClient, refusalOf, unsupported, type BuyerTerms } from "./protec
 
 /** The settings of a `trustedFetch`. */
 export interface TrustedFetchOptions extends BuyerTerms {
-  /** The account that pays. Give it or `client`. */
+  /** The account that pays. Pass either this or `client`. */
   readonly account?: PayingAccount;
-  /** A client of the SDK with schemes of its own. It is protected by these terms. */
+  /** An SDK client with its own schemes. It is protected by these terms. */
   readonly client?: x402Client;
-  /** What `account` may spend, as the SDK's `setSpendControls` takes it: known dollars, one a payment, unless given. */
+  /** What `account` may spend, as for the SDK's `setSpendControls`: by default, one known dollar per payment. */
   readonly spending?: SpendControls | false;
-  /** The limits for one answer: 32 MiB and two minutes unless given. */
+  /** The limits for one answer: 32 MiB and two minutes by default. */
   readonly limits?: AnswerLimits;
-  /** The function that sends requests; the global `fetch` unless given. */
+  /** The function that sends requests; the global `fetch` by default. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
-/** A `fetch` that pays sellers it has checked. */
+/** A `fetch` that pays sellers after checking them. */
 export type TrustedFetch = typeof globalThis.fetch;
 
 const VERIFICATIONS = new WeakMap<Response, Verification>();
@@ -42,8 +42,8 @@ const UNIDENTIFIED = 16; // fewer characters identify no payment (extension paym
  * Return a `fetch` that checks each seller before it pays, and verifies the answer.
  *
  * @param options The account or the client that pays, the trusted chains, and the terms.
- * @returns The function. It throws a `TrustError` if it refuses to pay, and nothing was signed then; a `LostAnswerError`
- *   if it paid and has no answer. An answer whose proof does not pass is returned: see `verificationOf`.
+ * @returns The function. It throws a `TrustError` if it refuses to pay, before it signs anything; a `LostAnswerError`
+ *   if it paid but received no answer. An answer whose proof fails is still returned: see `verificationOf`.
  */
 export function trustedFetch(options: TrustedFetchOptions): TrustedFetch {
   const buyer = new Buyer(options);
@@ -52,13 +52,13 @@ export function trustedFetch(options: TrustedFetchOptions): TrustedFetch {
   return buy;
 }
 
-/** Return the verification of a response of `trustedFetch`; null if nothing was paid for it. */
+/** Return the verification of a response from `trustedFetch`; null if nothing was paid for it. */
 export function verificationOf(response: Response): Verification | null {
   return VERIFICATIONS.get(response) ?? null;
 }
 
 /**
- * Forget the payments for a request that have no answer, so that the next such request signs a new one.
+ * Forget a request's unanswered payments, so that the next such request signs a new one.
  *
  * The request may then be paid twice: a forgotten payment can still be settled until it expires.
  *
@@ -68,7 +68,7 @@ export function verificationOf(response: Response): Verification | null {
  */
 export async function abandonPayment(buy: TrustedFetch, lost: LostAnswerError | RequestInfo | URL): Promise<boolean> {
   const buyer = BUYERS.get(buy);
-  if (!buyer) throw new InvalidArgumentError("this is no function of trustedFetch");
+  if (!buyer) throw new InvalidArgumentError("this function was not created by trustedFetch");
   return buyer.payments.abandon(await http.callOf(lost instanceof LostAnswerError ? lost.again() : lost));
 }
 
@@ -78,7 +78,7 @@ interface Outstanding {
   readonly isSettled: boolean;
 }
 
-/** The payments of one client that have no answer yet, in memory. */
+/** One client's payments that have no answer yet, in memory. */
 class OutstandingPayments {
   private readonly payments = new Map<string, Outstanding[]>();
 
@@ -93,7 +93,7 @@ class OutstandingPayments {
     this.keep(call, (payment) => payment.call.payment !== call.payment);
   }
 
-  /** Return the oldest payment for the same request, and forget it; null without one. */
+  /** Return and forget the oldest payment for the same request; null if there is none. */
   take(call: http.Call): http.Call | null {
     const isRecent = ({ isSettled, since }: Outstanding): boolean =>
       !isSettled || Date.now() < since + OUTSTANDING_SECONDS * 1000;
@@ -118,7 +118,7 @@ class OutstandingPayments {
 
 const OUTSTANDING = new WeakMap<x402Client, OutstandingPayments>();
 
-/** A call with the payment that was signed for it. */
+/** A call with the payment signed for it. */
 interface Signed {
   readonly call: http.Call;
   readonly required: PaymentRequired;
@@ -136,7 +136,7 @@ class Buyer {
   constructor(options: TrustedFetchOptions) {
     const { account, client, spending, limits = {} } = options;
     if ((account === undefined) === (client === undefined)) {
-      throw new InvalidArgumentError("give either account or client");
+      throw new InvalidArgumentError("pass either account or client");
     }
     const terms = account ? { payer: account.address, ...options } : options;
     this.chains = chainsOf(terms);
@@ -206,7 +206,7 @@ class Buyer {
     }
   }
 
-  /** Ask for the answer, and sign a payment if it has a price. */
+  /** Request the answer, and sign a payment if it has a price. */
   private async priced(request: http.Call): Promise<Response | Signed> {
     const clock = this.limited(request);
     try {
@@ -224,7 +224,7 @@ class Buyer {
   private async signed(request: http.Call, response: Response, signal: AbortSignal): Promise<Signed> {
     response.body?.cancel().catch(() => undefined);
     if (response.redirected && !["GET", "HEAD"].includes(request.method)) {
-      throw new TrustError("invalid_declaration", `the price comes from another address, ${quoted(response.url)}`);
+      throw new TrustError("invalid_declaration", `the price comes from a different address, ${quoted(response.url)}`);
     }
     const required = http.priceOf(response);
     const codes = required.accepts.map(({ scheme, network, extra }) => unsupportedKind(scheme, network, extra));
@@ -259,7 +259,7 @@ class Buyer {
     }
   }
 
-  /** Tell the hooks of the SDK about the answer. They may not make this function pay again. */
+  /** Notify the SDK's hooks of the answer. They cannot make this function pay again. */
   private async report({ payment, required }: Signed, reply: http.Reply): Promise<void> {
     try {
       await this.client.handlePaymentResponse({
@@ -273,11 +273,11 @@ class Buyer {
     }
   }
 
-  /** Return the signal that ends a call after the limit of time, and functions to stop its clock, or to leave it. */
+  /** Return the signal that aborts a call at its time limit, and functions to stop its timer or to leave it running. */
   private limited(call: http.Call): { signal: AbortSignal; stop: () => void; leave: () => void } {
     const timeout = new AbortController();
     const timer: unknown = setTimeout(() => {
-      const problem = `the answer took longer than ${this.milliseconds / 1000} s: see limits.seconds`;
+      const problem = `the answer took longer than ${this.milliseconds / 1000} s: raise limits.seconds`;
       timeout.abort(new AnswerLimitError(problem, "answer_timeout"));
     }, this.milliseconds);
     const { signal } = call.settings;
@@ -289,20 +289,20 @@ class Buyer {
   }
 }
 
-/** Load the checks of answers. Programs that pay for nothing never do. */
+/** Load the checks of answers. Programs that never pay never load them. */
 async function loadJudgment(): Promise<typeof import("./judgment.js")> {
   const [judgment] = await Promise.all([import("./judgment.js"), import("../proof/documents.js")]);
   return judgment;
 }
 
-/** Return an answer as a response of the platform, with its verification. */
+/** Return an answer as a platform response, with its verification. */
 function delivered(call: http.Call, reply: http.Reply, verification: Verification | null): Response {
   const response = withUrl(http.responseOf(reply), reply.response.url || call.url);
   if (verification !== null) VERIFICATIONS.set(response, verification);
   return response;
 }
 
-/** Return the identifier by which a lost answer can be fetched again; empty without one. */
+/** Return the identifier with which a lost answer can be fetched again; empty if there is none. */
 function identifierOf(call: http.Call): string {
   let value: unknown = http.paymentOf(call);
   for (const name of ["extensions", "payment-identifier", "info", "id"]) {

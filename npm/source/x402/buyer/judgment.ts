@@ -1,4 +1,4 @@
-/** What an answer, or its loss, says about the payment that was sent. Loaded before a payment is signed. */
+/** What an answer, or its absence, reveals about the payment that was sent. Loaded before a payment is signed. */
 import type { LostAnswerOutcome } from "../codes.js";
 import { asText, LostAnswerError, PaidNotAnsweredError, quoted, RedirectedPaymentError } from "../errors.js";
 import type { Chains } from "../proof/chains.js";
@@ -12,7 +12,7 @@ import { checkOf, type PaidExchange, type Verification } from "../proof/verdicts
 import * as http from "./exchange.js";
 import { ACTIONS } from "./outcomes.js";
 
-/** An answer by the table of outcomes. */
+/** An answer, classified by the outcome table. */
 export interface Judgment {
   readonly action: "deliver" | "retry" | "raise";
   readonly outcome: LostAnswerOutcome;
@@ -25,7 +25,7 @@ const MOST_REASON = 200;
 
 const NOT_LOOKED_UP = { outcome: "unknown", settlement: unknownSettlement("it was not looked up") } as const;
 
-/** Find the row and the column of the table, with the verification of an answer and the chain's word. */
+/** Find the table's row and column from the verification of an answer and the state on chain. */
 export async function judged(
   chains: Chains,
   call: http.Call,
@@ -48,7 +48,7 @@ export async function judged(
   return { action: ACTIONS[outcome][kind], outcome, verification: null, settlement };
 }
 
-/** Return the outcome of a payment by the chain's word and, where the chain has none, the server's. */
+/** Return the outcome of a payment according to the chain or, if the chain shows none, the server. */
 function outcomeOf(reply: http.Reply | Error, settlement: Settlement): LostAnswerOutcome {
   if (settlement.isPaid) return "settled";
   if (settlement.isExpired) return "expired";
@@ -59,7 +59,7 @@ function outcomeOf(reply: http.Reply | Error, settlement: Settlement): LostAnswe
   return reply.status === 402 && settlement.isPaid === false ? "refused" : "unknown";
 }
 
-/** Return the error for an answer that is lost. Without a judgment, the payment was not looked up. */
+/** Return the error for a lost answer. Without a judgment, the payment was not looked up. */
 export function lostAnswer(
   call: http.Call,
   reply: http.Reply | Error,
@@ -78,7 +78,7 @@ export function lostAnswer(
     answer: isReply ? reply.body : new Uint8Array(),
   };
   if (isReply && reply.location !== undefined) return new RedirectedPaymentError(request, reply.location, isPaid, lost);
-  const came = isReply ? `the server answered ${reply.status}` : http.messageOf(reply);
+  const came = isReply ? `the server returned status ${reply.status}` : http.messageOf(reply);
   const reason = isReply && reasonOf(reply) ? `; its reason: ${quoted(reasonOf(reply))}` : "";
   const options = isReply ? {} : { cause: reply };
   if (isPaid) {
@@ -99,19 +99,19 @@ export function lostAnswer(
   return new LostAnswerError(request, `${came}, and the payment ${named}${state}${reason}`, lost, options);
 }
 
-/** Tell whether the payment of a reply may be settled in a moment. */
+/** Return whether a reply's payment may be settled soon. */
 function isUnfinished({ status, location, headers }: http.Reply): boolean {
   const isReported = headers.has("payment-response") || headers.has("x-payment-response");
   return location === undefined && (mayBeUnfinished(status) || isReported);
 }
 
-/** Return the server's reason for an error; empty without one. */
+/** Return the server's reason for an error; empty if there is none. */
 function reasonOf({ settlement, headers }: http.Reply): string {
   const text = settlement?.["errorReason"] || decodeHeader(headers.get("payment-required"))?.["error"];
   return typeof text === "string" ? text.slice(0, MOST_REASON) : "";
 }
 
-/** Return the transaction that the server names; null if it names none on the payment's network. */
+/** Return the transaction that the server reports; null if it reports none on the payment's network. */
 function reportedTransaction({ settlement }: http.Reply, network: string): string | null {
   const transaction = asText(settlement?.["transaction"]);
   try {
@@ -144,7 +144,7 @@ function mayBeUnfinished(status: number): boolean {
   return UNFINISHED.includes(status) || status >= 500;
 }
 
-/** Tell whether the answer to a repeated payment is the proof alone, because the server has not kept the body. */
+/** Return whether the answer to a repeated payment is only the proof, because the server has not stored the body. */
 function isLostBody(body: Uint8Array): boolean {
   if (body.length > MAX_HEADER) return false;
   try {

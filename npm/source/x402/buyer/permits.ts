@@ -1,4 +1,4 @@
-/** Payments by Permit2, as an account signs them. They are loaded for a price that is paid so. */
+/** Permit2 payments, as an account signs them. Loaded only when a price is paid this way. */
 import type { PaymentRequirements } from "@x402/core/types";
 import { TrustError } from "../errors.js";
 import { bigintOf } from "../proof/bytes.js";
@@ -10,12 +10,12 @@ import { chainIdOf, deadlineOf, randomWord, typesOf } from "./signing.js";
 const PERMITTED = ["TokenPermissions", "token:address amount:uint256"] as const;
 const PERMIT = "permitted:TokenPermissions spender:address nonce:uint256 deadline:uint256 witness:Witness";
 
-/** Sign a payment by Permit2. */
+/** Sign a Permit2 payment. */
 export async function permit(account: PayingAccount, terms: PaymentRequirements): Promise<Record<string, unknown>> {
   const isUpto = terms.scheme === "upto";
   const named = terms.extra?.["facilitatorAddress"];
   if (isUpto && typeof named !== "string") {
-    throw new TrustError("invalid_declaration", "extra has no facilitatorAddress, which the scheme upto needs");
+    throw new TrustError("invalid_declaration", "extra has no facilitatorAddress, which the upto scheme requires");
   }
   const facilitator = isUpto ? { facilitator: checksummed(named) } : {};
   const permit2Authorization = {

@@ -12,26 +12,26 @@ import { unsupportedKind } from "../proof/kinds.js";
 import { PROFILES, profileAmong, type AgentRegistration } from "../proof/messages.js";
 import { checkBeforePayment } from "../proof/verify.js";
 
-/** The policy by which a service judges servers: its fields, such as `minimum_rating`. */
+/** The policy under which a service judges servers, as fields such as `minimum_rating`. */
 export type BuyerPolicy = Omit<ServerQuery, "agent" | "pay_to" | "payment_chain" | "amount" | "client">;
 
-/** The terms by which a buyer pays. */
+/** The terms under which a buyer pays. */
 export interface BuyerTerms extends TrustTerms {
-  /** A service that judges each server before it is paid: a client, or its URL. Without it, the chain alone is asked. */
+  /** A service that judges each server before it is paid: a client or its URL. Without it, only the chain counts. */
   readonly service?: string | BilateralService;
-  /** The policy of the service. */
+  /** The service's policy. */
   readonly policy?: BuyerPolicy;
-  /** Whether to pay servers that the service has doubts about: `refuse` unless given. */
+  /** Whether to pay servers about which the service has doubts: `refuse` by default. */
   readonly onCaution?: "refuse" | "pay";
-  /** False to pay servers that do not declare the extension, unchecked. */
+  /** False to pay servers that do not declare the extension without checking them. */
   readonly required?: boolean;
-  /** The agent that this buyer claims to be. Servers check that the payer is its wallet or owner. */
+  /** The agent that this buyer claims to be. Servers check that the payer is the agent's wallet or owner. */
   readonly clientAgent?: GlobalAgentId;
-  /** The account that pays, for the service's policy. `trustedFetch` knows it. */
+  /** The account that pays, for the service's policy. `trustedFetch` sets it. */
   readonly payer?: string;
 }
 
-/** A server was refused by the policy of a service. */
+/** A server was rejected under a service's policy. */
 export class PolicyError extends TrustError {
   /** The service's answer, with its reasons. */
   readonly check: Check;
@@ -47,20 +47,20 @@ export class PolicyError extends TrustError {
 const REFUSALS = new WeakMap<object, TrustError>();
 const PROTECTED = new WeakSet<x402Client>();
 
-/** Return the refusal of a price that a protected client did not pay; null if there was none. */
+/** Return why a protected client did not pay a price; null if it did not refuse. */
 export function refusalOf(required: object): TrustError | null {
   return REFUSALS.get(required) ?? null;
 }
 
 /**
- * Make a client of the SDK check each server before it signs a payment.
+ * Make an SDK client check each server before it signs a payment.
  *
- * @param client The SDK's client. It may be protected once.
- * @param terms The trusted chains, and the terms by which the buyer pays.
- * @returns The client. A refused payment throws the SDK's error with the code; `trustedFetch` throws a `TrustError`.
+ * @param client The SDK's client. It can only be protected once.
+ * @param terms The trusted chains, and the terms under which the buyer pays.
+ * @returns The client. A refused payment throws the SDK's error with the code; in `trustedFetch`, a `TrustError`.
  */
 export function protectClient<C extends x402Client>(client: C, terms: BuyerTerms): C {
-  if (PROTECTED.has(client)) throw new InvalidArgumentError("this client is protected already: make a client a set of terms");
+  if (PROTECTED.has(client)) throw new InvalidArgumentError("this client is already protected: create one per terms");
   PROTECTED.add(client);
   chainsOf(terms); // says at once which chain has no node or no registries
   for (const profile of PROFILES) client.registerExtension(extensionOf(profile.key, terms));
@@ -69,7 +69,7 @@ export function protectClient<C extends x402Client>(client: C, terms: BuyerTerms
   return client;
 }
 
-/** Run a check, and turn its refusal into the abort that the SDK knows. Whatever else goes wrong refuses, too. */
+/** Run a check, and convert its refusal to the abort that the SDK expects. Any other failure also refuses to pay. */
 async function refused(
   { paymentRequired }: PaymentCreationContext,
   run: () => Promise<void>,
@@ -104,7 +104,7 @@ async function check(context: PaymentCreationContext, terms: BuyerTerms): Promis
   if (terms.service !== undefined) await askService(terms, terms.service, registration, price);
 }
 
-/** Refuse terms by which a payment would be signed that no transaction can settle. */
+/** Reject terms that would lead to signing a payment that no transaction can settle. */
 function checkPrice({ amount, asset, payTo }: PaymentRequirements): void {
   if (!/^[1-9][0-9]{0,77}$/.test(amount) || BigInt(amount) >= 2n ** 256n) {
     throw new TrustError("invalid_declaration", `amount: ${quoted(amount)} must be an integer from 1 to 2^256 - 1`);
@@ -118,9 +118,9 @@ function checkPrice({ amount, asset, payTo }: PaymentRequirements): void {
   }
 }
 
-/** Return the refusal of a kind of payment. */
+/** Return the error for an unsupported kind of payment. */
 export function unsupported(code: RefusalCode): TrustError {
-  return new TrustError(code, "payments must be of the scheme exact, by EIP-3009 or Permit2, or of the scheme upto");
+  return new TrustError(code, "payments must use the scheme exact, by EIP-3009 or Permit2, or the scheme upto");
 }
 
 async function askService(
@@ -141,13 +141,13 @@ async function askService(
     });
   } catch (error) {
     if (error instanceof TrustError) throw error;
-    throw new TrustError("cannot_check", "the service does not answer", { cause: error });
+    throw new TrustError("cannot_check", "the service did not respond", { cause: error });
   }
   const isGood = answer.verdict === "accept" || (answer.verdict === "caution" && terms.onCaution === "pay");
   if (!isGood) throw new PolicyError(answer);
 }
 
-/** Return a price in whole tokens. The token says how many decimals it has, never the server. */
+/** Return a price in whole tokens. The token, never the server, determines its number of decimals. */
 async function wholeTokens(terms: BuyerTerms, price: PaymentRequirements): Promise<string> {
   const { node } = chainsOf(terms).reader(price.network);
   const data = await node.call(price.asset, "decimals()", new Uint8Array());
@@ -158,13 +158,13 @@ async function wholeTokens(terms: BuyerTerms, price: PaymentRequirements): Promi
   return decimals ? `${digits.slice(0, split)}.${digits.slice(split)}` : digits;
 }
 
-/** Leave out the terms that would be refused, if the server offers others. */
+/** Omit the terms that would be refused, if the server offers others. */
 function preferSupported(_version: number, options: PaymentRequirements[]): PaymentRequirements[] {
   const supported = options.filter((price) => unsupportedKind(price.scheme, price.network, price.extra) === null);
   return supported.length ? supported : options;
 }
 
-/** Return the part that adds the claim to be an agent, and an identifier by which a lost answer can be fetched again. */
+/** Return the part that adds the claim to be an agent and an identifier for fetching a lost answer again. */
 function extensionOf(key: string, terms: BuyerTerms): ClientExtension {
   return {
     key,

@@ -1,8 +1,8 @@
 /**
- * The payments that an account signs: EIP-3009 and Permit2 (`exact`), and a ceiling by Permit2 (`upto`).
+ * The payments that an account signs: EIP-3009 and Permit2 (`exact`), and a Permit2 ceiling (`upto`).
  *
- * They are those of `@x402/evm`, without its clients of nodes, which would treble the size of a bundle. Programs that
- * need more, such as sponsored approvals, register the SDK's schemes on a client of their own.
+ * They match those of `@x402/evm`, without its node clients, which would triple the size of a bundle. Programs that
+ * need more, such as sponsored approvals, register the SDK's schemes on their own client.
  */
 import type { PaymentRequirements } from "@x402/core/types";
 import { TrustError } from "../errors.js";
@@ -15,7 +15,7 @@ const TRANSFER_TYPES = typesOf("TransferWithAuthorization", [
   "from:address to:address value:uint256 validAfter:uint256 validBefore:uint256 nonce:bytes32",
 ]);
 
-/** Sign a payment by terms that were checked. */
+/** Sign a payment under terms that have been checked. */
 export async function signedPayload(account: PayingAccount, terms: PaymentRequirements): Promise<Record<string, unknown>> {
   if (kindOfTerms(terms.scheme, terms.extra) === "eip3009") return authorization(account, terms);
   return (await import("./permits.js")).permit(account, terms);
@@ -51,7 +51,7 @@ async function authorization(account: PayingAccount, terms: PaymentRequirements)
   return { signature, authorization: signed };
 }
 
-/** Return the types of EIP-712, each from a text of its fields. */
+/** Return EIP-712 types, each from a string of its fields. */
 export function typesOf(
   primary: string,
   [fields]: readonly [string],

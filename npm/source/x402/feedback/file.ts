@@ -1,4 +1,4 @@
-/** The file of a feedback on a paid answer, with the payment and both signatures. */
+/** The file of feedback on a paid answer, with the payment and both signatures. */
 import { keccak_256 } from "@noble/hashes/sha3";
 import type { Account, Chain, Client, Hex, Transport } from "viem";
 import { signMessage } from "viem/actions";
@@ -11,43 +11,43 @@ import { payerOf } from "../proof/payments.js";
 import type { InteractionData } from "../proof/statements.js";
 import { checkOf, payloadOf, type CheckName, type Verification } from "../proof/verdicts.js";
 
-/** Both tags of a feedback: the measured dimension; its qualifier, or the level of proof ("Tag Conventions"). */
+/** Both tags of feedback: the measured dimension, and its qualifier or the level of proof ("Tag Conventions"). */
 export type Tags = readonly [tag1: string, tag2: string];
 
-/** The tags of an answer that was delivered. */
+/** The tags for an answer that was delivered. */
 export const RESOURCE_DELIVERED: Tags = ["x402-resource-delivered", "proof-of-participation"];
-/** The tags of an answer that was not delivered. */
+/** The tags for an answer that was not delivered. */
 export const RESOURCE_MISSING: Tags = ["x402-resource-missing", "proof-of-participation"];
-/** The tags of an answer that came late. */
+/** The tags for an answer that arrived late. */
 export const RESPONSE_DELAYED: Tags = ["x402-response-delayed", "proof-of-participation"];
-/** The tags of a payment of another amount. */
+/** The tags for a payment of a different amount. */
 export const PAYMENT_MISMATCH: Tags = ["x402-payment-amount", "mismatch"];
-/** The tags of a rating of quality in the profile `reputation`. */
+/** The tags for a quality rating in the profile `reputation`. */
 export const QUALITY: Tags = ["starred", "x402"];
 
 const MAX_HUMAN = 100;
 const REQUIRED: readonly CheckName[] = ["agent", "task_ref", "payment", "signature"];
 
-/** A client of viem with an account, such as a wallet client. */
+/** A viem client with an account, such as a wallet client. */
 export type WalletLike = Client<Transport, Chain | undefined, Account>;
 
-/** A feedback on a paid answer. */
+/** Feedback on a paid answer. */
 export interface PaidFeedback {
   /** The verification of the answer. Agent, payment, task reference and signature must have passed. */
   readonly proof: Verification;
   /** The integer value on chain, from 0 to 255 except in the profile `reputation`; at most 100 with its decimals. */
   readonly value: number;
-  /** The number of decimals of the value; 0 unless given. */
+  /** The number of decimals of the value; 0 by default. */
   readonly decimals?: number;
-  /** Both tags: `RESOURCE_DELIVERED` unless given, and `QUALITY` in the profile `reputation`. */
+  /** Both tags: by default `RESOURCE_DELIVERED`, and `QUALITY` in the profile `reputation`. */
   readonly tags?: Tags;
-  /** A comment for people. */
+  /** A comment for human readers. */
   readonly comment?: string;
   /** The endpoint that was used. */
   readonly endpoint?: string;
 }
 
-/** The arguments of a feedback on chain. */
+/** The arguments of on-chain feedback. */
 export interface FeedbackArguments {
   readonly agentId: bigint;
   readonly value: bigint;
@@ -59,18 +59,18 @@ export interface FeedbackArguments {
   readonly feedbackHash: Hex;
 }
 
-/** A feedback that is ready to be sent. */
+/** Feedback that is ready to be sent. */
 export interface PreparedFeedback {
   readonly args: FeedbackArguments;
   readonly registration: AgentRegistration;
   readonly interaction: InteractionData;
   /** The client's signature in the file. */
   readonly clientSignature: Hex;
-  /** The reference of the payment, which no other feedback of the client may name. */
+  /** The payment's reference, which no other feedback by the client may contain. */
   readonly taskRef: string;
 }
 
-/** Return statement, agent and payer of a verification that allows feedback. */
+/** Return the statement, agent and payer from a verification that allows feedback. */
 export function requiredParts(proof: Verification): [InteractionData, AgentRegistration, string] {
   const isUnproven = checkOf(proof, "payment").code === "not_provable";
   const failed = REQUIRED.filter((name) => checkOf(proof, name).outcome !== "passed");
@@ -79,15 +79,15 @@ export function requiredParts(proof: Verification): [InteractionData, AgentRegis
   const { interaction, registration } = proof;
   if (missing.length || interaction === null || registration === null || payer === null) {
     const listed = missing.join(", ");
-    throw new InvalidArgumentError(`feedback needs a verified payment and signature; failed: ${listed}`);
+    throw new InvalidArgumentError(`feedback needs a verified payment and signature; failed checks: ${listed}`);
   }
   return [interaction, registration, payer];
 }
 
 /**
- * Prepare a feedback: its file, signed by the client, as a `data:` URI.
+ * Prepare feedback: its file, signed by the client, as a `data:` URI.
  *
- * @throws {InvalidArgumentError} A required check did not pass, another account paid, or the value is out of range.
+ * @throws {InvalidArgumentError} A required check did not pass, a different account paid, or the value is out of range.
  */
 export async function prepareFeedback(wallet: WalletLike, feedback: PaidFeedback): Promise<PreparedFeedback> {
   const { proof, value, decimals = 0, comment, endpoint = "" } = feedback;
@@ -197,7 +197,7 @@ async function draftFields(
   return [{ proofOfInteraction }, signature];
 }
 
-/** Return a signature whose `v` is 0 or 1. A contract's signature has a form of its own. */
+/** Return a signature whose `v` is 0 or 1. A contract's signature has its own form. */
 function extensionForm(signature: Hex): Hex {
   const content = unhex(signature.slice(2));
   const v = content?.[64] ?? 0;

@@ -1,5 +1,5 @@
 /**
- * Feedback on a paid answer, once a payment: sent by the buyer, or signed for an aggregator that pays the gas.
+ * Feedback on a paid answer, once per payment: sent by the buyer, or signed for an aggregator that pays the gas.
  *
  * ```ts
  * const proof = verificationOf(response);
@@ -30,18 +30,18 @@ export {
   type WalletLike,
 } from "./file.js";
 
-/** How earlier feedback of the client is looked at. */
+/** How the client's earlier feedback is checked. */
 export interface FeedbackOptions {
-  /** True to go on if the file of an earlier feedback cannot be loaded. */
+  /** True to continue if the file of an earlier feedback entry cannot be loaded. */
   readonly acceptUnread?: boolean;
-  /** How files of earlier feedback are loaded. */
+  /** How the files of earlier feedback are loaded. */
   readonly files?: LoaderOptions;
 }
 
-/** The client has given feedback for this payment. */
+/** The client has already given feedback for this payment. */
 export class DuplicateFeedbackError extends X402Error {
   /**
-   * @param index The number of the earlier feedback, from 1 on.
+   * @param index The number of the earlier feedback entry, starting at 1.
    * @param taskRef The payment.
    */
   constructor(
@@ -52,10 +52,10 @@ export class DuplicateFeedbackError extends X402Error {
   }
 }
 
-/** An earlier feedback of the client may name this payment, and its file cannot be loaded. */
+/** An earlier feedback entry by the client may refer to this payment, but its file cannot be loaded. */
 export class UnreadFeedbackError extends X402Error {
   /**
-   * @param index The number of the earlier feedback, from 1 on.
+   * @param index The number of the earlier feedback entry, starting at 1.
    * @param uri The URI of the file.
    * @param options The cause.
    */
@@ -69,13 +69,13 @@ export class UnreadFeedbackError extends X402Error {
   }
 }
 
-/** An aggregator refuses a feedback. */
+/** An aggregator rejected the feedback. */
 export class FeedbackRefusedError extends X402Error {}
 
-/** An aggregator cannot be reached, or does not answer as one. The feedback may be queued: send it again. */
+/** An aggregator cannot be reached, or its response is invalid. The feedback may be queued: send it again. */
 export class AggregatorFailedError extends X402Error {
   /**
-   * @param message The reason, for people.
+   * @param message The human-readable reason.
    * @param options The cause.
    */
   constructor(message: string, options?: ErrorOptions) {
@@ -83,25 +83,25 @@ export class AggregatorFailedError extends X402Error {
   }
 }
 
-/** A feedback that somebody else may send (`giveFeedbackBySig`). */
+/** Signed feedback that another account may send (`giveFeedbackBySig`). */
 export interface SignedFeedback {
   readonly registry: Address;
   readonly clientAddress: Address;
-  /** The number that the feedback will have. */
+  /** The number that the feedback entry will have. */
   readonly feedbackIndex: bigint;
   readonly args: FeedbackArguments;
-  /** The last second in which the registry accepts the signature, in Unix time. */
+  /** The last second at which the registry accepts the signature, in Unix time. */
   readonly deadline: bigint;
   readonly signature: Hex;
 }
 
-/** The answer of an aggregator that took a feedback. It may be untrue: look for the feedback in the registry. */
+/** The response of an aggregator that accepted feedback. Do not trust it: look for the feedback in the registry. */
 export interface SponsoredFeedback {
   readonly status: "submitted" | "queued" | "included" | "confirmed";
   readonly id: number;
   readonly transaction: Hex | null;
   readonly proof: "bound" | "unbound";
-  /** The signed feedback. Anybody may send it to the registry, if the aggregator does not. */
+  /** The signed feedback. Anyone may send it to the registry if the aggregator does not. */
   readonly signed: SignedFeedback;
 }
 
@@ -112,15 +112,15 @@ const LIFETIME = 3600; // seconds in which an aggregator may send a signed feedb
 const STATES: readonly string[] = ["submitted", "queued", "included", "confirmed"];
 
 /**
- * Give feedback on a paid answer, once a payment. The account of the client pays the gas.
+ * Give feedback on a paid answer, once per payment. The client's account pays the gas.
  *
- * @param wallet A client of viem with the account that paid, on the chain of the agent.
+ * @param wallet A viem client with the account that paid, on the chain of the agent.
  * @param feedback The verification of the answer, and the rating.
- * @param options How earlier feedback is looked at.
+ * @param options How earlier feedback is checked.
  * @returns The transaction's hash.
- * @throws {InvalidArgumentError} A required check did not pass, another account paid, or the value is out of range.
- * @throws {DuplicateFeedbackError} This account has given feedback for this payment.
- * @throws {UnreadFeedbackError} This account has given feedback since the payment whose file cannot be loaded.
+ * @throws {InvalidArgumentError} A required check did not pass, a different account paid, or the value is out of range.
+ * @throws {DuplicateFeedbackError} This account has already given feedback for this payment.
+ * @throws {UnreadFeedbackError} This account has given feedback since the payment, and its file cannot be loaded.
  */
 export async function giveFeedback(wallet: WalletLike, feedback: PaidFeedback, options: FeedbackOptions = {}): Promise<Hex> {
   const prepared = await prepareFeedback(wallet, feedback);
@@ -138,9 +138,9 @@ export async function giveFeedback(wallet: WalletLike, feedback: PaidFeedback, o
 }
 
 /**
- * Sign feedback on a paid answer for somebody else to send. See `giveFeedback`.
+ * Sign feedback on a paid answer for another account to send. See `giveFeedback`.
  *
- * @param options `seconds`: the time in which the registry accepts the signature, an hour unless given.
+ * @param options `seconds`: how long the registry accepts the signature, one hour by default.
  */
 export async function signFeedback(
   wallet: WalletLike,
@@ -150,7 +150,7 @@ export async function signFeedback(
   return (await preparedAndSigned(wallet, feedback, options)).signed;
 }
 
-/** Send a signed feedback. The account of the client pays the gas, and is not the author. */
+/** Send signed feedback. The client's account pays the gas and is not the author. */
 export async function submitSignedFeedback(wallet: WalletLike, signed: SignedFeedback): Promise<Hex> {
   const { args, clientAddress, feedbackIndex, deadline, signature, registry: address } = signed;
   const { request } = await simulateContract(wallet, {
@@ -167,10 +167,10 @@ export async function submitSignedFeedback(wallet: WalletLike, signed: SignedFee
  * Give feedback on a paid answer through an aggregator, which pays the gas. See `giveFeedback`.
  *
  * @param options `aggregator`: the URL to post to; choose one that you trust to be neutral. `sendBodies`: send the
- *   bodies of the paid request too, 1 MiB in all, so that the aggregator can prove that the signature is of this
+ *   bodies of the paid request too, 1 MiB in total, so that the aggregator can prove that the signature is for this
  *   payment. `fetch`: the function that posts; without it, the URL must be https.
- * @throws {FeedbackRefusedError} The aggregator refuses the feedback. Its `code` says why.
- * @throws {AggregatorFailedError} The aggregator cannot be reached, or does not answer as one.
+ * @throws {FeedbackRefusedError} The aggregator rejected the feedback. The error's `code` states why.
+ * @throws {AggregatorFailedError} The aggregator cannot be reached, or its response is invalid.
  */
 export async function sponsoredFeedback(
   wallet: WalletLike,
@@ -184,7 +184,7 @@ export async function sponsoredFeedback(
 ): Promise<SponsoredFeedback> {
   const { aggregator, fetch } = options;
   if (!fetch && !/^https:/i.test(aggregator)) {
-    throw new InvalidArgumentError(`the aggregator ${quoted(aggregator)} is not an https URL: give fetch to use it all the same`);
+    throw new InvalidArgumentError(`the aggregator ${quoted(aggregator)} is not an https URL: pass fetch to allow it`);
   }
   const bodies = options.sendBodies ? bodiesOf(feedback) : {};
   const { prepared, signed } = await preparedAndSigned(wallet, feedback, options);
@@ -198,7 +198,7 @@ export async function sponsoredFeedback(
     Number.isSafeInteger(Number(id)) &&
     (proof === "bound" || proof === "unbound") &&
     (transaction === null || /^0x[0-9a-f]{64}$/.test(transaction));
-  if (!isAnswer) throw new AggregatorFailedError("the aggregator does not answer as one");
+  if (!isAnswer) throw new AggregatorFailedError("the aggregator's response is invalid");
   return { status: status as SponsoredFeedback["status"], id: Number(id), transaction: transaction as Hex | null, proof, signed };
 }
 
@@ -228,13 +228,13 @@ function chainIdOf({ registration }: PreparedFeedback): number {
   return Number(registration.agent.registry.chain.slice("eip155:".length));
 }
 
-/** Return the reputation registry of a feedback, on the chain of the client. */
+/** Return the reputation registry for feedback, on the client's chain. */
 async function registryOf(wallet: WalletLike, prepared: PreparedFeedback): Promise<Address> {
   const expected = chainIdOf(prepared);
   const chainId = await getChainId(wallet);
-  if (chainId !== expected) throw new InvalidArgumentError(`the agent is on chain ${expected}, and the client on ${chainId}`);
+  if (chainId !== expected) throw new InvalidArgumentError(`the agent is on chain ${expected}, not ${chainId}`);
   const { reputationRegistry } = prepared.registration;
-  if (!reputationRegistry) throw new InvalidArgumentError("the reputation registry of the agent is not known");
+  if (!reputationRegistry) throw new InvalidArgumentError("the agent's reputation registry is unknown");
   return reputationRegistry.address as Address;
 }
 
@@ -243,7 +243,7 @@ function lastIndex(wallet: WalletLike, address: Address, { args }: PreparedFeedb
   return readContract(wallet, { ...call, args: [args.agentId, wallet.account.address] });
 }
 
-/** Refuse a second feedback for one payment. Feedback from before the payment cannot name it. */
+/** Reject a second feedback entry for one payment. Feedback from before the payment cannot refer to it. */
 async function refuseSecond(
   wallet: WalletLike,
   address: Address,
@@ -281,10 +281,10 @@ async function refuseSecond(
 function bodiesOf({ proof }: PaidFeedback): object {
   const { request, response, isBodyLost } = proof.paid;
   if (response === null || isBodyLost) {
-    throw new InvalidArgumentError("the bodies of the paid request are not known: leave sendBodies out");
+    throw new InvalidArgumentError("the bodies of the paid request are not available: omit sendBodies");
   }
   if (request.length + response.length > MAX_BODIES) {
-    throw new InvalidArgumentError(`the bodies exceed the limit of ${MAX_BODIES} bytes: leave sendBodies out`);
+    throw new InvalidArgumentError(`the bodies exceed the limit of ${MAX_BODIES} bytes: omit sendBodies`);
   }
   return { bodies: { request: base64(request), response: base64(response) } };
 }
@@ -338,7 +338,7 @@ async function posted(fetch: typeof globalThis.fetch, url: string, message: obje
     status = response.status;
     answer = decodeObject(await readAll(response, MAX_ANSWER, signal));
   } catch (error) {
-    throw new AggregatorFailedError("the aggregator does not answer as one; send the feedback again", { cause: error });
+    throw new AggregatorFailedError("the aggregator's response is invalid; send the feedback again", { cause: error });
   }
   if ([200, 201, 202].includes(status)) return answer;
   const { code, detail, title } = answer;

@@ -1,4 +1,4 @@
-/** Bytes in hexadecimal digits, base 64, base 58 and UTF-8, without `Buffer`. */
+/** Conversion of bytes to and from hexadecimal, base 64, base 58 and UTF-8, without `Buffer`. */
 
 const ENCODER = new TextEncoder();
 const BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
@@ -8,7 +8,7 @@ export function utf8(text: string): Uint8Array {
   return ENCODER.encode(text);
 }
 
-/** Return the text of bytes in UTF-8; null if they are not. A byte order mark at the start is left out. */
+/** Decode UTF-8 bytes; null if they are not UTF-8. A leading byte order mark is dropped. */
 export function utf8Text(content: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(content);
@@ -24,7 +24,7 @@ export function hex(content: Uint8Array): string {
   return text;
 }
 
-/** Return bytes from pairs of hexadecimal digits, without 0x; null if there is anything else. */
+/** Return bytes from pairs of hexadecimal digits, without 0x; null if there are other characters. */
 export function unhex(digits: string): Uint8Array | null {
   if (digits.length % 2 || !/^[0-9a-fA-F]*$/.test(digits)) return null;
   const content = new Uint8Array(digits.length / 2);
@@ -32,12 +32,12 @@ export function unhex(digits: string): Uint8Array | null {
   return content;
 }
 
-/** Return a number of bytes in big endian. */
+/** Return the number that big-endian bytes encode. */
 export function bigintOf(content: Uint8Array): bigint {
   return content.length ? BigInt(`0x${hex(content)}`) : 0n;
 }
 
-/** Return a number as bytes in big endian. */
+/** Return a number as big-endian bytes. */
 export function bytesOf(value: bigint, length: number): Uint8Array {
   return unhex(value.toString(16).padStart(2 * length, "0")) ?? new Uint8Array();
 }
@@ -65,13 +65,13 @@ export function base64(content: Uint8Array): string {
   return btoa(text);
 }
 
-/** Decode base 64 in its canonical form: with padding, and without bits or signs that mean nothing. Null otherwise. */
+/** Decode canonical base 64: with padding, and without unused bits or characters. Null otherwise. */
 export function unbase64(text: string): Uint8Array | null {
   const isCanonical = !text.endsWith("=") || /(?:[A-Za-z0-9+/][AQgw]=|[AEIMQUYcgkosw048])=$/.test(text);
   return isCanonical ? unbase64Loosely(text) : null;
 }
 
-/** Decode base 64 with padding, whatever the bits that mean nothing. Null if it is none. */
+/** Decode base 64 with padding, ignoring unused bits. Null if it is not base 64. */
 export function unbase64Loosely(text: string): Uint8Array | null {
   if (text.length % 4 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return null; // atob alone takes spaces
   const signs = atob(text);
@@ -80,7 +80,7 @@ export function unbase64Loosely(text: string): Uint8Array | null {
   return content;
 }
 
-/** Tell whether a text has digits of base 58 alone. */
+/** Return whether a string only contains base 58 digits. */
 export function isBase58(text: string): boolean {
   return /^[1-9A-HJ-NP-Za-km-z]+$/.test(text);
 }

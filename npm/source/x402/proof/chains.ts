@@ -18,23 +18,23 @@ import type { AgentRegistration, ReputationInfo } from "./messages.js";
 import { addressOf, Node, textOf, type TrustedChain } from "./node.js";
 import type { Settlement } from "./payments.js";
 
-/** The chains that are trusted, and the terms by which servers and proofs are judged. */
+/** The trusted chains, and the terms under which servers and proofs are judged. */
 export interface TrustTerms {
-  /** The chains with their registries, such as `[base]` of `viem/chains`. Servers of other registries are refused. */
+  /** The chains with their registries, such as `[base]` from `viem/chains`. Servers in others are rejected. */
   readonly chains: readonly TrustedChain[];
-  /** The number of blocks that must hold or follow a payment: 1 unless given. */
+  /** The number of confirmations a payment needs, including its own block: 1 by default. */
   readonly confirmations?: number;
   /** True to accept the signature of an agent's wallet if its registration file lists no keys. */
   readonly allowWalletSigner?: boolean;
-  /** True to accept wallets on other chains than that of the agent's identity, which its file names as services. */
+  /** True to accept wallets that the agent's file lists as services on chains other than that of its identity. */
   readonly walletServices?: boolean;
-  /** The longest wait for the receipt of a payment, in seconds: 15 unless given. A block of Ethereum takes 12. */
+  /** The maximum wait for a payment's receipt, in seconds: 15 by default. An Ethereum block takes 12. */
   readonly receiptSeconds?: number;
-  /** The time for one request to a node, in seconds: 30 unless given. */
+  /** The timeout for one request to a node, in seconds: 30 by default. */
   readonly nodeSeconds?: number;
   /** How registration files are loaded. */
   readonly files?: LoaderOptions;
-  /** The function that sends requests to nodes; the global `fetch` unless given. */
+  /** The function that sends requests to nodes; the global `fetch` by default. */
   readonly nodeFetch?: typeof globalThis.fetch;
 }
 
@@ -47,7 +47,7 @@ export class ChainReader {
 
   /**
    * @param chain The chain.
-   * @param terms The terms of all chains.
+   * @param terms The terms for all chains.
    */
   constructor(
     chain: TrustedChain,
@@ -55,9 +55,9 @@ export class ChainReader {
   ) {
     this.chain = `eip155:${chain.id}`;
     const rpc = chain.rpc ?? chain.rpcUrls?.default.http[0];
-    if (rpc === undefined) throw new InvalidArgumentError(`chain ${chain.id} has no node: give it as rpc`);
+    if (rpc === undefined) throw new InvalidArgumentError(`chain ${chain.id} has no node: pass it as rpc`);
     const registries = chain.registries ?? builtIn(chain.id);
-    if (!registries) throw new InvalidArgumentError(`chain ${chain.id} has no built-in registries: give them`);
+    if (!registries) throw new InvalidArgumentError(`chain ${chain.id} has no built-in registries: pass them`);
     this.identity = parseAccount(`${this.chain}:${registries.IdentityRegistry}`);
     this.reputation = parseAccount(`${this.chain}:${registries.ReputationRegistry}`);
     this.node = new Node(rpc, terms.nodeFetch ?? ((input, init) => globalThis.fetch(input, init)), terms.nodeSeconds ?? 30);
@@ -86,7 +86,7 @@ export class ChainReader {
     throw new TrustError("unknown_registry", `the registries ${declared} are not on the allow-list`);
   }
 
-  /** Check that the reputation registry names the identity registry. */
+  /** Check that the reputation registry refers to the identity registry. */
   async checkRegistries(): Promise<void> {
     const named = checksummed(addressOf(await this.node.call(this.reputation.address, "getIdentityRegistry()", NOTHING)));
     if (named !== this.identity.address) {
@@ -106,7 +106,7 @@ export class ChainReader {
     return textOf(await this.view("tokenURI(uint256)", agent, block));
   }
 
-  /** Return the last block that is not later than a moment, by halving. */
+  /** Return the last block that is not later than a time, by binary search. */
   async blockAt(second: number): Promise<bigint> {
     let low = 0n;
     let high = await this.node.latestBlock();
@@ -125,12 +125,12 @@ export class ChainReader {
 
 const NOTHING = new Uint8Array();
 
-/** The trusted chains, and the files that were loaded. */
+/** The trusted chains, and the loaded files. */
 export class Chains {
   private files: FileCache | undefined;
   private readonly readers = new Map<string, ChainReader>();
 
-  /** @param terms The chains, and the terms by which servers and proofs are judged. */
+  /** @param terms The chains, and the terms under which servers and proofs are judged. */
   constructor(readonly terms: TrustTerms) {
     for (const chain of terms.chains) {
       const reader = new ChainReader(chain, terms);
@@ -139,12 +139,12 @@ export class Chains {
     }
   }
 
-  /** Return the reader of a chain, or null. */
+  /** Return a chain's reader, or null. */
   readerOrNull(network: string): ChainReader | null {
     return this.readers.get(network) ?? null;
   }
 
-  /** Return the reader of a chain, or refuse. */
+  /** Return a chain's reader, or throw. */
   reader(network: string): ChainReader {
     const reader = this.readers.get(network);
     if (!reader) {
@@ -154,7 +154,7 @@ export class Chains {
     return reader;
   }
 
-  /** Return the chain on which a server's identity is checked: that of the payment, unless wallets may be elsewhere. */
+  /** Return the chain on which a server's identity is checked: the payment's, unless wallets may be on other chains. */
   identityNetwork(info: ReputationInfo | null, network: string): string {
     const chains = (info?.registrations ?? []).map(({ agent }) => agent.registry.chain as string);
     if (!this.terms.walletServices || chains.includes(network)) return network;
@@ -175,7 +175,7 @@ export class Chains {
   }
 }
 
-/** The time between two looks at a receipt: a quarter of the shortest usual block time of two seconds. */
+/** The time between two polls for a receipt: a quarter of the shortest common block time, two seconds. */
 export const POLL_MILLISECONDS = 500;
 
 /** Wait. */
@@ -187,7 +187,7 @@ export function pause(milliseconds: number): Promise<void> {
 
 const CACHED = new WeakMap<TrustTerms, Chains>();
 
-/** Return the chains of terms, with one cache of files for the same terms. */
+/** Return the chains for some terms, with one file cache per terms object. */
 export function chainsOf(terms: TrustTerms): Chains {
   const cached = CACHED.get(terms);
   if (cached) return cached;
@@ -196,7 +196,7 @@ export function chainsOf(terms: TrustTerms): Chains {
   return chains;
 }
 
-/** Return the registries of a chain that the package trusts unless told otherwise; undefined without any. */
+/** Return a chain's registries that the package trusts by default; undefined if there are none. */
 export function builtIn(chainId: number): TrustedChain["registries"] {
   const group = BUILT_IN.find(([, , chains]) => chains.split(" ").includes(String(chainId)));
   return group && { IdentityRegistry: group[0], ReputationRegistry: group[1] };

@@ -1,25 +1,25 @@
-/** Loading of documents that strangers name, by the URIs that are in use for agents. Neither authors nor servers are trusted. */
+/** Loads documents from untrusted URIs, in all forms that agents use. Neither authors nor servers are trusted. */
 import { DocumentError, quoted } from "../errors.js";
 import { readAll } from "../limits.js";
 import { joined, unbase64Loosely, utf8, utf8Text } from "./bytes.js";
 
-/** A document as it was loaded. */
+/** A loaded document. */
 export interface Document {
   readonly uri: string;
   readonly content: Uint8Array;
-  /** The proof that its author published these bytes; null if there is only the server's word. */
+  /** The proof that its author published these bytes; null if only the server vouches for them. */
   readonly integrity: "inline" | "cid" | null;
-  /** The marks of the server's version. */
+  /** The server's version markers. */
   readonly etag: string | null;
 }
 
 /** How documents are loaded. */
 export interface LoaderOptions {
-  /** The function that loads a document of IPFS, and checks its CID. Such documents are not loaded without it. */
+  /** The function that loads an IPFS document and checks its CID. Without it, such documents are not loaded. */
   readonly ipfs?: (uri: string) => Promise<Uint8Array>;
-  /** The function that asks servers; the global `fetch` unless given. */
+  /** The function that sends requests to servers; the global `fetch` by default. */
   readonly fetch?: typeof globalThis.fetch;
-  /** True to ask servers in a private network too, as in tests. */
+  /** True to allow servers in private networks, for example in tests. */
   readonly allowPrivate?: boolean;
 }
 
@@ -36,7 +36,7 @@ const PACKINGS = ["enc=gzip", "enc=deflate", "encoding=gzip", "encoding=deflate"
 const PRIVATE_HOST =
   /^(?:localhost|.*\.(?:localhost|local|internal)|0\.|10\.|127\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|\[)/i;
 
-/** Registration files by URI: those whose URI commits to them for ever, others for five minutes. */
+/** Registration files by URI. Files whose URI commits to them are cached forever, others for five minutes. */
 export class FileCache {
   private readonly files = new Map<string, { document: Document; end: number }>();
 
@@ -46,9 +46,9 @@ export class FileCache {
   /**
    * Return a file.
    *
-   * @param uri Its URI, or what agents have instead of one.
-   * @param isFresh True to ask the server anew.
-   * @throws {DocumentError} It cannot be loaded.
+   * @param uri Its URI, or what agents provide instead.
+   * @param isFresh True to request it from the server again.
+   * @throws {DocumentError} The file cannot be loaded.
    */
   async load(uri: string, isFresh = false): Promise<Document> {
     const text = uri.trim();
@@ -70,7 +70,7 @@ export class FileCache {
       return { uri, content: await dataOf(uri), integrity: "inline", etag: null };
     }
     if (/^ipfs:/i.test(uri) || BARE_CID.test(uri)) {
-      if (!this.options.ipfs) throw new DocumentError(`${quoted(uri)}: no loader of IPFS is given`);
+      if (!this.options.ipfs) throw new DocumentError(`${quoted(uri)}: no IPFS loader was passed`);
       try {
         return { uri, content: await this.options.ipfs(uri), integrity: "cid", etag: null };
       } catch (error) {
@@ -91,7 +91,7 @@ export class FileCache {
       throw new DocumentError(`${quoted(uri)} is not a URL`);
     }
     if (PRIVATE_HOST.test(url.hostname) && !this.options.allowPrivate) {
-      throw new DocumentError(`${quoted(uri)} leads to an address that is not public`);
+      throw new DocumentError(`${quoted(uri)} resolves to an address that is not public`);
     }
     const signal = AbortSignal.timeout(MAX_SECONDS * 1000);
     try {
@@ -105,7 +105,7 @@ export class FileCache {
       if (final.protocol !== "https:" || (PRIVATE_HOST.test(final.hostname) && !this.options.allowPrivate)) {
         throw new DocumentError(`${quoted(uri)} redirects to ${quoted(final.href)}`);
       }
-      if (response.status !== 200) throw new DocumentError(`${quoted(uri)}: the server answers ${response.status}`);
+      if (response.status !== 200) throw new DocumentError(`${quoted(uri)}: the server returned ${response.status}`);
       const content = await readAll(response, MAX_BYTES, signal);
       return { uri, content, integrity: null, etag: response.headers.get("ETag") };
     } catch (error) {
@@ -119,7 +119,7 @@ function now(): number {
   return Date.now() / 1000;
 }
 
-/** Return the document in a data URI, or in what some agents have instead: JSON, or base 64 of it. */
+/** Return the document in a data URI, or in what some agents use instead: JSON, or JSON in base 64. */
 async function dataOf(uri: string): Promise<Uint8Array> {
   let labels = ["base64"];
   let payload = uri;
@@ -143,7 +143,7 @@ async function dataOf(uri: string): Promise<Uint8Array> {
   return content;
 }
 
-/** Decode the content of a data URI by its form, if that is certain, rather than by its label. */
+/** Decode a data URI's content according to its actual form, if that is certain, rather than its label. */
 async function contentOf(uri: string, payload: string, isBase64: boolean): Promise<Uint8Array> {
   const plain = utf8(payload);
   const unquotedBytes = unquoted(payload);
@@ -160,7 +160,7 @@ async function contentOf(uri: string, payload: string, isBase64: boolean): Promi
   return content;
 }
 
-/** Decode base 64 strictly, except for the alphabet, white space and padding, which differ between writers. */
+/** Decode base 64 strictly, except for the alphabet, white space and padding, which vary between encoders. */
 async function fromBase64(payload: Uint8Array): Promise<Uint8Array | null> {
   if (payload.some((byte) => byte > 0x7f)) return null;
   const text = (utf8Text(payload) ?? "").trim();

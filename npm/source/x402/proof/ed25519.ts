@@ -1,13 +1,13 @@
-/** Checks of signatures by ed25519. They are loaded with the first such signature. */
+/** Checks of ed25519 signatures. Loaded with the first such signature. */
 import { ed25519 } from "@noble/curves/ed25519";
 import { sha512 } from "@noble/hashes/sha2";
 import { hex, isEqual, joined } from "./bytes.js";
 
 /**
- * Check an ed25519 signature as libsodium does: without the cofactor, in canonical form, and by no key of small order.
+ * Check an ed25519 signature as libsodium does: without the cofactor, in canonical form, and with no small-order key.
  *
- * The check of noble multiplies by the cofactor even with `zip215: false`, so that a key with a torsion part could make
- * signatures that some readers believe and others refuse. The recomputed `R` is compared byte by byte instead.
+ * The check in noble multiplies by the cofactor even with `zip215: false`, so a key with a torsion component could make
+ * signatures that some verifiers accept and others reject. The recomputed `R` is compared byte by byte instead.
  */
 export function verified(digest: Uint8Array, signature: Uint8Array, key: Uint8Array): boolean {
   if (signature.length !== 64 || key.length !== 32) return false;

@@ -1,4 +1,4 @@
-/** The checks of a paid answer, in order. They are loaded when a price is to be paid, see `trustedFetch`. */
+/** The checks of a paid answer, in order. Loaded when a price is about to be paid, see `trustedFetch`. */
 import type { CheckCode } from "../codes.js";
 import {
   DocumentError,
@@ -53,7 +53,7 @@ const NO_VALID_SIGNERS = "No valid signers found";
 const SIGNATURE_FAILED = "Signature verification failed";
 const UNCHECKABLE: readonly string[] = ["cannot_check", "not_provable_for_the_past", "unsupported_network"];
 
-/** Check a paid answer on chains that are open already. */
+/** Check a paid answer on chains that are already open. */
 export async function verifyOn(chains: Chains, paid: PaidExchange, isHistorical = false): Promise<Verification> {
   const info = infoOrNull(profileOf(paid), declarationOf(paid));
   const reader = chains.readerOrNull(chains.identityNetwork(info, networkOf(paid)));
@@ -97,7 +97,7 @@ function unchecked(problem: string, code: CheckCode = "cannot_check"): Stopped {
   return new Stopped("unchecked", code, problem);
 }
 
-/** Return the end of a check that an error ended. Some refusals say nothing about the agent. */
+/** Return the outcome of a check that failed with an error. Some refusals reveal nothing about the agent. */
 function stopped(error: unknown): Stopped {
   if (error instanceof Stopped) return error;
   if (error instanceof TrustError) {
@@ -113,7 +113,7 @@ function required<T>(value: T | null, problem: string): T {
   return value;
 }
 
-/** One verification on its way. Every check is made, whatever others say. */
+/** One verification in progress. Every check is performed, whatever the others' results. */
 class Examination {
   private checks = new Map<CheckName, Check>();
   private readonly profile: Profile;
@@ -164,7 +164,7 @@ class Examination {
     await this.make("signature", () => this.checkSignature());
   }
 
-  /** Return the same examination, to be judged now. */
+  /** Return the same examination, to be judged at the current time. */
   forNow(): Examination {
     const now = new Examination(this.chains, this.reader, this.paid, false);
     const { receipt, interaction, registration, payment, unpaid, walletThen } = this;
@@ -172,7 +172,7 @@ class Examination {
     return Object.assign(now, { checks: new Map(this.checks), ...found });
   }
 
-  /** Return all that was found out. */
+  /** Return all results. */
   result(now: Verification | null): Verification {
     const checks = CHECKS.flatMap((name) => this.checks.get(name) ?? []);
     const isMetered = this.payment?.ceiling != null && this.receipt?.amount === null;
@@ -194,7 +194,7 @@ class Examination {
     };
   }
 
-  /** Return the result where no check is possible. */
+  /** Return the result if no check is possible. */
   undone(problem: string): Verification {
     for (const name of CHECKS) {
       this.checks.set(name, { name, outcome: "unchecked", code: "unsupported_network", problem, field: "" });
@@ -221,7 +221,7 @@ class Examination {
     if (isOfNothing(this.receipt)) await this.checkUnused(reader);
   }
 
-  /** Judge the report that nothing was paid. The server may settle the payment until its deadline all the same. */
+  /** Judge the report that nothing was paid. The server may still settle the payment until its deadline. */
   private async checkUnused(reader: ChainReader | null): Promise<void> {
     const signed = this.signedOrNull();
     if (signed?.kind !== "permit2-upto") throw failed("malformed", "transaction: the text is empty", "transaction");
@@ -270,7 +270,7 @@ class Examination {
   }
 
   private compareAgent(): void {
-    const reader = required(this.reader, "the chain is not known");
+    const reader = required(this.reader, "the chain is unknown");
     this.registration = reader.trustedRegistration(this.profile.infoOf(declarationOf(this.paid)));
     const { agent } = this.registration;
     if (!this.isHistorical) this.latestUri = reader.uri(agent); // in one batch with the receipt
@@ -278,14 +278,14 @@ class Examination {
     const { agentId, agentRegistry } = this.statement();
     const isOther = agentRegistry !== null && !isSameRegistry(agentRegistry, agent.registry);
     if (agentId !== agent.agent || isOther) {
-      throw failed("agent_mismatch", `the statement is for agent ${agentId}, not of ${agentText(agent)}`);
+      throw failed("agent_mismatch", `the statement is for agent ${agentId}, not for ${agentText(agent)}`);
     }
   }
 
   private compareNetworks(): void {
     const networks = new Set([this.statement().network, this.receipt?.network ?? "", networkOf(this.paid)]);
     if (networks.size > 1) {
-      throw failed("network_mismatch", `different networks are named: ${[...networks].sort().join(", ")}`);
+      throw failed("network_mismatch", `the messages specify different networks: ${[...networks].sort().join(", ")}`);
     }
   }
 
@@ -309,7 +309,7 @@ class Examination {
     }
   }
 
-  /** Find the payment in the chain. Wait for its block: the node may lag behind the server's. */
+  /** Find the payment on chain. Wait for its block: the node may lag behind the server's node. */
   private async findPayment(reader: ChainReader | null): Promise<void> {
     const { taskRef } = this.transaction === null ? this.statement() : { taskRef: `::${this.transaction}` };
     const transaction = (taskRef.split(":")[2] ?? "").toLowerCase();
@@ -343,7 +343,7 @@ class Examination {
     const payment = required(this.payment, "the payment was not found");
     const { network } = this.statement();
     const { agent } = this.agentRegistration();
-    const reader = required(this.reader, "the chain is not known");
+    const reader = required(this.reader, "the chain is unknown");
     let expected = this.chains.terms.walletServices ? await this.walletService(network) : "";
     if (!expected && reader.chain === network) {
       expected = await (this.walletThen ?? reader.wallet(agent, payment.block));
@@ -352,7 +352,7 @@ class Examination {
   }
 
   private async walletService(chain: ChainId): Promise<string> {
-    const reader = required(this.reader, "the chain is not known");
+    const reader = required(this.reader, "the chain is unknown");
     const uri = await reader.uri(this.agentRegistration().agent, await this.paymentBlock());
     const file = uri === this.uri ? this.file : await this.loaded(uri);
     return serviceWallet(required(file, "there is no registration file"), chain);
@@ -360,7 +360,7 @@ class Examination {
 
   private async findFile(): Promise<void> {
     const { agent } = this.agentRegistration();
-    const reader = required(this.reader, "the chain is not known");
+    const reader = required(this.reader, "the chain is unknown");
     const block = this.isHistorical ? await this.paymentBlock() : null;
     this.uri = await (block === null ? (this.latestUri ?? reader.uri(agent)) : reader.uri(agent, block));
     this.file = await this.loaded(this.uri);
@@ -426,7 +426,7 @@ class Examination {
       throw unchecked(NO_VALID_SIGNERS, "no_valid_signers");
     }
     const { agent } = this.agentRegistration();
-    const reader = required(this.reader, "the chain is not known");
+    const reader = required(this.reader, "the chain is unknown");
     const wallet = await reader.wallet(agent, this.isHistorical ? await this.paymentBlock() : null);
     if (!wallet || !(await isSignatureOfAccount(interactionHash, signature, reader.chain, wallet))) {
       throw failed("signature_failed", SIGNATURE_FAILED);
@@ -443,13 +443,13 @@ class Examination {
   }
 
   private agentRegistration(): AgentRegistration {
-    return required(this.registration, "the agent is not known");
+    return required(this.registration, "the agent is unknown");
   }
 
-  /** Return the block of the identity's chain that was the latest at the payment. */
+  /** Return the latest block on the identity's chain at the time of the payment. */
   private async paymentBlock(): Promise<bigint> {
     const payment = required(this.payment, "the payment was not found");
-    const reader = required(this.reader, "the chain is not known");
+    const reader = required(this.reader, "the chain is unknown");
     return this.statement().network === reader.chain ? payment.block : reader.blockAt(payment.time);
   }
 }

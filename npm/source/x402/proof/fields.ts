@@ -1,4 +1,4 @@
-/** Strict reading of the fields of messages. */
+/** Strict parsing of message fields. */
 import { InvalidMessageError, MalformedIdentifierError, quoted } from "../errors.js";
 import { unhex } from "./bytes.js";
 import {
@@ -45,14 +45,14 @@ export function list(fields: JsonObject, name: string): unknown[] {
   return value;
 }
 
-/** Return a required text. */
+/** Return a required string. */
 export function text(fields: JsonObject, name: string, path = "", limit: number = MAX_TEXT): string {
   const value = own(fields, name);
   if (value === null || value === undefined) {
     throw new InvalidMessageError(path + name, "missing", "the field is missing");
   }
   if (typeof value !== "string") {
-    throw new InvalidMessageError(path + name, "wrong_type", `expected a text, not a ${kindOf(value)}`);
+    throw new InvalidMessageError(path + name, "wrong_type", `expected a string, not a ${kindOf(value)}`);
   }
   const length = [...value.slice(0, 2 * limit + 1)].length; // Python counts code points
   if (length > limit) {
@@ -73,7 +73,7 @@ export function optionalUri(fields: JsonObject, name: string): string | null {
   return value;
 }
 
-/** Tell whether the host of a URI has one bracket of an IPv6 address without the other. */
+/** Return whether a URI's host has only one of the two brackets of an IPv6 address. */
 function hasOddBrackets(uri: string): boolean {
   const host = /^[^:]*:\/\/([^/?#]*)/.exec(uri)?.[1] ?? "";
   return host.includes("[") !== host.includes("]");
@@ -111,7 +111,7 @@ export function account(fields: JsonObject, name: string, path = ""): AccountId 
   return identifier(fields, name, path, parseAccount);
 }
 
-/** Return an agent of a registry. */
+/** Return an agent in a registry. */
 export function agent(registry: AccountId, fields: JsonObject, name: string, path = ""): GlobalAgentId {
   return identifier(fields, name, path, (value) => agentOf(registry, value));
 }

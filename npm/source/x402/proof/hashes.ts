@@ -6,16 +6,16 @@ import { accountText, type GlobalAgentId } from "./identifiers.js";
 import { hasHalfPair } from "./json.js";
 import { keccakOf } from "./keccak.js";
 
-/** The text with which the signed data of the profile `reputation` begins. */
+/** The text at the start of signed data in the profile `reputation`. */
 const DRAFT_DOMAIN = "x402:reputation:v1";
 
-/** The largest value of a signed feedback: the signed message has one byte for it. */
+/** The maximum value in signed feedback: the signed message has one byte for it. */
 const MAX_SIGNED_VALUE = 255;
 
 /**
  * Hash a paid interaction ("Signature Protocol"), without blocking the event loop for long.
  *
- * The three parts have no lengths between them: recompute the hash from bodies that you sent and received yourself.
+ * The three parts are joined without lengths, so recompute the hash from bodies that you sent and received yourself.
  *
  * @param taskRef The reference of the payment's transaction.
  * @param request The request's body; empty if it has none.
@@ -52,7 +52,7 @@ export function draftInteractionHash(taskRef: string, dataHash: Uint8Array): Uin
  * @param agent The agent that is rated.
  * @param taskRef The reference of the payment's transaction.
  * @param value The feedback's integer value on chain, from 0 to 255.
- * @throws {InvalidArgumentError} One byte cannot hold the value.
+ * @throws {InvalidArgumentError} The value does not fit in one byte.
  */
 export function clientMessageHash(agent: GlobalAgentId, taskRef: string, value: number): Uint8Array {
   if (!Number.isInteger(value) || value < 0 || value > MAX_SIGNED_VALUE) {
@@ -71,7 +71,7 @@ export function clientMessageHash(agent: GlobalAgentId, taskRef: string, value: 
  * @param value The feedback's integer value on chain.
  * @param decimals The number of decimals of the value.
  * @param tags Both tags; either may be empty.
- * @throws {InvalidArgumentError} A tag holds NUL, which separates the fields.
+ * @throws {InvalidArgumentError} A tag contains NUL, which separates the fields.
  */
 export function draftReviewerHash(
   agent: GlobalAgentId,
@@ -102,8 +102,8 @@ export function toolResponse(content: readonly unknown[], structuredContent?: un
 /**
  * Write a value as canonical JSON (RFC 8785).
  *
- * @param value A value of JSON.
- * @throws {InvalidArgumentError} It has no such form.
+ * @param value A JSON value.
+ * @throws {InvalidArgumentError} The value has no canonical form.
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
@@ -114,7 +114,7 @@ export function canonicalJson(value: unknown): string {
   const isText = typeof value === "string" && !hasHalfPair(value);
   const isNumber = typeof value === "number" && Number.isFinite(value);
   if (!isText && !isNumber && typeof value !== "boolean" && value !== null) {
-    throw new InvalidArgumentError(`a value of type ${typeof value} has no canonical JSON`);
+    throw new InvalidArgumentError(`a value of type ${typeof value} cannot be encoded as canonical JSON`);
   }
   return JSON.stringify(value);
 }

@@ -1,8 +1,8 @@
-/** Messages in headers: JSON objects in base 64. */
+/** Messages in headers, as JSON objects in base 64. */
 import { base64, unbase64, utf8 } from "./bytes.js";
 import { decodeObject, type JsonObject } from "./json.js";
 
-/** The most characters of a header. */
+/** The maximum length of a header, in characters. */
 export const MAX_HEADER: number = 64 * 1024;
 
 /** Decode a header; null if it is missing, malformed, ambiguous or too long. */

@@ -6,7 +6,7 @@ import { hex, isBase58, unbase58, utf8 } from "./bytes.js";
 /** A chain (CAIP-2) on EVM or Solana, such as `eip155:8453`. */
 export type ChainId = `${"eip155" | "solana"}:${string}`;
 
-/** An account on a chain (CAIP-10), parsed. Addresses of EVM chains are in checksum form. */
+/** A parsed account on a chain (CAIP-10). EVM addresses are in checksum form. */
 export interface AccountId {
   readonly chain: ChainId;
   readonly address: string;
@@ -15,11 +15,11 @@ export interface AccountId {
 /** An agent in its identity registry. */
 export interface GlobalAgentId {
   readonly registry: AccountId;
-  /** The token id in decimals on EVM, an address elsewhere. */
+  /** The token id in decimal digits on EVM chains, an address elsewhere. */
   readonly agent: string;
 }
 
-/** A transaction on a chain. The hash of one on EVM is in lower case. */
+/** A transaction on a chain. On EVM chains, the hash is in lower case. */
 export interface TransactionRef {
   readonly chain: ChainId;
   readonly transaction: string;
@@ -32,14 +32,14 @@ const GLOBAL = "a global agent id";
 const NUMBER = /^(?:0|[1-9][0-9]*)$/;
 const MAX_UINT256 = 2n ** 256n - 1n;
 
-/** Addresses of late in checksum form, by their digits: one payment reads the same few dozens of times. */
+/** Recently used addresses in checksum form, by their digits: one payment reads the same few addresses many times. */
 const CHECKSUMS = new Map<string, string>();
 const MOST_CHECKSUMS = 256;
 
-/** The address of nobody on EVM chains. */
+/** The zero address on EVM chains. */
 export const ZERO_ADDRESS: string = `0x${"00".repeat(20)}`;
 
-/** Tell whether a chain is an EVM chain. */
+/** Return whether a chain is an EVM chain. */
 export function isEvm(chain: string): boolean {
   return chain.startsWith("eip155:");
 }
@@ -54,7 +54,7 @@ export function parseChain(text: string): ChainId {
  * Parse `namespace:reference:address`.
  *
  * @param text The account.
- * @param verifyChecksum False to accept an EVM address with a wrong checksum, as some files have it.
+ * @param verifyChecksum False to accept an EVM address with a wrong checksum, as found in some files.
  */
 export function parseAccount(text: string, verifyChecksum = true): AccountId {
   const [namespace = "", reference = "", address = ""] = split(ACCOUNT, text, "namespace:reference:address", 3);
@@ -73,12 +73,12 @@ export function parseTransaction(text: string): TransactionRef {
     return { chain, transaction: part };
   }
   if (!/^0x[0-9a-fA-F]{64}$/.test(part)) {
-    throw new MalformedIdentifierError(TRANSACTION, text, "an EVM transaction is 0x and 64 hexadecimal digits");
+    throw new MalformedIdentifierError(TRANSACTION, text, "an EVM transaction must be 0x and 64 hexadecimal digits");
   }
   return { chain, transaction: part.toLowerCase() };
 }
 
-/** Return an agent of a registry, from its number or address. */
+/** Return an agent in a registry, from its number or address. */
 export function agentOf(registry: AccountId, agent: string): GlobalAgentId {
   const text = `${accountText(registry)}#${agent}`;
   if (!isEvm(registry.chain)) {
@@ -113,7 +113,7 @@ export function isSameAccount(chain: string, first: string, second: string): boo
 /**
  * Convert an EVM address to checksum form (EIP-55).
  *
- * @param address 0x and 40 hexadecimal digits: in one case, or in mixed case with the right checksum.
+ * @param address 0x and 40 hexadecimal digits: all in the same case, or mixed case with a correct checksum.
  * @throws {MalformedIdentifierError} It is not an address, or its checksum is wrong.
  */
 export function checksummed(address: unknown): string {
@@ -142,7 +142,7 @@ function withChecksum(digits: string): string {
 }
 
 function split(kind: string, text: unknown, form: string, count: number): string[] {
-  if (typeof text !== "string") throw new MalformedIdentifierError(kind, asText(text), "expected a text");
+  if (typeof text !== "string") throw new MalformedIdentifierError(kind, asText(text), "expected a string");
   const parts = text.split(":");
   if (parts.length !== count) throw new MalformedIdentifierError(kind, text, `expected ${form}`);
   if (parts.some((part) => part === "")) throw new MalformedIdentifierError(kind, text, `a part of ${form} is empty`);
@@ -153,14 +153,14 @@ function chainOf(kind: string, text: string, namespace: string, reference: strin
   const fail = (problem: string): never => {
     throw new MalformedIdentifierError(kind, text, problem);
   };
-  if (!/^[-a-z0-9]{3,8}$/.test(namespace)) fail("a namespace has 3 to 8 of a-z, 0-9 and -");
+  if (!/^[-a-z0-9]{3,8}$/.test(namespace)) fail("a namespace must have 3 to 8 characters from a-z, 0-9 and -");
   if (namespace === "eip155") {
     if (!NUMBER.test(reference) || reference === "0" || reference.length > 32) {
-      fail("an eip155 reference is the chain id in decimals, from 1, without leading zeros");
+      fail("an eip155 reference must be the chain id in decimal digits, from 1, without leading zeros");
     }
   } else if (namespace === "solana") {
     if (!isBase58(reference) || reference.length !== 32) {
-      fail("a solana reference is the first 32 characters of the genesis hash, in base 58");
+      fail("a solana reference must be the first 32 characters of the genesis hash, in base 58");
     }
   } else {
     fail(`the namespaces eip155 and solana are supported, not ${namespace}`);

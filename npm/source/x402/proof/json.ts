@@ -1,16 +1,16 @@
 /**
- * JSON as messages and documents use it, decoded strictly.
+ * Strict decoding of JSON in messages and documents.
  *
- * Strictly, because readers that disagree about a message can be played off against each other: no name twice, at most
- * 64 levels, numbers that a reader has exactly, no half of a surrogate pair. `JSON.parse` cannot say any of that.
+ * Decoding is strict, because attackers can exploit readers that disagree about a message: no duplicate names, at most
+ * 64 levels, only exactly representable numbers, no lone surrogates. `JSON.parse` cannot check any of this.
  */
 import { MalformedDocumentError, quoted } from "../errors.js";
 import { utf8Text } from "./bytes.js";
 
-/** A JSON object. Numbers are `number`; whole ones that a `number` does not hold exactly are `bigint`. */
+/** A JSON object. Numbers are `number`; integers that a `number` cannot represent exactly are `bigint`. */
 export type JsonObject = { [name: string]: unknown };
 
-/** The levels of nesting that a document may have. */
+/** The maximum number of nesting levels in a document. */
 export const MAX_DEPTH = 64;
 
 const MAX_DIGITS = 4300; // of a whole number, the limit of Python
@@ -24,28 +24,28 @@ const WORDS: Readonly<Record<string, readonly [word: string, value: unknown]>> =
 };
 const HALF_PAIR = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
-/** A number that was written with a point or an exponent, which is no whole number for a strict reader. */
+/** A number written with a decimal point or exponent, which a strict reader does not treat as an integer. */
 export class Fraction {
   /** @param value The number. */
   constructor(readonly value: number) {}
 }
 
-/** Tell whether a text contains a lone surrogate, which has no UTF-8 form. */
+/** Return whether a text contains a lone surrogate, which has no UTF-8 form. */
 export function hasHalfPair(text: string): boolean {
   return HALF_PAIR.test(text);
 }
 
-/** Tell whether a value is a JSON object. */
+/** Return whether a value is a JSON object. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Fraction);
 }
 
 /**
- * Decode the JSON object that a document is.
+ * Decode a document that consists of a JSON object.
  *
  * @param content Its bytes.
  * @param isExact True to return numbers with a point or an exponent as `Fraction`.
- * @throws {MalformedDocumentError} It is not such an object.
+ * @throws {MalformedDocumentError} The document is not such an object.
  */
 export function decodeObject(content: Uint8Array, isExact = false): JsonObject {
   const text = utf8Text(content);

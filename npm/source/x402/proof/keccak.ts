@@ -1,16 +1,16 @@
-/** Keccak-256 of long bodies: they are not copied into one, and the event loop runs in between. */
+/** Keccak-256 of long bodies, which are not concatenated; the event loop runs in between. */
 import { keccak_256 } from "@noble/hashes/sha3";
 
-/** The bytes from which the module of WebAssembly is worth its compilation, a millisecond. */
+/** The size in bytes from which the WebAssembly module is worth its compilation time of a millisecond. */
 const LONG = 64 * 1024;
 
-/** The bytes that plain JavaScript hashes at once: some ten milliseconds. */
+/** The number of bytes that plain JavaScript hashes at a time: about ten milliseconds. */
 const PIECE = 128 * 1024;
 
-/** The bytes that the module hashes at once: some ten milliseconds. */
+/** The number of bytes that the module hashes at a time: about ten milliseconds. */
 const LONG_PIECE = 2 * 1024 * 1024;
 
-/** Hash parts one after the other. */
+/** Hash several parts in sequence. */
 export async function keccakOf(...parts: readonly Uint8Array[]): Promise<Uint8Array> {
   const size = parts.reduce((sum, part) => sum + part.length, 0);
   const sponge = size < LONG ? null : await spongeOrNull();
@@ -18,7 +18,7 @@ export async function keccakOf(...parts: readonly Uint8Array[]): Promise<Uint8Ar
   return hashedBy(keccak_256.create(), parts, PIECE);
 }
 
-/** A hash on its way. */
+/** A hash in progress. */
 export interface Hasher {
   update(piece: Uint8Array): unknown;
   digest(): Uint8Array;
@@ -40,7 +40,7 @@ async function hashedBy(hasher: Hasher, parts: readonly Uint8Array[], most: numb
   return hasher.digest();
 }
 
-/** Return a hash by WebAssembly; null where it can be neither loaded nor compiled. */
+/** Return a WebAssembly hash; null if the module cannot be loaded and compiled. */
 async function spongeOrNull(): Promise<Hasher | null> {
   try {
     return (await import("./sponge.js")).spongeOrNull();

@@ -1,8 +1,8 @@
 /**
- * Checks of signatures by the keys of agents.
+ * Checks of signatures made with agents' keys.
  *
- * A signature of secp256k1 is `r`, `s` and `v` over the 32 bytes of the hash, without any prefix; `v` is 0 or 1 and `s`
- * is low. A signature of ed25519 is 64 bytes over the same 32 bytes.
+ * A secp256k1 signature is `r`, `s` and `v` over the hash's 32 bytes, without any prefix; `v` is 0 or 1 and `s`
+ * is low. An ed25519 signature is 64 bytes over the same 32 bytes.
  */
 import { invert, mod } from "@noble/curves/abstract/modular";
 import { secp256k1 } from "@noble/curves/secp256k1";
@@ -16,20 +16,20 @@ export interface Signer {
   readonly publicKey: string;
   readonly algorithm: "ed25519" | "secp256k1";
   readonly role: "owner" | "delegate" | null;
-  /** The first second in which the key counts, in Unix time. */
+  /** The first second at which the key is valid, in Unix time. */
   readonly validFrom: number;
-  /** The first second in which it no longer counts, or null. */
+  /** The first second at which the key is no longer valid, or null. */
   readonly validUntil: number | null;
 }
 
-/** The window of the multiples of a key that are computed once: 4 ms, and a check then takes 1 ms instead of 6. */
+/** The window for a key's precomputed multiples: computing them takes 4 ms, and speeds up a check from 6 ms to 1. */
 const WINDOW = 4;
 const MOST_KEYS = 64;
 
 const V: Readonly<Record<number, 0 | 1>> = { 0: 0, 1: 1, 27: 0, 28: 1 };
 
 /**
- * Check a signature of one key.
+ * Check a signature against one key.
  *
  * @param digest The 32 bytes that were signed.
  * @param signature The signature.
@@ -49,7 +49,7 @@ export async function isSignatureOf(
   return point !== null && recovered(digest, signature).includes(point);
 }
 
-/** The keys that made a signature before, with their multiples from the second signature on. */
+/** The keys that have signed before, with precomputed multiples from the second signature on. */
 class RecentKeys<Point> {
   private readonly points = new Map<string, Point | null>();
 
@@ -109,7 +109,7 @@ export function isKey(publicKey: Uint8Array, signer: Signer): boolean {
   return point !== null && point === pointOf(listed);
 }
 
-/** Check a signature of a plain account: secp256k1 on an EVM chain, ed25519 elsewhere. */
+/** Check a plain account's signature: secp256k1 on an EVM chain, ed25519 elsewhere. */
 export async function isSignatureOfAccount(
   digest: Uint8Array,
   signature: Uint8Array,
@@ -120,12 +120,12 @@ export async function isSignatureOfAccount(
   return recovered(digest, signature).some((point) => addressOf(point) === checksummed(address.toLowerCase()));
 }
 
-/** Return the address of a key, given by its point: 64 bytes in hexadecimal digits. */
+/** Return a key's address from its point: 64 bytes in hexadecimal digits. */
 function addressOf(point: string): string {
   return checksummed(`0x${hex(keccak_256(unhex(point) ?? new Uint8Array()).subarray(12))}`);
 }
 
-/** Check an ed25519 signature. Its curve is loaded with the first one: most agents sign by secp256k1. */
+/** Check an ed25519 signature. Its curve is loaded with the first one, because most agents sign with secp256k1. */
 async function isEd25519(digest: Uint8Array, signature: Uint8Array, key: Uint8Array): Promise<boolean> {
   const { verified } = await import("./ed25519.js");
   return verified(digest, signature, key);
@@ -133,7 +133,7 @@ async function isEd25519(digest: Uint8Array, signature: Uint8Array, key: Uint8Ar
 
 type SecpPoint = typeof secp256k1.ProjectivePoint.BASE;
 
-/** Tell whether the key is among those that `recovered` would return. */
+/** Return whether the key is among those that `recovered` would return. */
 function isSecp256k1(digest: Uint8Array, signature: Uint8Array, key: SecpPoint): boolean {
   const parities = paritiesOf(signature);
   if (!parities.length) return false;
@@ -150,7 +150,7 @@ function isSecp256k1(digest: Uint8Array, signature: Uint8Array, key: SecpPoint):
   return x === r && parities.includes(Number(y & 1n));
 }
 
-/** Return the parities of `R` that a signature allows: that of `v`, both without `v`, none if `v` is unknown. */
+/** Return the parities of `R` that a signature allows: that of `v`, both if there is no `v`, none if `v` is unknown. */
 function paritiesOf(signature: Uint8Array): number[] {
   const v = signature.length === 65 ? V[signature[64] ?? 255] : undefined;
   return signature.length === 64 ? [0, 1] : v === undefined ? [] : [v];

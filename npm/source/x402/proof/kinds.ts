@@ -1,9 +1,9 @@
-/** The kinds of payments that servers ask for. */
+/** The kinds of payments that servers request. */
 import { asText } from "../errors.js";
 import { isEvm } from "./identifiers.js";
 import { isObject } from "./json.js";
 
-/** The way in which an x402 payment moves money on an EVM chain. */
+/** How an x402 payment moves money on an EVM chain. */
 export type PaymentKind =
   | "eip3009"
   | "permit2-exact"
@@ -13,9 +13,9 @@ export type PaymentKind =
   | "plain"
   | "unknown";
 
-/** The contract of Permit2, on every EVM chain. */
+/** The Permit2 contract, on every EVM chain. */
 export const PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
-/** The proxy that settles `exact` by Permit2. */
+/** The proxy that settles `exact` payments through Permit2. */
 export const EXACT_PROXY = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001";
 /** The proxy that settles `upto`. */
 export const UPTO_PROXY = "0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002";
@@ -34,7 +34,7 @@ const SCHEMES: Readonly<Record<string, PaymentKind>> = {
 };
 const EVM_SCHEMES = ["upto", "batch-settlement", "auth-capture"];
 
-/** Tell whether a transaction can prove a payment of a kind. */
+/** Return whether a transaction can prove a payment of a kind. */
 export function isProvable(kind: PaymentKind): boolean {
   return PROVABLE.includes(kind);
 }
@@ -50,7 +50,7 @@ function methodOf(extra: unknown): string {
   return typeof method === "string" && method ? method : "?";
 }
 
-/** Return the kind of payment that a server's terms ask for. */
+/** Return the kind of payment that a server's terms request. */
 export function kindOfTerms(scheme: unknown, extra: unknown): PaymentKind {
   const method = methodOf(extra);
   const kinds = scheme === "exact" ? METHODS : SCHEMES;
@@ -59,7 +59,7 @@ export function kindOfTerms(scheme: unknown, extra: unknown): PaymentKind {
   return (Object.hasOwn(kinds, name) ? kinds[name] : undefined) ?? "unknown";
 }
 
-/** Return the code for terms whose payments nobody here can judge, such as `erc7710_not_supported`; null if none. */
+/** Return the code for terms with unsupported payments, such as `erc7710_not_supported`; null if they are supported. */
 export function unsupportedKind(scheme: unknown, network: string, extra: unknown): `${string}_not_supported` | null {
   const method = fieldOf(extra, "assetTransferMethod");
   if (!isEvm(network)) {

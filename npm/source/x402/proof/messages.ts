@@ -1,8 +1,8 @@
 /**
  * Messages before a payment: the server's declaration, and the client's claim to be an agent.
  *
- * They are read strictly, and unknown fields are ignored. The JSON Schema in a declaration is never used: it is the
- * server's word too.
+ * They are parsed strictly, and unknown fields are ignored. The JSON Schema in a declaration is never used, because the
+ * server controls it too.
  */
 import { InvalidMessageError } from "../errors.js";
 import * as read from "./fields.js";
@@ -12,7 +12,7 @@ import { isObject } from "./json.js";
 /** The extension's key in `extensions` of x402 messages. */
 export const REPUTATION_8004 = "8004-reputation";
 
-/** The key of the upstream draft, which servers may declare instead or beside it. */
+/** The upstream draft's key, which servers may declare instead or as well. */
 export const REPUTATION_DRAFT = "reputation";
 
 const MAX_REGISTRATIONS = 32;
@@ -21,11 +21,11 @@ const MAX_LIFETIME = 14 * 24 * 3600; // of an envelope for a blind rating
 /** A server's agent on one chain ("AgentRegistration Object"). */
 export interface AgentRegistration {
   readonly agent: GlobalAgentId;
-  /** The reputation registry, on the same chain. Null in the profile `reputation`, which does not name it. */
+  /** The reputation registry, on the same chain. Null in the profile `reputation`, which does not contain it. */
   readonly reputationRegistry: AccountId | null;
 }
 
-/** A server's declaration, `info` of the extension in a 402 response ("ReputationInfo Structure"). */
+/** A server's declaration, the extension's `info` in a 402 response ("ReputationInfo Structure"). */
 export interface ReputationInfo {
   readonly version: string;
   readonly registrations: readonly AgentRegistration[];
@@ -37,7 +37,7 @@ export interface ReputationInfo {
   readonly freeAnswers: boolean;
 }
 
-/** One form of the messages: the key of its parts, and the reader of its declaration. */
+/** One form of the messages: the key for its parts, and its declaration's parser. */
 export interface Profile {
   readonly key: typeof REPUTATION_8004 | typeof REPUTATION_DRAFT;
   /** Read a declaration. */
@@ -53,7 +53,7 @@ export const PROFILE_DRAFT: Profile = { key: REPUTATION_DRAFT, infoOf: (value) =
 /** The profiles. If a message has both, the first one counts. */
 export const PROFILES: readonly Profile[] = [PROFILE_8004, PROFILE_DRAFT];
 
-/** Return the profile of the first `extensions` object that has the key of one; the specification's if none has. */
+/** Return the profile whose key the first matching `extensions` object contains; by default, the specification's. */
 export function profileAmong(...extensions: readonly unknown[]): Profile {
   for (const extension of extensions) {
     const found = PROFILES.find((profile) => isObject(extension) && Object.hasOwn(extension, profile.key));
@@ -100,7 +100,7 @@ function infoOf(value: unknown, isDraft: boolean): ReputationInfo {
   return { version, registrations, endpoint, feedbackAggregator, freeAnswers };
 }
 
-/** Check the terms of blind ratings, which are passed through. */
+/** Check the terms for blind ratings, which are passed through. */
 function checkBlindTerms(value: unknown): void {
   if (value === null || value === undefined) return;
   const fields = read.record(value, "blind");
@@ -114,10 +114,10 @@ function checkBlindTerms(value: unknown): void {
 }
 
 /**
- * Read a client's claim to be an agent: inside `info`, or beside it, as in the specification's example.
+ * Read a client's claim to be an agent, inside `info` or next to it, as in the specification's example.
  *
  * @param value `extensions["8004-reputation"]` of a payment payload.
- * @returns The claimed agent; null if the client claims none. Anybody can make this claim.
+ * @returns The claimed agent; null if the client claims none. Anyone can make this claim.
  */
 export function clientAgentOf(value: unknown): GlobalAgentId | null {
   if (value === null || value === undefined) return null;
@@ -131,7 +131,7 @@ export function clientAgentOf(value: unknown): GlobalAgentId | null {
   return null;
 }
 
-/** Return the first registration on a network ("Step 1"); null without one. */
+/** Return the first registration on a network ("Step 1"); null if there is none. */
 export function registrationOn(info: ReputationInfo, network: string): AgentRegistration | null {
   return info.registrations.find((registration) => registration.agent.registry.chain === network) ?? null;
 }

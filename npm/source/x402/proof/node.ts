@@ -1,24 +1,24 @@
-/** Questions to a node. Those that are asked at the same time travel in one batch (JSON-RPC 2.0). */
+/** Requests to a node. Requests made at the same time are sent in one batch (JSON-RPC 2.0). */
 import { NodeError, printable } from "../errors.js";
 import { readAll, timeout } from "../limits.js";
 import { bigintOf, hex, unhex, utf8, utf8Text } from "./bytes.js";
 import { keccak_256 } from "@noble/hashes/sha3";
 import { isObject, type JsonObject } from "./json.js";
 
-/** A provider of EIP-1193, such as a client of viem or a wallet. */
+/** An EIP-1193 provider, such as a viem client or a wallet. */
 export interface Provider {
   request(args: { method: string; params?: unknown }): Promise<unknown>;
 }
 
-/** A chain that a buyer trusts: one of `viem/chains`, or its number with a node. */
+/** A chain that a buyer trusts: one from `viem/chains`, or a chain id with a node. */
 export interface TrustedChain {
   /** The chain id (EIP-155). */
   readonly id: number;
-  /** The node: a URL or a provider. The chain's public one unless given. */
+  /** The node: a URL or a provider. By default, the chain's public node. */
   readonly rpc?: string | Provider;
-  /** As chains of viem have it. */
+  /** As in viem's chains. */
   readonly rpcUrls?: { readonly default: { readonly http: readonly string[] } };
-  /** The registries to trust; the built-in ones of the chain unless given. Servers that name others are refused. */
+  /** The registries to trust; by default, the chain's built-in ones. Servers that declare others are rejected. */
   readonly registries?: { readonly IdentityRegistry: string; readonly ReputationRegistry: string };
 }
 
@@ -31,18 +31,18 @@ export class Node {
   /**
    * @param rpc A URL or a provider.
    * @param fetch The function that sends requests.
-   * @param seconds The time for one answer.
+   * @param seconds The timeout for one response.
    */
   constructor(rpc: string | Provider, fetch: typeof globalThis.fetch, seconds: number) {
     this.ask = typeof rpc === "string" ? batched(rpc, fetch, seconds) : asked(rpc, seconds);
   }
 
-  /** Ask one question. */
+  /** Send one request. */
   async send(method: string, ...params: readonly unknown[]): Promise<unknown> {
     return this.ask(method, params);
   }
 
-  /** Call a view, and return its data. */
+  /** Call a view function, and return its data. */
   async call(to: string, signature: string, args: Uint8Array, block: bigint | null = null): Promise<Uint8Array> {
     const data = `0x${hex(selector(signature))}${hex(args)}`;
     return dataOf(await this.send("eth_call", { to, data }, block === null ? "latest" : quantityText(block)));
@@ -59,12 +59,12 @@ export class Node {
   }
 }
 
-/** Return the first four bytes of the hash of a function's signature. */
+/** Return a function's selector, the first four bytes of its signature's hash. */
 export function selector(signature: string): Uint8Array {
   return keccak_256(utf8(signature)).subarray(0, 4);
 }
 
-/** Write a number as nodes take it. */
+/** Format a number as nodes expect it. */
 export function quantityText(value: bigint): string {
   return `0x${value.toString(16)}`;
 }
@@ -94,18 +94,18 @@ export function recordsOf(answer: unknown): JsonObject[] {
   return answer.map(recordOf);
 }
 
-/** Throw the error for an answer of another form. */
+/** Throw the error for a response in an unexpected form. */
 export function malformed(expected: string): never {
   throw new NodeError(`the node's response is not ${expected}`);
 }
 
-/** Return the address that a view returned. */
+/** Return the address that a view function returned. */
 export function addressOf(data: Uint8Array): string {
   if (data.length !== 32 || data.subarray(0, 12).some((byte) => byte !== 0)) malformed("an address");
   return `0x${hex(data.subarray(12))}`;
 }
 
-/** Return the text that a view returned, its only value. Bytes that are no UTF-8 are replaced. */
+/** Return the only value that a view function returned, a string. Bytes that are not UTF-8 are replaced. */
 export function textOf(data: Uint8Array): string {
   const at = Number(bigintOf(data.subarray(0, 32)));
   if (data.length < 64 || at + 32 > data.length) malformed("a text");
@@ -138,7 +138,7 @@ interface Question {
   reject(error: unknown): void;
 }
 
-/** Ask all questions of one turn of the event loop in one request. */
+/** Send all requests from one turn of the event loop in a single HTTP request. */
 function batched(
   url: string,
   fetch: typeof globalThis.fetch,
@@ -154,7 +154,7 @@ function batched(
       const answers = await answersOf(url, fetch, seconds, body);
       questions.forEach((question, id) => settle(question, answers.find((answer) => answer["id"] === id)));
     } catch (error) {
-      const failure = error instanceof NodeError ? error : new NodeError("the node does not answer", { cause: error });
+      const failure = error instanceof NodeError ? error : new NodeError("the node did not respond", { cause: error });
       for (const question of questions) question.reject(failure);
     }
   };
@@ -180,7 +180,7 @@ async function answersOf(
     redirect: "manual", // Workers do not know "error"
   });
   if (response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400)) {
-    throw new NodeError("the node redirects to another address");
+    throw new NodeError("the node redirects to a different address");
   }
   const text = utf8Text(await readAll(response, MAX_ANSWER, signal));
   let answer: unknown;

@@ -1,4 +1,4 @@
-/** Payments on EVM chains as payers sign them, read strictly. */
+/** Payments on EVM chains, as signed by payers and read strictly. */
 import type { PaymentCode } from "../codes.js";
 import { asText, MalformedIdentifierError, printable, X402Error } from "../errors.js";
 import { bytesOf, joined, unhex } from "./bytes.js";
@@ -34,7 +34,7 @@ export interface Payment {
   /** The block's time in Unix seconds. */
   readonly time: number;
   readonly kind: PaymentKind;
-  /** The amount that the payer signed at most (`upto`); null for other kinds. */
+  /** The maximum amount that the payer signed (`upto`); null for other kinds. */
   readonly ceiling: bigint | null;
 }
 
@@ -44,12 +44,12 @@ export interface SignedPayment {
   readonly asset: string;
   readonly payer: string;
   readonly payee: string;
-  /** The agreed amount; of `upto`, the ceiling. */
+  /** The agreed amount; for `upto`, the ceiling. */
   readonly amount: bigint;
   readonly nonce: Uint8Array;
   readonly validAfter: bigint;
   readonly deadline: bigint;
-  /** The account that must settle (`upto`); null if anybody may. */
+  /** The account that must settle (`upto`); null if anyone may. */
   readonly facilitator: string | null;
 }
 
@@ -58,24 +58,24 @@ export interface Settlement {
   /** True if the authorization was used, false if not yet; null if that is unknown. */
   readonly isPaid: boolean | null;
   readonly transaction: string | null;
-  /** The reason why nothing is known; empty otherwise. */
+  /** The reason why the state is unknown; empty otherwise. */
   readonly problem: string;
-  /** True if the authorization is unused, and can never be used any more. */
+  /** True if the authorization is unused and can no longer be used. */
   readonly isExpired: boolean;
-  /** The amount that a payment by Permit2 moved, if its transaction was found. */
+  /** The amount that a Permit2 payment moved, if its transaction was found. */
   readonly amount: bigint | null;
   readonly signed: SignedPayment | null;
 }
 
-/** The transaction is not the payment that was asked for. */
+/** The transaction is not the requested payment. */
 export class PaymentProblemError extends X402Error {
-  /** False if a later look may have another result. */
+  /** False if a later lookup may have a different result. */
   readonly isFinal: boolean;
 
   /**
-   * @param message The reason, for people.
-   * @param code The reason, for programs.
-   * @param isFinal False if a later look may have another result.
+   * @param message The human-readable reason.
+   * @param code The machine-readable reason.
+   * @param isFinal False if a later lookup may have a different result.
    */
   constructor(message: string, code = "payment_mismatch", isFinal: boolean = code === "payment_mismatch") {
     super(code, message);
@@ -121,10 +121,10 @@ function invalid(code: PaymentCode, field: string, problem: string): never {
 }
 
 /**
- * Read a payment payload strictly, so that no facilitator reads another payment than we do.
+ * Read a payment payload strictly, so that no facilitator reads a different payment from it.
  *
- * @throws {PaymentProblemError} The payment is of another kind, a field is missing or invalid, or the signed terms are
- *   not the accepted ones.
+ * @throws {PaymentProblemError} The payment's kind is unsupported, a field is missing or invalid, or the signed terms
+ *   are not the accepted ones.
  */
 export function signedPayment(accepted: JsonObject, payload: JsonObject): SignedPayment {
   const part = signedPart(payload);
@@ -174,7 +174,7 @@ function checkPermit2(kind: PaymentKind, scheme: unknown, signed: JsonObject): v
   const witness = fieldOf(signed, "witness");
   if (!isObject(witness)) invalid("missing_witness", field("witness"), "missing, or not an object");
   const spender = fieldOf(signed, "spender");
-  if (typeof spender !== "string") invalid("missing_spender", field("spender"), "missing, or not text");
+  if (typeof spender !== "string") invalid("missing_spender", field("spender"), "missing, or not a string");
   if (kind === "unknown") {
     invalid("unknown_spender", field("spender"), `${printable(spender.slice(0, 80))} is not the proxy for ${asText(scheme)}`);
   }
@@ -188,7 +188,7 @@ function checkPermit2(kind: PaymentKind, scheme: unknown, signed: JsonObject): v
 }
 
 function same(agreed: string | bigint, signed: string | bigint, code: PaymentCode, field: string): void {
-  if (signed !== agreed) invalid(code, field, `${signed} was signed, ${agreed} was agreed`);
+  if (signed !== agreed) invalid(code, field, `${signed} was signed, but ${agreed} was agreed`);
 }
 
 function accountOf(fields: JsonObject, path: string): string {
@@ -209,7 +209,7 @@ function numberOf(fields: JsonObject, path: string, code: PaymentCode = "invalid
   return BigInt(value);
 }
 
-/** Read a nonce of EIP-3009 as facilitators do: without 0x, with spaces, without zeros at the end. */
+/** Read an EIP-3009 nonce as facilitators do: without 0x, with spaces, without trailing zeros. */
 function authorizationNonce(text: unknown): Uint8Array | null {
   if (typeof text !== "string") return null;
   const pairs = text.replace(/^0x/, "");
@@ -223,7 +223,7 @@ export function lastSecond(signed: SignedPayment): bigint {
   return signed.deadline - (signed.kind === "eip3009" ? 1n : 0n);
 }
 
-/** Return the last time at which a payment can be settled, as text. */
+/** Return the latest time at which a payment can be settled, as text. */
 export function expiryOf(signed: SignedPayment): string {
   const second = lastSecond(signed);
   const time = new Date(Number(second) * 1000);
@@ -231,7 +231,7 @@ export function expiryOf(signed: SignedPayment): string {
   return isUsual ? `${time.toISOString().slice(0, 19).replace("T", " ")} UTC` : `Unix time ${second}`;
 }
 
-/** Return what is known of a payment that cannot be looked up. */
+/** Return what is known about a payment that cannot be looked up. */
 export function unknownSettlement(problem: string): Settlement {
   return { isPaid: null, transaction: null, problem, isExpired: false, amount: null, signed: null };
 }

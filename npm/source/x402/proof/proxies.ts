@@ -1,4 +1,4 @@
-/** Payments by the proxies of Permit2 in transactions. They are loaded for a price that is paid so. */
+/** Payments through Permit2 proxies in transactions. Loaded only when a price is paid this way. */
 import { asText, NodeError } from "../errors.js";
 import { bigintOf, hex, isEqual, unhex } from "./bytes.js";
 import { checksummed } from "./identifiers.js";
@@ -10,7 +10,7 @@ import { addressTopic, isSameList, topicOf, TRANSFER, type ReceiptLog } from "./
 
 const SETTLED = [topicOf("Settled()"), topicOf("SettledWithPermit()")];
 
-/** The calls of the proxies, by address and selector, with the words before the payment. */
+/** The calls to the proxies, by address and selector, with the number of words before the payment. */
 const FUNCTIONS: Readonly<Record<string, readonly [PaymentKind, number]>> = {
   [`${EXACT_PROXY.toLowerCase()}:13cd3b53`]: ["permit2-exact", 0],
   [`${EXACT_PROXY.toLowerCase()}:fa340378`]: ["permit2-exact", 5],
@@ -27,8 +27,8 @@ interface ProxyCall {
 /**
  * Find the transfer that settled a payment.
  *
- * @param possible The transfers that may have, without those of other authorizations.
- * @throws {PaymentProblemError} Only a trace could tell, and the node has none.
+ * @param possible The candidate transfers, without those from other authorizations.
+ * @throws {PaymentProblemError} Only a trace could decide, and the node provides none.
  */
 export async function settledBy(
   chain: node.Node,
@@ -46,7 +46,7 @@ export async function settledBy(
     const payment = settled.get(log);
     if (payment && isSamePayment(payment, signed)) return log;
     if (calls === null && log.logIndex < lastEvent) {
-      const problem = "another contract settled the payment, and there is no trace (callTracer) to judge it by";
+      const problem = "another contract settled the payment, and no trace (callTracer) is available to verify it";
       throw new PaymentProblemError(problem, "not_provable", true);
     }
   }
@@ -58,7 +58,7 @@ function isSamePayment(found: SignedPayment, signed: SignedPayment): boolean {
   return isEqual(found.nonce, signed.nonce) && names.every((name) => found[name] === signed[name]);
 }
 
-/** Return the calls of the proxies in a transaction; null if another contract made them, and the node cannot say. */
+/** Return the calls to the proxies in a transaction; null if another contract made them and there is no trace. */
 async function settlingCalls(chain: node.Node, transaction: string, events: number): Promise<ProxyCall[] | null> {
   const sent = node.recordOf(await chain.send("eth_getTransactionByHash", transaction));
   const call = proxyCall(sent["to"], node.dataOf(sent["input"]));
@@ -73,7 +73,7 @@ async function settlingCalls(chain: node.Node, transaction: string, events: numb
   }
 }
 
-/** Return the payment that a call settles; null if it is no call of a proxy. All words that matter stand at fixed places. */
+/** Return the payment that a call settles; null if it does not call a proxy. Relevant words are at fixed positions. */
 function proxyCall(to: unknown, data: Uint8Array): ProxyCall | null {
   const name = `${asText(to ?? "").toLowerCase()}:${hex(data.subarray(0, 4))}`;
   const found = Object.hasOwn(FUNCTIONS, name) ? FUNCTIONS[name] : undefined;
@@ -112,7 +112,7 @@ function proxyCall(to: unknown, data: Uint8Array): ProxyCall | null {
 /**
  * Return the payments that the calls of a transaction settled, in the order of the proxies' events.
  *
- * A proxy logs its event at its end, so a call inside another one comes first. Calls that failed, or stand below one
+ * A proxy emits its event at the end of a call, so nested calls come first. Calls that failed, or are nested in one
  * that failed, settled nothing.
  */
 function innerCalls(trace: unknown): ProxyCall[] {
@@ -135,7 +135,7 @@ function innerCalls(trace: unknown): ProxyCall[] {
   return calls;
 }
 
-/** Pair each payment with the transfer that it made. A transfer belongs to one payment at most. */
+/** Pair each payment with its transfer. A transfer belongs to at most one payment. */
 function settledCalls(calls: readonly ProxyCall[], logs: readonly ReceiptLog[]): Map<ReceiptLog, SignedPayment> {
   const settled = new Map<ReceiptLog, SignedPayment>();
   if (logs.filter(isSettlement).length !== calls.length) return settled;

@@ -1,7 +1,7 @@
 /**
  * The registration file: an agent's description of itself (ERC-8004, and `signers` of the x402 extension).
  *
- * Signers decide whose signature counts, and registrations whose file it is, so these are read strictly: one malformed
+ * Signers determine whose signature counts, and registrations whose file it is, so they are read strictly: a malformed
  * entry makes the file unreadable. All other fields are taken as they are.
  */
 import { MalformedDocumentError } from "../errors.js";
@@ -19,9 +19,9 @@ import type { Signer } from "./keys.js";
 
 /** An agent's registration file, as far as proofs need it. */
 export interface RegistrationFile {
-  /** Its entries in registries; null for one that names no agent. */
+  /** Its registry entries; null for an entry without an agent. */
   readonly registrations: readonly (GlobalAgentId | null)[];
-  /** The keys that sign its answers; null if the file has no such field. */
+  /** The keys that sign the agent's answers; null if the file has no such field. */
   readonly signers: readonly Signer[] | null;
   /** The endpoints of its services named `agentWallet`. */
   readonly wallets: readonly string[];
@@ -34,7 +34,7 @@ const WALLET_SERVICE = "agentWallet";
  * Read a registration file.
  *
  * @param content Its bytes.
- * @throws {MalformedDocumentError} It is no such file, or a registration or a signer is malformed.
+ * @throws {MalformedDocumentError} It is not a registration file, or a registration or signer is malformed.
  */
 export function readRegistrationFile(content: Uint8Array): RegistrationFile {
   const file = decodeObject(content, true);
@@ -45,21 +45,21 @@ export function readRegistrationFile(content: Uint8Array): RegistrationFile {
   };
 }
 
-/** Tell whether the file is of an agent. Addresses of EVM chains may be in any case. */
+/** Return whether the file belongs to an agent. EVM addresses may be in any case. */
 export function isOfAgent(file: RegistrationFile, agent: GlobalAgentId): boolean {
   return file.registrations.some(
     (entry) => entry !== null && entry.agent === agent.agent && isSameRegistry(entry.registry, agent.registry),
   );
 }
 
-/** Return the keys that count at a moment, in Unix seconds. */
+/** Return the keys that are valid at a time, in Unix seconds. */
 export function validSigners(file: RegistrationFile, second: number): Signer[] {
   return (file.signers ?? []).filter(
     (signer) => signer.validFrom <= second && (signer.validUntil === null || second < signer.validUntil),
   );
 }
 
-/** Return the wallet on a chain that the file names among its services; empty if it names none. */
+/** Return the wallet on a chain that the file lists among its services; empty if there is none. */
 export function serviceWallet(file: RegistrationFile, chain: ChainId): string {
   for (const endpoint of file.wallets) {
     try {
@@ -109,9 +109,9 @@ function signerOf(entry: JsonObject, at: number): Signer {
   }
   if (algorithm !== "ed25519" && algorithm !== "secp256k1") return fail("algorithm: expected ed25519 or secp256k1");
   if (role !== null && role !== "owner" && role !== "delegate") return fail("role: expected owner or delegate");
-  if (comment !== null && typeof comment !== "string") return fail("comment: not a text");
+  if (comment !== null && typeof comment !== "string") return fail("comment: not a string");
   const isPoint = (key.length === 33 && (key[0] === 2 || key[0] === 3)) || (key.length === 65 && key[0] === 4);
-  if (algorithm === "ed25519" ? key.length !== 32 : !isPoint) return fail(`publicKey: not a key of ${algorithm}`);
+  if (algorithm === "ed25519" ? key.length !== 32 : !isPoint) return fail(`publicKey: not a key for ${algorithm}`);
   if (!Object.hasOwn(entry, "validUntil")) return fail("validUntil: missing");
   const isSecond = (value: unknown): value is number | bigint =>
     (typeof value === "number" || typeof value === "bigint") && value >= 0;
@@ -121,7 +121,7 @@ function signerOf(entry: JsonObject, at: number): Signer {
   return { publicKey, algorithm, role, validFrom: Number(validFrom), validUntil: until };
 }
 
-/** Return the endpoints of wallet services, by the present names and those that files give them instead. */
+/** Return the endpoints of wallet services, under the current names and the alternatives found in files. */
 function walletsOf(file: JsonObject): string[] {
   const listed = [file["services"], file["endpoints"]].find((value) => Array.isArray(value));
   if (!Array.isArray(listed)) return [];

@@ -1,4 +1,4 @@
-/** The state on chain of a payment whose answer is lost. */
+/** The on-chain state of a payment whose answer was lost. */
 import { asText, MalformedIdentifierError, NodeError } from "../errors.js";
 import { bigintOf, bytesOf, hex, joined } from "./bytes.js";
 import { pause, POLL_MILLISECONDS, type Chains } from "./chains.js";
@@ -18,16 +18,16 @@ import { addressTopic, AUTHORIZATION_USED, findTransfer, maySettle, receiptLog, 
 const AUTHORIZATION_CANCELED = topicOf("AuthorizationCanceled(address,bytes32)");
 const NONCE_INVALIDATED = topicOf("UnorderedNonceInvalidation(address,uint256,uint256)");
 
-/** The latest blocks in which the transaction of a payment is looked for. */
+/** The number of latest blocks that are searched for a payment's transaction. */
 const SEARCHED_BLOCKS = 1_000n;
 const MOST_TRANSFERS = 50;
 
 /**
- * Look up whether a payment was taken, and wait for it.
+ * Look up whether a payment was taken, waiting for it if needed.
  *
  * @param chains The trusted chains.
  * @param payment The payment payload that was sent.
- * @param seconds The time to wait for a payment that was not taken yet.
+ * @param seconds How long to wait for a payment that has not been taken yet.
  */
 export async function awaitSettlement(
   chains: Chains,
@@ -93,7 +93,7 @@ async function isUsed(chain: node.Node, signed: SignedPayment, at: string): Prom
   const args = joined(bytesOf(BigInt(signed.payer), 32), bytesOf(word, 32));
   const data = `0x${hex(node.selector(view))}${hex(args)}`;
   const state = node.dataOf(await chain.send("eth_call", { to, data }, at));
-  if (state.length !== 32) node.malformed(`a word: ${to} has no nonces of payments there`);
+  if (state.length !== 32) node.malformed(`a word: ${to} has no payment nonces there`);
   return ((bigintOf(state) >> (isToken ? 0n : nonce & 255n)) & 1n) === 1n;
 }
 
@@ -106,7 +106,7 @@ async function usedAuthorization(chain: node.Node, signed: SignedPayment, first:
   return { isPaid: true, transaction: logs[0] ? transactionOf(logs[0]) : null };
 }
 
-/** Find the transaction that used a nonce of Permit2: no log names it, so transfers between both are read. */
+/** Find the transaction that used a Permit2 nonce. No log contains it, so transfers between both accounts are read. */
 async function usedNonce(chain: node.Node, signed: SignedPayment, first: bigint): Promise<Partial<Settlement>> {
   const payer = addressTopic(signed.payer);
   const transfers = await logsOf(chain, first, signed.asset, [TRANSFER], payer, addressTopic(signed.payee));

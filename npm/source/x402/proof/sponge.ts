@@ -1,4 +1,4 @@
-/** Keccak-256 by WebAssembly. It is loaded with the first long body. */
+/** Keccak-256 in WebAssembly. Loaded with the first long body. */
 import { unbase64 } from "./bytes.js";
 import { INPUT, MODULE, ROOM } from "./keccak-wasm.js";
 import type { Hasher } from "./keccak.js";
@@ -7,7 +7,7 @@ const RATE = 136; // bytes of a block
 
 let cached: WebAssembly.Module | null | undefined;
 
-/** Return a hash; null where no module may be compiled, as at run time of Workers and under strict policies of pages. */
+/** Return a hash; null if modules cannot be compiled, as at run time in Workers or under strict page policies. */
 export function spongeOrNull(): Hasher | null {
   if (cached === undefined) {
     try {
@@ -19,7 +19,7 @@ export function spongeOrNull(): Hasher | null {
   return cached && new Sponge(cached);
 }
 
-/** A hash on its way, with a memory of its own. */
+/** A hash in progress, with its own memory. */
 class Sponge implements Hasher {
   private readonly memory: Uint8Array;
   private readonly absorb: (blocks: number) => void;

@@ -1,4 +1,4 @@
-/** Messages after a payment: the server's signed statement, and the settlement that it reports. */
+/** Messages after a payment: the server's signed statement and its reported settlement. */
 import { InvalidMessageError } from "../errors.js";
 import { hex, utf8 } from "./bytes.js";
 import * as read from "./fields.js";
@@ -19,27 +19,27 @@ export interface InteractionData {
   /** The signed hash. */
   readonly interactionHash: Uint8Array;
   readonly signature: Uint8Array;
-  /** The time of the signature in Unix time. It is not signed: show it, never decide by it. */
+  /** The time of the signature in Unix time. It is not signed, so display it but never rely on it. */
   readonly timestamp: number | null;
   readonly agentRegistry: AccountId | null;
-  /** The hash of both bodies; only in the profile `reputation`, as are the following. */
+  /** The hash of both bodies; like the following fields, only in the profile `reputation`. */
   readonly dataHash: Uint8Array | null;
   readonly publicKey: Uint8Array | null;
   readonly algorithm: string | null;
   readonly feedbackEndpoint: string | null;
-  /** The server's envelope for a blind rating, as it travelled. It is not checked here. */
+  /** The server's envelope for a blind rating, as received. It is not checked here. */
   readonly sealedRating: unknown;
 }
 
-/** A settlement as the server reports it in `PAYMENT-RESPONSE`, without any proof. */
+/** A settlement as reported by the server in `PAYMENT-RESPONSE`, without any proof. */
 export interface SettlementReceipt {
   readonly isSuccess: boolean;
   readonly network: string;
   readonly transaction: string;
   readonly payer: string | null;
-  /** The statement among the extensions, not read yet. */
+  /** The unparsed statement from the extensions. */
   readonly interaction: unknown;
-  /** The amount that the server says was paid, in the token's smallest unit; null if it names none. */
+  /** The amount that the server reports as paid, in the token's smallest unit; null if it reports none. */
   readonly amount: string | null;
 }
 
@@ -132,7 +132,7 @@ function draftStatementOf(value: unknown): InteractionData {
   };
 }
 
-/** Return a statement as the JSON object of the specification. */
+/** Return a statement as the specification's JSON object. */
 export function statementObject(statement: InteractionData): JsonObject {
   return {
     networkId: statement.network,
@@ -176,7 +176,7 @@ export function settlementOf(value: unknown, key: string = REPUTATION_8004): Set
   return { isSuccess: success, network, transaction, payer, interaction: interaction ?? null, amount };
 }
 
-/** Tell whether the server says that it took nothing (scheme `upto`): there is no transaction then. */
+/** Return whether the server reports that it charged nothing (scheme `upto`), in which case there is no transaction. */
 export function isOfNothing(receipt: SettlementReceipt): boolean {
   return receipt.isSuccess && !receipt.transaction && receipt.amount === "0";
 }

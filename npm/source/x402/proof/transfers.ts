@@ -1,4 +1,4 @@
-/** Payments in transactions: the transfer that settled one, with the authorization that it used. */
+/** Payments in transactions: the transfer that settled a payment, and the authorization it used. */
 import { keccak_256 } from "@noble/hashes/sha3";
 import { asText } from "../errors.js";
 import { bigintOf, hex, utf8 } from "./bytes.js";
@@ -28,7 +28,7 @@ export function topicOf(event: string): string {
 /**
  * Find a payment in its transaction.
  *
- * @param onBlock Is told the block at once, so that other questions about it travel in the same batch.
+ * @param onBlock Called with the block immediately, so that other requests about it are sent in the same batch.
  */
 export async function findPayment(
   chain: node.Node,
@@ -63,7 +63,7 @@ export async function findPayment(
   };
 }
 
-/** Find the transfer that settled a payment in a transaction, with its block. It may have moved less. */
+/** Find the transfer that settled a payment in a transaction, with its block. It may have moved a smaller amount. */
 export async function findTransfer(
   chain: node.Node,
   signed: SignedPayment,
@@ -90,14 +90,14 @@ export async function findTransfer(
   throw new PaymentProblemError(`the transaction does not transfer ${amount} ${sides} by this authorization`);
 }
 
-/** Find the transfer of a payment by Permit2. The proxies that make it are read by code that few payments need. */
+/** Find a Permit2 payment's transfer. The code that reads the proxies is separate, because few payments need it. */
 async function settledBy(
   ...question: Parameters<typeof import("./proxies.js").settledBy>
 ): Promise<ReceiptLog | undefined> {
   return (await import("./proxies.js")).settledBy(...question);
 }
 
-/** Tell whether a transfer may have settled a payment. */
+/** Return whether a transfer may have settled a payment. */
 export function maySettle(signed: SignedPayment, log: ReceiptLog): boolean {
   const sides = [TRANSFER, addressTopic(signed.payer), addressTopic(signed.payee)];
   if (log.address !== signed.asset || !isSameList(log.topics, sides) || log.data.length !== 32) return false;
@@ -107,7 +107,7 @@ export function maySettle(signed: SignedPayment, log: ReceiptLog): boolean {
 
 /**
  * Pair a payer's transfers with the authorizations that they used: a token logs both one after the other. From the last transfer
- * to the first, the pairs are right in both orders. Each authorization is of one transfer at most.
+ * to the first, the pairs are correct in both orders. Each authorization belongs to at most one transfer.
  */
 function pairedNonces(logs: readonly ReceiptLog[], payer: string): Map<ReceiptLog, string> {
   const ofPayer = logs.filter((log) => log.topics.length === 3 && log.topics[1] === payer);

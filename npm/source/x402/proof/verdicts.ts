@@ -7,7 +7,7 @@ import { profileAmong, type AgentRegistration, type Profile } from "./messages.j
 import type { Payment } from "./payments.js";
 import type { InteractionData } from "./statements.js";
 
-/** The checks of a proof, in the order in which they are made. */
+/** The checks of a proof, in the order in which they are performed. */
 export const CHECKS = [
   "settlement",
   "interaction",
@@ -25,16 +25,16 @@ export const CHECKS = [
 /** The name of a check. */
 export type CheckName = (typeof CHECKS)[number];
 
-/** The outcome of a check. A check that was not possible is never a passed one. */
+/** The outcome of a check. A check that could not be performed never counts as passed. */
 export type Outcome = "passed" | "failed" | "unchecked";
 
 /** One check of a proof. */
 export interface Check {
   readonly name: CheckName;
   readonly outcome: Outcome;
-  /** The reason why it did not pass, for programs; empty if it passed. */
+  /** The machine-readable reason why it did not pass; empty if it passed. */
   readonly code: CheckCode | "";
-  /** The reason for people; empty if it passed. Words of strangers are escaped. */
+  /** The human-readable reason; empty if it passed. Untrusted text is escaped. */
   readonly problem: string;
   /** The path of the field that is missing or invalid; empty for other reasons. */
   readonly field: string;
@@ -52,19 +52,19 @@ export interface PaidExchange {
   readonly response: Uint8Array | null;
   /** Method and URL, such as `GET https://agent.example/weather`. */
   readonly target?: string;
-  /** True if the server has not kept the body of an answer that was fetched again, only its proof. */
+  /** True if the server has stored only the proof, and not the body, of an answer that was fetched again. */
   readonly isBodyLost?: boolean;
   /** The status of an error without `PAYMENT-RESPONSE` after which the server does not settle; null otherwise. */
   readonly unpaidStatus?: number | null;
 }
 
-/** All that was found out about one paid answer. Feedback needs nothing else. */
+/** The results of verifying one paid answer. Feedback needs nothing else. */
 export interface Verification {
   /** True if every check passed. */
   readonly isVerified: boolean;
   /** Each check with its outcome, in order. */
   readonly checks: readonly Check[];
-  /** A line for each check that did not pass; one in all if nothing was paid. */
+  /** A line for each check that did not pass; a single line if nothing was paid. */
   readonly problems: readonly string[];
   /** The agent that the server declared on the payment's network, if its registry is on the allow-list. */
   readonly registration: AgentRegistration | null;
@@ -76,21 +76,21 @@ export interface Verification {
   readonly payment: Payment | null;
   /** The key that made the signature; null if none was found. */
   readonly signer: Signer | null;
-  /** The agent's wallet if it made the signature instead of a listed key. */
+  /** The agent's wallet, if it signed instead of a listed key. */
   readonly walletSigner: string | null;
   /** True if keys and file are judged at the payment's block, not now. */
   readonly isHistorical: boolean;
-  /** The key of the statement's profile. */
+  /** The statement's profile key. */
   readonly profile: string;
   /** The exchange. */
   readonly paid: PaidExchange;
-  /** The same answer judged now, if this is a historical verification. */
+  /** The same answer judged at the current time, if this is a historical verification. */
   readonly now: Verification | null;
-  /** Facts beside the outcome: forms that deviate and are accepted. */
+  /** Notes in addition to the outcome: deviating forms that were accepted. */
   readonly remarks: readonly string[];
 }
 
-/** Return one check. A check that was never made is unchecked. */
+/** Return one check. A check that was never performed is unchecked. */
 export function checkOf(verification: Pick<Verification, "checks">, name: CheckName): Check {
   const missing: Check = { name, outcome: "unchecked", code: "not_made", problem: "the check was not made", field: "" };
   return verification.checks.find((check) => check.name === name) ?? missing;
@@ -101,7 +101,7 @@ export function problemsOf(checks: readonly Check[], unpaidStatus: number | null
   const settlement = checkOf({ checks }, "settlement");
   if (settlement.code === "nothing_paid") return [settlement.problem];
   if (unpaidStatus !== null) {
-    return [`nothing was paid: the server answers ${unpaidStatus} without a settlement`];
+    return [`nothing was paid: the server returned ${unpaidStatus} without a settlement`];
   }
   return checks.filter(({ outcome }) => outcome !== "passed").map(({ name, problem }) => `${name}: ${problem}`);
 }
@@ -111,7 +111,7 @@ export function acceptedOf(paid: PaidExchange): JsonObject {
   return objectOf(paid.payment, "accepted");
 }
 
-/** Return the part of the payment that is signed, and its signature. */
+/** Return the signed part of the payment, and its signature. */
 export function payloadOf(paid: PaidExchange): JsonObject {
   return objectOf(paid.payment, "payload");
 }
@@ -122,7 +122,7 @@ export function networkOf(paid: PaidExchange): string {
   return asText(network ?? "None");
 }
 
-/** Return the profile of the server's statement; that of its declaration if there is no statement. */
+/** Return the profile of the server's statement, or that of its declaration if there is no statement. */
 export function profileOf(paid: PaidExchange): Profile {
   return profileAmong(paid.settlement?.["extensions"], paid.payment["extensions"]);
 }

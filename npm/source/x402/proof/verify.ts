@@ -5,15 +5,15 @@ import { isSameAccount, parseChain } from "./identifiers.js";
 import { PROFILE_8004, type AgentRegistration, type Profile } from "./messages.js";
 import type { PaidExchange, Verification } from "./verdicts.js";
 
-/** The problem of a payment to somebody else's address, in the specification's words. */
+/** The problem of a payment to a different address, in the specification's words. */
 export const ADDRESS_MISMATCH = "Payment address mismatch - potential fraud. ABORTING.";
 
 /**
- * Check a paid answer. Failures are results, not exceptions: a node or a file server that fails leaves checks undone.
+ * Check a paid answer. Failures are results, not exceptions: if a node or file server fails, checks remain undone.
  *
  * @param terms The trusted chains. Pass the same object each time, so that registration files are loaded once.
  * @param paid The request, its payment and its answer.
- * @param options `historical`: judge keys and file at the block of the payment instead of now.
+ * @param options `historical`: judge keys and file at the payment's block instead of now.
  */
 export async function verify(
   terms: TrustTerms,
@@ -28,10 +28,10 @@ export async function verify(
  * Check a server's agent before anything is signed ("Pre-Payment Verification").
  *
  * @param terms The trusted chains.
- * @param declaration The server's declaration, `extensions["8004-reputation"]` of its 402 response.
+ * @param declaration The server's declaration, `extensions["8004-reputation"]` in its 402 response.
  * @param network The chosen network.
- * @param payTo The address that the server wants to be paid.
- * @param profile The profile of the declaration.
+ * @param payTo The address at which the server wants to be paid.
+ * @param profile The declaration's profile.
  * @returns The server's agent on that network.
  * @throws {TrustError} The payment must not be made, or the server cannot be checked.
  */
@@ -64,7 +64,7 @@ export async function checkBeforePayment(
   }
 }
 
-/** Return an error as a problem for people. */
+/** Return an error as a human-readable problem. */
 export function describe(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }

@@ -1,11 +1,11 @@
-/** Wallets on other chains than that of the agent's identity, which its registration file names as services. */
+/** Wallets, listed as services in the agent's registration file, on chains other than that of its identity. */
 import { TrustError } from "../errors.js";
 import type { Chains, ChainReader } from "./chains.js";
 import type { ChainId } from "./identifiers.js";
 import type { AgentRegistration } from "./messages.js";
 import { isOfAgent, readRegistrationFile, serviceWallet } from "./registration.js";
 
-/** Return the wallet of an agent on a chain. */
+/** Return an agent's wallet on a chain. */
 export async function walletOn(
   chains: Chains,
   reader: ChainReader,
@@ -20,7 +20,7 @@ export async function walletOn(
     const isAuthentic = document.integrity !== null || /^https:/i.test(document.uri);
     const file = isAuthentic ? readRegistrationFile(document.content) : null;
     if (file === null || !isOfAgent(file, registration.agent)) {
-      throw new TrustError("cannot_check", "the registration file is not authentic, or not the agent's");
+      throw new TrustError("cannot_check", "the registration file is not authentic, or does not belong to the agent");
     }
     wallet = serviceWallet(file, chain);
   }

@@ -4,7 +4,7 @@ import { joined } from "../proof/bytes.js";
 /** Decodes one encoding of a body; throws a `Refusal` if it is unknown, damaged or too long. */
 export type Inflate = (encoding: string, body: Uint8Array, limit: number) => Promise<Uint8Array>;
 
-/** A request that is answered with a status and a reason instead of being served. */
+/** A request that is rejected with a status and a reason instead of being served. */
 export class Refusal extends Error {
   /**
    * @param status The HTTP status.
@@ -24,9 +24,9 @@ const MAX_ENCODINGS = 3; // honest servers use one, and each may multiply the by
 /**
  * Decode a body.
  *
- * @param body The bytes that travel.
+ * @param body The bytes as transferred.
  * @param encodings `Content-Encoding`.
- * @param limit The most bytes, decoded.
+ * @param limit The maximum number of decoded bytes.
  * @param inflate Decodes one encoding.
  */
 export async function decodeBody(
@@ -45,7 +45,7 @@ export async function decodeBody(
   return decoded;
 }
 
-/** Decode by the platform's own streams: gzip and deflate everywhere, br where the platform has it. */
+/** Decode with the platform's own streams: gzip and deflate everywhere, br where the platform supports it. */
 export async function inflateByStream(encoding: string, body: Uint8Array, limit: number): Promise<Uint8Array> {
   let stream: DecompressionStream;
   try {
@@ -73,7 +73,7 @@ export async function inflateByStream(encoding: string, body: Uint8Array, limit:
   }
 }
 
-/** Tell whether a content type is of a stream, which has no end that could be signed. */
+/** Return whether a content type is that of a stream, which has no end and so cannot be signed. */
 export function isStream(contentType: string): boolean {
   const type = (contentType.split(";")[0] ?? "").trim().toLowerCase();
   return STREAMS.has(type);

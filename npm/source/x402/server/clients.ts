@@ -11,15 +11,15 @@ import type { VerifiedClient } from "./exchange.js";
 
 /** The clients that a server serves. */
 export interface ClientTerms {
-  /** The chains with the registries of clients. Clients of other registries are declined. */
+  /** The chains whose registries clients may use. Clients from other registries are declined. */
   readonly trust: TrustTerms;
-  /** The server's agent, by which clients are rated. */
+  /** The server's agent, which rates clients. */
   readonly server: bigint | number;
-  /** The lowest rating that this server gave a client which it serves, 0 to 100. */
+  /** The minimum rating, given by this server, of a client that it serves, from 0 to 100. */
   readonly minimum: number;
-  /** False to serve only clients that this server has rated; true unless given. */
+  /** False to serve only clients that this server has rated; true by default. */
   readonly newcomers?: boolean;
-  /** True to serve clients that claim no agent; false unless given. */
+  /** True to serve clients that claim no agent; false by default. */
   readonly anonymous?: boolean;
 }
 
@@ -39,8 +39,8 @@ export class DeclinedClientError extends X402Error {
   declare readonly code: ClientCode;
 
   /**
-   * @param code The reason, for programs.
-   * @param message The reason, for people.
+   * @param code The machine-readable reason.
+   * @param message The human-readable reason.
    */
   constructor(code: ClientCode, message: string) {
     super(code, message);
@@ -48,12 +48,12 @@ export class DeclinedClientError extends X402Error {
 }
 
 /**
- * Check the client of a payment. The payment itself proves that the client is its payer, once it is verified.
+ * Check the client that made a payment. Once verified, the payment itself proves that the client is its payer.
  *
  * @param terms The clients that are served.
  * @param payment The payment payload.
  * @returns The client's standing; null if it claims no agent.
- * @throws {DeclinedClientError} It is not served.
+ * @throws {DeclinedClientError} The client is not served.
  */
 export async function checkClient(terms: ClientTerms, payment: JsonObject): Promise<VerifiedClient | null> {
   const claim = claimOf(payment["extensions"]);

@@ -1,10 +1,10 @@
-/** Answers of paid routes that web pages may read (CORS). */
+/** Answers from paid routes that web pages may read (CORS). */
 
-/** The web pages that may buy. Their requests carry no cookies. */
+/** The web pages that may buy. Their requests contain no cookies. */
 export interface CorsPolicy {
-  /** Origins of pages, such as `https://shop.example`; every page unless given. */
+  /** The pages' origins, such as `https://shop.example`; all origins by default. */
   readonly origins?: readonly string[];
-  /** Request headers that pages may set besides `Content-Type` and those of x402. */
+  /** Request headers that pages may set in addition to `Content-Type` and the x402 headers. */
   readonly requestHeaders?: readonly string[];
 }
 
@@ -18,9 +18,9 @@ const PREFLIGHT_SECONDS = "600";
 /**
  * Return the headers that let a page read an answer.
  *
- * @param policy The policy; false to let no page in.
- * @param origin The page's origin; empty if no page asks.
- * @param names The names of the answer's own headers, in lower case. An origin that it allows itself stays.
+ * @param policy The policy; false to allow no page.
+ * @param origin The page's origin; empty if the request comes from no page.
+ * @param names The names of the answer's own headers, in lower case. Origins that they allow are kept.
  */
 export function pageHeaders(policy: CorsPolicy | false, origin: string, names: ReadonlySet<string> = new Set()): Headers {
   if (policy === false) return [];
@@ -31,7 +31,7 @@ export function pageHeaders(policy: CorsPolicy | false, origin: string, names: R
   return headers;
 }
 
-/** Return the headers that let a page call a route by a method. */
+/** Return the headers that let a page call a route with a method. */
 export function preflightHeaders(policy: CorsPolicy | false, origin: string, method: string): Headers {
   if (policy === false) return [];
   return [

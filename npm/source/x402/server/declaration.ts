@@ -1,4 +1,4 @@
-/** The declarations of a route's extensions. */
+/** Declarations for a route's extensions. */
 import { InvalidArgumentError } from "../errors.js";
 import { builtIn } from "../proof/chains.js";
 import type { JsonObject } from "../proof/json.js";
@@ -8,35 +8,35 @@ import { PROFILE_8004, REPUTATION_8004 } from "../proof/messages.js";
 export interface AgentOptions {
   readonly chainId: number;
   readonly agentId: bigint | number;
-  /** The agent's registries; the built-in ones of the chain unless given. */
+  /** The agent's registries; the built-in ones of the chain by default. */
   readonly registries?: { readonly IdentityRegistry: string; readonly ReputationRegistry: string };
   /** The URL of the service. */
   readonly endpoint?: string;
   /** The URL of a service that sends signed feedback and pays the gas. */
   readonly feedbackAggregator?: string;
-  /** True to deliver an answer for which a route of the scheme `upto` charges nothing, without a proof. */
+  /** True to deliver answers for which a route with the scheme `upto` charges nothing, without a proof. */
   readonly freeAnswers?: boolean;
 }
 
-/** An agent with its declaration for `extensions` of a route. */
+/** An agent with its declaration for a route's `extensions`. */
 export interface SellingAgent {
   readonly chainId: number;
   readonly agentId: bigint;
-  /** The declaration, with `payment-identifier`, by which clients fetch lost answers. */
+  /** The declaration, with `payment-identifier`, which lets clients fetch lost answers. */
   readonly declaration: Record<string, unknown>;
 }
 
 /**
  * Describe the agent that sells.
  *
- * @param options The agent, and the options of its declaration.
- * @throws {InvalidArgumentError} The chain has no built-in registries, and none are given.
+ * @param options The agent and its declaration's options.
+ * @throws {InvalidArgumentError} The chain has no built-in registries, and none were passed.
  * @throws {InvalidMessageError} A field is malformed.
  */
 export function agent(options: AgentOptions): SellingAgent {
   const { chainId, endpoint, feedbackAggregator, freeAnswers } = options;
   const registries = options.registries ?? builtIn(chainId);
-  if (!registries) throw new InvalidArgumentError(`chain ${chainId} has no built-in registries: give them`);
+  if (!registries) throw new InvalidArgumentError(`chain ${chainId} has no built-in registries: pass them`);
   const agentId = BigInt(options.agentId);
   const info = {
     version: "1.0.0",
@@ -64,7 +64,7 @@ const URI = { type: "string", format: "uri" };
 const DRAFT = "https://json-schema.org/draft/2020-12/schema";
 const NAMES = ["agentRegistry", "agentId", "reputationRegistry"];
 
-/** The schema of the specification, as Python's declaration has it. */
+/** The specification's schema, as in the Python package's declaration. */
 const SCHEMA: JsonObject = {
   $schema: DRAFT,
   type: "object",

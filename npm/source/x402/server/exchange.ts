@@ -1,23 +1,23 @@
-/** One paid request on its way through a seller. The hooks of the SDK find it by the adapter of its HTTP context. */
+/** One paid request on its way through a seller. The SDK's hooks find it through the adapter in its HTTP context. */
 import type { SettleResponse } from "@x402/core/types";
 import type { GlobalAgentId } from "../proof/identifiers.js";
 import type { Answer, PaidAnswer } from "./stores.js";
 
-/** A client agent whose claim was checked. */
+/** A client agent whose claim has been checked. */
 export interface VerifiedClient {
   readonly agent: GlobalAgentId;
   readonly owner: string;
   /** The account that pays, in checksum form. */
   readonly payer: string;
-  /** The rating that this server gave it; null without one. */
+  /** The rating that this server gave it; null if there is none. */
   readonly rating: number | null;
 }
 
-/** What a handler can know of the paid request that it serves. */
+/** What a handler can learn about the paid request that it serves. */
 export interface PaidRequest {
-  /** The client's checked standing; null if it claims no agent, or nothing checks clients. */
+  /** The client's verified standing; null if it claims no agent, or clients are not checked. */
   readonly client: VerifiedClient | null;
-  /** Do something once the payment is settled and the answer is on its way. Failures are logged. */
+  /** Run a callback once the payment is settled and the answer is on its way. Failures are logged. */
   afterSettlement(work: () => unknown): void;
 }
 
@@ -28,9 +28,9 @@ export class Exchange implements PaidRequest {
   /** The answer's body, decoded; null until the application has answered. */
   response: Uint8Array | null = null;
   client: VerifiedClient | null = null;
-  /** The settlement, if it came before the application ran. */
+  /** The settlement, if it was made before the application ran. */
   settlement: SettleResponse | null = null;
-  /** The server's declarations by key, if the settlement came first: their answers are signed later. */
+  /** The server's declarations by key, if the settlement was made first: answers are then signed later. */
   readonly declarations: Map<string, unknown> = new Map();
   isSigned = false;
   isSettled = false;
@@ -53,18 +53,18 @@ export class Exchange implements PaidRequest {
 
 const EXCHANGES = new WeakMap<object, Exchange>();
 
-/** Let the hooks find an exchange by the adapter of its HTTP context. */
+/** Let hooks find an exchange through the adapter in its HTTP context. */
 export function bind(adapter: object, exchange: Exchange): void {
   EXCHANGES.set(adapter, exchange);
 }
 
-/** Return the exchange that a hook runs for; null outside our adapters. */
+/** Return the exchange that a hook runs for; null outside this package's adapters. */
 export function exchangeOf(transport: unknown): Exchange | null {
   const adapter = (transport as { request?: { adapter?: object } } | undefined)?.request?.adapter;
   return adapter ? (EXCHANGES.get(adapter) ?? null) : null;
 }
 
-/** Log a problem of which no caller learns. */
+/** Log a problem that is not reported to any caller. */
 export function report(problem: string, error: unknown): void {
   console.error(`bilateral: ${problem}`, error);
 }

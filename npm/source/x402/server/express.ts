@@ -1,4 +1,4 @@
-/** Sell by Express. */
+/** Sell with Express. */
 import type { x402ResourceServer } from "@x402/core/server";
 import type { NextFunction, Request, Response } from "express";
 import type { OutgoingHttpHeader, OutgoingHttpHeaders } from "node:http";
@@ -11,20 +11,20 @@ import type { Answer } from "./stores.js";
 declare global {
   namespace Express {
     interface Request {
-      /** The paid request that is served, on a paid route. */
+      /** On a paid route, the paid request being served. */
       bilateral?: PaidRequest;
     }
   }
 }
 
-/** The middleware, and a way to make its checks at start. */
+/** The middleware, and a way to run its checks at start-up. */
 export interface PaidMiddleware {
   (request: Request, response: Response, next: NextFunction): Promise<void>;
   ready(): Promise<void>;
 }
 
 /**
- * Return a middleware that sells routes. Put it before `express.json()` and whatever else reads bodies.
+ * Return a middleware that sells routes. Put it before `express.json()` and anything else that reads bodies.
  *
  * @param routes The paid routes.
  * @param server The SDK's resource server, with the extension.
@@ -95,7 +95,7 @@ function readBody(request: Request, limit: number): Promise<Uint8Array> {
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
-/** Capture what an application writes, in whatever way, until it ends. Then settle, and send. */
+/** Capture everything that an application writes until it ends. Then settle and send. */
 function capture(response: Response, run: PaidRun, method: string): void {
   const original = {
     write: response.write,
@@ -197,7 +197,7 @@ function send(response: Response, answer: Answer, method: string): void {
   response.end(hasBody ? answer.body : undefined);
 }
 
-/** Decode by zlib: gzip, deflate with or without its header, and br. */
+/** Decode with zlib: gzip, deflate with or without its header, and br. */
 const inflateByZlib: Inflate = (encoding, body, limit) =>
   new Promise((resolve, reject) => {
     const isRaw = encoding === "deflate" && ((body[0] ?? 0) & 15) !== 8;

@@ -1,7 +1,7 @@
 /**
- * The extension for the SDK's resource server: it refuses, before money moves, what could not be signed, and signs.
+ * The extension for the SDK's resource server. It signs answers, and rejects what it could not sign before money moves.
  *
- * The SDK swallows what hooks throw, and the client has paid by then. So no hook after the verification throws.
+ * The SDK swallows errors thrown by hooks, and the client has paid by then, so no hook after the verification throws.
  */
 import type {
   ResourceServerExtension,
@@ -25,30 +25,30 @@ import { memoryReservations, type Reservations } from "./stores.js";
 
 /** The settings of the extension. */
 export interface ReputationOptions {
-  /** Signs answers. Its public key belongs into the agent's registration file. */
+  /** Signs answers. Its public key must be in the agent's registration file. */
   readonly key: SigningKey;
-  /** Called with the reason when a paid answer goes out without a signature. */
+  /** Called with the reason when a paid answer is sent without a signature. */
   readonly onUnsigned?: (problem: string) => void;
-  /** The authorizations in use; in memory unless given. */
+  /** The authorizations in use; in memory by default. */
   readonly reservations?: Reservations;
   /**
-   * The chains of the payments. With them, a used nonce of Permit2 is refused before the application runs, and a payment
+   * The chains with the payments. If set, used Permit2 nonces are rejected before the application runs, and a payment
    * whose settlement failed is looked up.
    */
   readonly trust?: TrustTerms;
-  /** The time for which a checked key counts as working, in seconds: 10 unless given. */
+  /** How long a checked key is assumed to work, in seconds: 10 by default. */
   readonly recheckSeconds?: number;
 }
 
-/** The extension of a seller. */
+/** A seller's extension. */
 export interface ReputationExtension extends ResourceServerExtension {
   /** The public key of the key that signs. */
   readonly publicKey: string;
-  /** The numbers of answers that were signed, and of paid ones that were not. */
+  /** The number of signed answers, and the number of paid answers without a signature. */
   readonly counts: Readonly<{ signed: number; unsigned: number }>;
   /** Sign an exchange, or count it as unsigned. It never throws. */
   signOrCount(declaration: unknown, settlement: Settled, exchange: Exchange): Promise<JsonObject | undefined>;
-  /** Count a paid answer that goes out without a signature. */
+  /** Count a paid answer that is sent without a signature. */
   countUnsigned(problem: string): void;
 }
 
@@ -59,7 +59,7 @@ type Settled = Pick<SettleResponse, "network" | "transaction">;
 
 const EXTENSIONS = new WeakSet<object>();
 
-/** Tell whether an extension of the SDK's server is ours. */
+/** Return whether an extension on the SDK's server is this one. */
 export function isReputation(extension: object): extension is ReputationExtension {
   return EXTENSIONS.has(extension);
 }
@@ -261,7 +261,7 @@ async function signed(key: SigningKey, declaration: unknown, settlement: Settled
   });
 }
 
-/** Return the code of a payment that no transaction could settle as agreed, or that none would prove; null if fine. */
+/** Return the code for a payment that no transaction could settle as agreed or prove; null if there is none. */
 function paymentProblem(context: Context): string | null {
   if (context.paymentPayload.x402Version !== 2) return "unsupported_x402_version";
   const { scheme, network, extra } = context.requirements;
@@ -278,7 +278,7 @@ function paymentProblem(context: Context): string | null {
   }
 }
 
-/** Tell whether payer and nonce of an authorization are texts, or there is none: readers could read others differently. */
+/** Return whether an authorization's payer and nonce are strings, or it is absent: readers differ on other types. */
 function isTextual(part: unknown): boolean {
   if (part === undefined) return true;
   const { from, nonce } = (part ?? {}) as JsonObject;
@@ -293,7 +293,7 @@ function signedOf(context: Context): SignedPayment | null {
   }
 }
 
-/** Return the terms that were agreed. Before a settlement, those of the server have the amount to be charged. */
+/** Return the agreed terms. Before a settlement, the server's terms contain the amount to be charged. */
 function termsOf(context: Context): JsonObject {
   return { ...context.requirements, amount: context.paymentPayload.accepted.amount };
 }
@@ -308,7 +308,7 @@ async function usedNonce(chains: Chains, context: Context): Promise<string | nul
   return settlement.isExpired ? "authorization_expired" : null;
 }
 
-/** Return the code of an amount that must not be settled; null if it may be. The application sets it. */
+/** Return the code for an amount, set by the application, that must not be settled; null if it may be settled. */
 function settlementProblem(context: SettleContext, pending: string | null): string | null {
   const { scheme, amount } = context.requirements;
   const most = context.paymentPayload.accepted.amount;
@@ -340,7 +340,7 @@ function settlementOf(context: SettleContext, transaction: string, amount: strin
   return { success: true, transaction, network, ...(payer ? { payer } : {}), ...(amount ? { amount } : {}) };
 }
 
-/** Return a key for an authorization: equal for every copy of it, whatever else its message holds. */
+/** Return a key for an authorization that is equal for every copy, whatever else its message contains. */
 function paymentKey(context: Context): string {
   const signed = signedOf(context);
   const { network } = context.requirements;
@@ -350,9 +350,9 @@ function paymentKey(context: Context): string {
   return [network, place, signed.payer, hex(signed.nonce)].join(" ").toLowerCase();
 }
 
-const STORE_FAILS = "the store of reservations fails";
+const STORE_FAILS = "the store of reservations failed";
 
-/** Return the text of an error, without what it may quote. */
+/** Return an error's text, without anything that it may quote. */
 function textOf(error: unknown): string {
   return error instanceof X402Error ? error.message : error instanceof Error ? error.name : "an unknown error";
 }

@@ -7,19 +7,19 @@ import { Seller, type Incoming, type PaidRun, type Routes, type SellerOptions } 
 import type { Answer } from "./stores.js";
 import { AnswerLimitError } from "../errors.js";
 
-/** A handler of the web's kind. Its further arguments are those of the framework. */
+/** A web-standard handler. Its further arguments come from the framework. */
 export type FetchHandler<Rest extends unknown[] = []> = (request: Request, ...rest: Rest) => Response | Promise<Response>;
 
-/** Sells what handlers answer. */
+/** Sells handlers' answers. */
 export interface FetchSeller {
-  /** Answer a request: ask for a payment, run the handler, settle and sign. Unpaid routes run the handler alone. */
+  /** Answer a request: request a payment, run the handler, settle and sign. Unpaid routes only run the handler. */
   serve(request: Request, handler: (request: Request, paid: PaidRequest | null) => Response | Promise<Response>): Promise<Response>;
-  /** Ask the facilitator what it supports, and make the checks before the first payment. */
+  /** Query what the facilitator supports, and run the checks before the first payment. */
   ready(): Promise<void>;
 }
 
 /**
- * Sell by handlers of the web's kind.
+ * Sell with web-standard handlers.
  *
  * @param routes The paid routes.
  * @param server The SDK's resource server, with the extension.
@@ -45,7 +45,7 @@ export function sellerOf(routes: Routes, server: x402ResourceServer, options: Se
   };
 }
 
-/** Describe a request. Its body is read from a clone, so that the application has it too. */
+/** Describe a request. Its body is read from a clone, so that the application can read it too. */
 export function incomingOf(request: Request): Incoming {
   const target = request.url.slice(request.url.indexOf("/", request.url.indexOf("://") + 3)).split("#")[0] ?? "/";
   return {
@@ -66,7 +66,7 @@ export function incomingOf(request: Request): Incoming {
   };
 }
 
-/** Read the answer of an application. A stream is stopped at its first byte. */
+/** Read an application's answer. A stream is stopped at its first byte. */
 export async function captured(response: Response, paid: PaidRun, method: string): Promise<Answer> {
   if (paid.refusesStream(response.headers.get("content-type") ?? "")) {
     await response.body?.cancel().catch(() => undefined);

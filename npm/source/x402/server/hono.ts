@@ -1,20 +1,20 @@
-/** Sell by Hono. It runs in Node, Deno, Bun, workerd and browsers' service workers. */
+/** Sell with Hono. It runs in Node, Deno, Bun, workerd and browsers' service workers. */
 import type { x402ResourceServer } from "@x402/core/server";
 import type { Context, MiddlewareHandler } from "hono";
 import type { PaidRequest } from "./exchange.js";
 import { sellerOf } from "./fetch.js";
 import type { Routes, SellerOptions } from "./seller.js";
 
-/** The variable of Hono's context that has the paid request, of `c.get("bilateral")`. */
+/** The Hono context variable with the paid request, read with `c.get("bilateral")`. */
 export interface PaidVariables {
   bilateral: PaidRequest;
 }
 
-/** The middleware, and a way to make its checks at start. */
+/** The middleware, and a way to run its checks at start-up. */
 export type PaidMiddleware = MiddlewareHandler<{ Variables: PaidVariables }> & { ready(): Promise<void> };
 
 /**
- * Return a middleware that sells routes. Nothing may read a request's body before it.
+ * Return a middleware that sells routes. Nothing may read a request's body before this middleware.
  *
  * @param routes The paid routes.
  * @param server The SDK's resource server, with the extension.

@@ -1,5 +1,5 @@
 /**
- * Sell by x402: sign the bytes that leave, run a handler once for each payment, and serve good clients.
+ * Sell through x402: sign the bytes sent, run a handler once per payment, and serve good clients.
  *
  * ```ts
  * const me = agent({ chainId: 8453, agentId: 247n });

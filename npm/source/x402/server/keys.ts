@@ -1,30 +1,30 @@
-/** Keys that sign answers. A key never shows its secret: it is held by a closure. */
+/** Keys that sign answers. A key never reveals its secret, which is held in a closure. */
 import { ed25519 } from "@noble/curves/ed25519";
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { InvalidArgumentError } from "../errors.js";
 import { bigintOf, bytesOf, hex, joined, unhex, utf8 } from "../proof/bytes.js";
 import { isSignatureOf } from "../proof/keys.js";
 
-/** A key that signs answers. Its public key belongs into the agent's registration file. */
+/** A key that signs answers. Its public key must be in the agent's registration file. */
 export interface SigningKey {
   readonly algorithm: "secp256k1" | "ed25519";
   /** The public key in hexadecimal digits, without 0x. */
   readonly publicKey: string;
-  /** Sign a hash of 32 bytes. */
+  /** Sign a 32-byte hash. */
   sign(digest: Uint8Array): Uint8Array | Promise<Uint8Array>;
 }
 
 const PROBE = utf8("bilateral: does this key sign?..");
 
 /**
- * Return a key of secp256k1.
+ * Return a secp256k1 key.
  *
  * @param secret The private key, 32 bytes or 64 hexadecimal digits.
  */
 export function secp256k1Key(secret: Uint8Array | string): SigningKey {
   const bytes = secretOf(secret);
   if (!secp256k1.utils.isValidPrivateKey(bytes)) {
-    throw new InvalidArgumentError("the secret is not a key of secp256k1");
+    throw new InvalidArgumentError("the secret is not a secp256k1 key");
   }
   const sign = (digest: Uint8Array): Uint8Array => {
     const signature = secp256k1.sign(digest, bytes, { lowS: true });
@@ -34,7 +34,7 @@ export function secp256k1Key(secret: Uint8Array | string): SigningKey {
 }
 
 /**
- * Return a key of ed25519.
+ * Return an ed25519 key.
  *
  * @param seed The seed, 32 bytes or 64 hexadecimal digits.
  */
@@ -60,16 +60,16 @@ export function keyFromEnv(name: string, algorithm: SigningKey["algorithm"] = "s
   return algorithm === "ed25519" ? ed25519Key(value.trim()) : secp256k1Key(value.trim());
 }
 
-/** A key that another program holds: a key management service, or an account of viem. */
+/** A key held by another program, such as a key management service or a viem account. */
 export interface RemoteKeyOptions {
-  /** The public key in hexadecimal digits; an account of viem has it as `publicKey`. */
+  /** The public key in hexadecimal digits; a viem account provides it as `publicKey`. */
   readonly publicKey: string;
   readonly algorithm?: SigningKey["algorithm"];
-  /** Sign a hash of 32 bytes. A secp256k1 signature may come without `v`, or with a high `s`. */
+  /** Sign a 32-byte hash. A secp256k1 signature may lack `v` or have a high `s`. */
   sign(digest: Uint8Array): Promise<Uint8Array>;
 }
 
-/** Return a key that another program holds. Its signatures are checked, and brought into the extension's form. */
+/** Return a key held by another program. Its signatures are checked and converted to the extension's form. */
 export function remoteKey(options: RemoteKeyOptions): SigningKey {
   const algorithm = options.algorithm ?? "secp256k1";
   const publicKey = options.publicKey.replace(/^0x/, "");
@@ -88,9 +88,9 @@ export function remoteKey(options: RemoteKeyOptions): SigningKey {
 }
 
 /**
- * Return a key that is a local account of viem.
+ * Return the key of a local viem account.
  *
- * @param account The account, of `privateKeyToAccount` and its like.
+ * @param account The account, for example from `privateKeyToAccount`.
  */
 export function accountKey(account: {
   readonly publicKey: string;
@@ -105,11 +105,11 @@ export function accountKey(account: {
   });
 }
 
-/** Let a key sign a test message, and check the signature. */
+/** Sign a test message with a key, and check the signature. */
 export async function checkKey(key: SigningKey): Promise<void> {
   const signature = await key.sign(PROBE);
   if (!(await isSignatureOf(PROBE, signature, key.publicKey, key.algorithm))) {
-    throw new InvalidArgumentError("the public key does not verify the signature of its key");
+    throw new InvalidArgumentError("the signature does not match the key's public key");
   }
 }
 
@@ -123,6 +123,6 @@ function lowForms(signature: Uint8Array): Uint8Array[] {
 
 function secretOf(secret: Uint8Array | string): Uint8Array {
   const bytes = typeof secret === "string" ? unhex(secret.replace(/^0x/, "")) : secret.slice();
-  if (bytes?.length !== 32) throw new InvalidArgumentError("a key is 32 bytes, or 64 hexadecimal digits");
+  if (bytes?.length !== 32) throw new InvalidArgumentError("a key must be 32 bytes, or 64 hexadecimal digits");
   return bytes;
 }

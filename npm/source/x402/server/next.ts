@@ -1,19 +1,19 @@
-/** Sell by route handlers of Next's App Router. */
+/** Sell with route handlers in Next's App Router. */
 import type { RouteConfig, x402ResourceServer } from "@x402/core/server";
 import { type FetchHandler, sellerOf } from "./fetch.js";
 import type { SellerOptions } from "./seller.js";
 
-/** A route handler that is paid, and a way to make its checks at start. */
+/** A paid route handler, and a way to run its checks at start-up. */
 export type PaidHandler<Rest extends unknown[]> = ((request: Request, ...rest: Rest) => Promise<Response>) & {
   ready(): Promise<void>;
 };
 
 /**
- * Sell what a route handler answers.
+ * Sell a route handler's answers.
  *
  * ```ts
  * export const GET = paid(weather, route, server);
- * export const OPTIONS = GET; // answers the preflights of pages
+ * export const OPTIONS = GET; // answers web pages' preflight requests
  * ```
  *
  * @param handler The handler of one method.

@@ -1,4 +1,4 @@
-/** Checks of a seller before it takes payments: a wrong setting would be paid for proofs that no client accepts. */
+/** Checks of a seller's settings before it accepts payments, because clients reject proofs made with wrong ones. */
 import { DocumentError, NodeError, TrustError, X402Error } from "../errors.js";
 import { chainsOf, type TrustTerms } from "../proof/chains.js";
 import { agentText } from "../proof/identifiers.js";
@@ -6,7 +6,7 @@ import { PROFILE_8004 } from "../proof/messages.js";
 import { isOfAgent, readRegistrationFile, validSigners } from "../proof/registration.js";
 import { checkBeforePayment } from "../proof/verify.js";
 
-/** One check that did not pass. */
+/** One failed check. */
 export interface Finding {
   readonly route: string;
   readonly network: string;
@@ -17,17 +17,17 @@ export interface Finding {
 
 /** A seller's own settings are wrong. */
 export class PreflightError extends X402Error {
-  /** @param findings The checks that did not pass. */
+  /** @param findings The checks that failed. */
   constructor(readonly findings: readonly Finding[]) {
     super("preflight", findings.map(({ route, check, problem }) => `${route}: ${check}: ${problem}`).join("; "));
   }
 }
 
-/** A route as it is checked. */
+/** A route, in the form in which it is checked. */
 export interface CheckedRoute {
   readonly route: string;
   readonly network: string;
-  /** The address that is paid; null if a function names it for each request. */
+  /** The address that is paid; null if a function returns it for each request. */
   readonly payTo: string | null;
   readonly declaration: unknown;
 }
@@ -36,7 +36,7 @@ export interface CheckedRoute {
  * Check that the agent of each route exists in trusted registries, that it is paid at its wallet, and that its file
  * lists the signing key.
  *
- * @param trust The chains, as clients trust them.
+ * @param trust The chains that clients trust.
  * @param routes The routes that declare the extension.
  * @param publicKey The public key that signs.
  */

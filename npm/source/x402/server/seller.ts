@@ -1,8 +1,8 @@
 /**
  * A paid request from its first byte to its last, for every framework.
  *
- * It uses the SDK's HTTP server, and not its middleware: those sign other bytes than leave, run a handler several times
- * for one authorization, and need `Buffer`. A framework's adapter hands over a request, captures what leaves, and sends
+ * It uses the SDK's HTTP server but not its middleware, which signs bytes that differ from those sent, runs a handler
+ * several times per authorization, and needs `Buffer`. An adapter passes a request, captures the response, and sends
  * what `finish` returns.
  */
 import {
@@ -34,35 +34,35 @@ import { memoryAnswers, type Answer, type PaidAnswers } from "./stores.js";
 /** The paid routes, such as `{ "GET /weather": { accepts, extensions } }`. */
 export type Routes = Record<string, RouteConfig>;
 
-/** The settings of a seller. */
+/** A seller's settings. */
 export interface SellerOptions {
-  /** The most bytes of a request's or an answer's body, decoded: 32 MiB unless given. */
+  /** The size limit for a request's or response's decoded body, in bytes: 32 MiB by default. */
   readonly limit?: number;
-  /** Keeps paid answers for clients that lose the connection; in memory unless given. */
+  /** Keeps paid answers for clients that lose the connection; in memory by default. */
   readonly answers?: PaidAnswers;
-  /** Checks agent, wallet and signing key before the first payment. While a check fails, paid routes answer 503. */
+  /** Checks agent, wallet and signing key before the first payment. While a check fails, paid routes return 503. */
   readonly preflight?: TrustTerms;
-  /** The clients that are served. Others get 403, and nothing is settled. */
+  /** The clients that are served. All others receive 403, and nothing is settled. */
   readonly clients?: ClientTerms;
-  /** The web pages that may buy: every page unless given, and none if false. */
+  /** The web pages that may buy: all pages by default, none if false. */
   readonly cors?: CorsPolicy | false;
-  /** The SDK's paywall for people. */
+  /** The SDK's paywall for human visitors. */
   readonly paywall?: PaywallProvider;
   readonly paywallConfig?: PaywallConfig;
 }
 
-/** A request as a framework has it. */
+/** A request as the framework represents it. */
 export interface Incoming {
   readonly method: string;
-  /** The whole URL. */
+  /** The complete URL. */
   readonly url: string;
-  /** The path as it was sent, below the place where a middleware is mounted. */
+  /** The path as sent, relative to where the middleware is mounted. */
   readonly path: string;
-  /** Path and query as they were sent. */
+  /** The path and query as sent. */
   readonly target: string;
-  /** Return a header; several of one name joined by ", ". */
+  /** Return a header; several headers with the same name are joined with ", ". */
   header(name: string): string | undefined;
-  /** Read the body as it was sent, and leave it to the application. */
+  /** Read the body as sent, without consuming it for the application. */
   read(limit: number): Promise<Uint8Array>;
 }
 
@@ -72,16 +72,16 @@ export type Decision =
   | { readonly type: "answer"; readonly answer: Answer }
   | { readonly type: "run"; readonly paid: PaidRun };
 
-/** A request whose payment is verified: the application may run. */
+/** A request whose payment has been verified: the application may run. */
 export interface PaidRun {
   readonly exchange: Exchange;
-  /** The most bytes that the application may answer. */
+  /** The maximum size of the application's response, in bytes. */
   readonly limit: number;
-  /** Tell whether an answer must be stopped at its first byte, by its `Content-Type`. */
+  /** Return whether an answer must be stopped at its first byte, judging by its `Content-Type`. */
   refusesStream(contentType: string): boolean;
-  /** Settle for the application's answer, and return the one for the client. */
+  /** Settle the payment for the application's answer, and return the client's answer. */
   finish(captured: Answer): Promise<Answer>;
-  /** Return the answer for a client whose request the application could not answer, without a settlement. */
+  /** Return the answer to a request that the application could not answer, without a settlement. */
   fail(error: unknown): Promise<Answer>;
 }
 
@@ -135,7 +135,7 @@ export class Seller {
     this.#cors = options.cors ?? {};
   }
 
-  /** Ask the facilitator what it supports, and make the checks before the first payment. Requests do it otherwise. */
+  /** Query what the facilitator supports, and run the checks before the first payment. Else, a request does so. */
   async ready(): Promise<void> {
     await this.#start();
     const problem = await this.#problem();
@@ -234,7 +234,7 @@ export class Seller {
     try {
       return await this.#answers.find(payment);
     } catch (error) {
-      report("the store of kept answers fails", error);
+      report("the store of paid answers failed", error);
       return null;
     }
   }
@@ -247,7 +247,7 @@ export class Seller {
     return this.#started;
   }
 
-  /** Return the reason not to take payments. A check that failed is repeated after a minute. */
+  /** Return the reason not to accept payments. A failed check is repeated after a minute. */
   #problem(): Promise<PreflightError | null> {
     const trust = this.#options.preflight;
     if (!trust) return Promise.resolve(null);
@@ -277,7 +277,7 @@ export class Seller {
     });
   }
 
-  /** Settle for an answer, sign it, and keep it. */
+  /** Settle the payment for an answer, then sign and store the answer. */
   async settle(run: Run, captured: Answer): Promise<Answer> {
     const { exchange, incoming, context, result } = run;
     const { cancellationDispatcher, paymentPayload, paymentRequirements, declaredExtensions, beforeHandlerSettlement } = result;
@@ -312,7 +312,7 @@ export class Seller {
     return this.#signSettled(exchange, withHeaders(answer, settled.headers));
   }
 
-  /** Keep an answer for a client that loses it. It throws nothing, because the client has paid. */
+  /** Store an answer for a client that loses it. It never throws, because the client has already paid. */
   async keep(run: Run, answer: Answer): Promise<void> {
     const { exchange, payment, incoming } = run;
     const request = requestOf(incoming, exchange.request);
@@ -323,21 +323,21 @@ export class Seller {
         await this.#answers.keep(payment, { ...exchange.captured, request, isUnsettled: true });
       }
     } catch (error) {
-      report("the store of kept answers fails", error);
+      report("the store of paid answers failed", error);
     }
   }
 
-  /** The most bytes of a body. */
+  /** The size limit for a body, in bytes. */
   get maximum(): number {
     return this.#limit;
   }
 
-  /** Return an answer with the headers for pages. */
+  /** Return an answer with the headers that web pages need. */
   sent(run: Run, answer: Answer): Answer {
     return this.#readable(answer, run.incoming.header("origin") ?? "", run.isDeclaring);
   }
 
-  /** Sign an exchange that was settled before the application ran, in the header of its settlement. */
+  /** Sign an exchange that was settled before the application ran, in its settlement header. */
   async #signSettled(exchange: Exchange, answer: Answer): Promise<Answer> {
     const { settlement } = exchange;
     if (settlement === null) return answer;
@@ -365,7 +365,7 @@ const CODES: Readonly<Record<string, string>> = { body_too_large: "response_too_
 
 type Verified = Extract<Awaited<ReturnType<x402HTTPResourceServer["processHTTPRequest"]>>, { type: "payment-verified" }>;
 
-/** One verified request. It ends once, whatever an application does. */
+/** One verified request. It completes exactly once, whatever the application does. */
 class Run implements PaidRun {
   readonly limit: number;
   #end: Promise<Answer> | null = null;
@@ -427,7 +427,7 @@ function extraOf(option: { readonly price: unknown; readonly extra?: Record<stri
   return { ...(isObject(ofToken) ? ofToken : {}), ...option.extra };
 }
 
-/** Describe a request for the SDK. The adapter is an object of its own, by which hooks find the exchange. */
+/** Describe a request for the SDK. Each request has its own adapter object, through which hooks find the exchange. */
 function contextOf(incoming: Incoming, method: string = incoming.method): HTTPRequestContext {
   const query = (): Record<string, string | string[]> => {
     const { searchParams } = new URL(incoming.url);
@@ -453,7 +453,7 @@ function contextOf(incoming: Incoming, method: string = incoming.method): HTTPRe
   return { adapter, path, method, decodedPath: decoded(path), ...(paymentHeader ? { paymentHeader } : {}) };
 }
 
-/** Decode a path as frameworks do: no spelling of a paid path may be free. */
+/** Decode a path as frameworks do, so that no spelling of a paid path is free. */
 function decoded(path: string): string {
   try {
     return decodeURIComponent(path);
@@ -462,7 +462,7 @@ function decoded(path: string): string {
   }
 }
 
-/** Return the hash of a payment that can fetch its answer again: one with an identifier, which stays secret. */
+/** Return the hash of a payment that can fetch its answer again: one with a secret identifier. */
 function paymentOf(header: string): string | null {
   let identifier: unknown = decodeHeader(header);
   for (const name of ["extensions", "payment-identifier", "info", "id"]) {

@@ -1,46 +1,46 @@
-/** Authorizations in use, and answers that were paid for. In memory here; a seller of several processes brings its own. */
+/** In-memory stores for authorizations in use and for paid answers. Sellers with many processes provide their own. */
 import { utf8 } from "../proof/bytes.js";
 
-/** Authorizations that a request is using or has used. */
+/** Authorizations that requests are using or have used. */
 export interface Reservations {
   /**
    * Reserve an authorization for a request.
    *
    * @param key The authorization.
-   * @param holder The request. Only the same one can take it again, or release it.
-   * @returns False if another request has it or has used it; `"full"` if too many payments are in progress.
+   * @param holder The request. Only the same request can reserve the authorization again, or release it.
+   * @returns False if another request holds or has used it; `"full"` if too many payments are in progress.
    */
   take(key: string, holder: object): MaybePromise<boolean | "full">;
   /** Release an authorization, if this request holds it. */
   release(key: string, holder: object): MaybePromise<void>;
   /** Mark an authorization as used, if this request holds it. */
   settle(key: string, holder: object): MaybePromise<void>;
-  /** Remember the amount of a settlement that is pending. */
+  /** Store the amount of a pending settlement. */
   setPending(key: string, amount: string): MaybePromise<void>;
-  /** Return the amount of a settlement that was pending; null without one. */
+  /** Return the amount of a pending settlement; null if there is none. */
   pendingAmount(key: string): MaybePromise<string | null>;
 }
 
-/** A value, now or later. */
+/** A value, or a promise of one. */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** An answer of the application, or one for a client. */
+/** An answer from the application, or one for a client. */
 export interface Answer {
   readonly status: number;
-  /** Names and values; a name may come several times. */
+  /** Names and values; a name may occur several times. */
   readonly headers: readonly (readonly [string, string])[];
   readonly body: Uint8Array;
 }
 
-/** An answer that was paid for, kept for a client that lost it. */
+/** A paid answer, stored for a client that lost it. */
 export interface PaidAnswer extends Answer {
-  /** The hash of the request: a payment fetches the answer to this request alone. */
+  /** The hash of the request: a payment fetches only the answer to this request. */
   readonly request: string;
-  /** True if the payment was not settled so far, as far as the server knows. */
+  /** True if the payment has not been settled yet, as far as the server knows. */
   readonly isUnsettled: boolean;
 }
 
-/** Answers that were paid for. A store that throws costs a client the second copy, never the first. */
+/** Paid answers. If a store throws, a client may lose the second copy, but never the first. */
 export interface PaidAnswers {
   keep(payment: string, answer: PaidAnswer): MaybePromise<void>;
   find(payment: string): MaybePromise<PaidAnswer | null>;
@@ -53,7 +53,7 @@ const MAX_IN_PROGRESS = 100_000; // each takes some hundred bytes
 const MAX_SETTLED = 250_000; // two minutes at 2,000 requests a second
 const RESERVATION_SECONDS = 3600; // the chain knows by then that an authorization was used
 
-/** Return reservations in memory. */
+/** Return an in-memory store for reservations. */
 export function memoryReservations(limit: number = MAX_IN_PROGRESS): Reservations {
   const inProgress = new Map<string, { holder: object; end: number }>();
   const settled = new Map<string, number>();
@@ -88,9 +88,9 @@ export function memoryReservations(limit: number = MAX_IN_PROGRESS): Reservation
 }
 
 /**
- * Return paid answers in memory.
+ * Return an in-memory store for paid answers.
  *
- * @param maxBytes The limit for all of them. The oldest go first.
+ * @param maxBytes The total size limit. The oldest answers are removed first.
  */
 export function memoryAnswers(maxBytes: number = MAX_ANSWERS_BYTES): PaidAnswers {
   const stored = new Map<string, { answer: PaidAnswer; end: number; size: number }>();
