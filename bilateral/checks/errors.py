@@ -6,14 +6,14 @@ from bilateral.core.errors import BilateralError, FormattedError
 
 
 class CheckError(BilateralError):
-    """A check has no answer."""
+    """A check cannot be answered."""
 
 
 class UnknownChainError(CheckError):
-    """The index does not follow the chain, or has no identity registry there.
+    """The index does not follow the chain, or follows no identity registry on it.
 
     Attributes:
-        chain_id: The chain; None if the caller specified none and the index follows several.
+        chain_id: The chain; None if the caller specified no chain and the index follows several.
     """
 
     reason = "chain_not_indexed"
@@ -40,7 +40,7 @@ class UnknownRegistryError(FormattedError, CheckError):
 
 
 class UnknownAgentError(FormattedError, CheckError):
-    """No such agent exists at the block of the check.
+    """The agent does not exist at the check's block.
 
     Attributes:
         agent: The agent, as specified by the caller.
@@ -83,7 +83,7 @@ class OtherHistoryError(FormattedError, CheckError):
 
 
 class FileNotHeldError(FormattedError, CheckError):
-    """The index no longer has the version of a file that the agent had at the block.
+    """The index no longer stores the version of a file that was current at the check's block.
 
     Attributes:
         uri: The file's URI.
@@ -100,7 +100,7 @@ class FindingsNotHeldError(FormattedError, CheckError):
 
     Attributes:
         block: The block of the check.
-        analysed: The last block that the analysis covered.
+        analysed: The last block that the newer analysis covers.
     """
 
     reason = "findings_not_held"

@@ -40,7 +40,7 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True)
 class Unknown:
-    """A fact that the source cannot determine, with a displayable reason."""
+    """A fact that the source cannot determine, with a reason to display."""
 
     reason: str
 
@@ -114,7 +114,7 @@ class Domain:
 
     Attributes:
         host: The host, with the port unless it is 443.
-        is_denied: True if the domain lists other agents but not this one.
+        is_denied: True if the domain lists other agents but not this agent.
         file: The domain's file; None if the registration file itself is hosted on the domain.
         is_registered: True if the agent is registered under the domain but has no service there.
     """
@@ -149,7 +149,7 @@ class Domains:
 
 @dataclass(frozen=True)
 class OtherRegistration:
-    """One of the agent's registrations elsewhere, according to its file.
+    """One of the agent's registrations in other registries, according to its file.
 
     Attributes:
         proof: `both_ways` if the two agents' files refer to each other, `claimed` if only this agent's file refers to
@@ -221,8 +221,8 @@ class Counted:
 
     Attributes:
         share_sum: The sum of the raters' mean ratings, each as a share of the tag's scale, in millionths.
-        own: The number of ratings by the agent's own accounts, which do not count.
-        left_out: The number of ratings by raters that the policy does not trust.
+        own: The number of ratings from the agent's own accounts, which do not count.
+        left_out: The number of ratings from raters that the policy does not trust.
     """
 
     count: int = 0
@@ -365,7 +365,7 @@ class Facts:
     """The facts that a check is based on.
 
     Attributes:
-        as_of: The block, and what is needed to reproduce the answer.
+        as_of: The block, and the other values needed to reproduce the answer.
         account: The account being checked: for a server, its wallet.
         refusal: A reason that alone decides the check, with its sentence: the registry has disowned the agent.
         payment: The payment requested by a server; None if none was specified.
@@ -374,7 +374,7 @@ class Facts:
         standing: The standing from a trust analysis; None if no standing counts.
         measurements: The watchtower measurements; None if no watchtower is used.
         analysis_lack: Why no current analysis supports the decision; None if an analysis does, or if none is needed.
-        details: Figures from one source that do not affect the decision.
+        details: Additional figures from the source that do not affect the decision.
         unknown: The facts that the source cannot determine, for display.
     """
 

@@ -70,7 +70,7 @@ _UNREADABLE: Final = (
     errors.MalformedNodeAnswerError,
     errors.UnexpectedAnswerError,
 )
-"""The errors with which nodes reject requests for past state or a log range."""
+"""The errors that nodes return when they reject requests for past state or for a log range."""
 
 _NOBODY: Final = bytes(32)
 
@@ -85,12 +85,12 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
     loader: Loader | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> LiveCheck:
-    """Answer the question: should I pay this server? Sends at most `MOST_REQUESTS` requests to the node.
+    """Answer the question: should I pay this server? It sends at most `MOST_REQUESTS` requests to the node.
 
     Args:
         client: The SDK's client for the agent's chain.
         agent_id: The server, in any published form.
-        pay_to: The account that a payment would go to; None to skip the related rules.
+        pay_to: The account that would be paid; None to skip the related rules.
         amount: The amount that the server requests, in units of the payment token. It is only displayed, because no
             analysis weighs it.
         policy: The policy; if omitted, the default policy.
@@ -115,7 +115,7 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
 
 
 class _Reader:
-    """Reads the facts about one agent within a limited number of requests."""
+    """Reads the facts about an agent, using a limited number of requests."""
 
     def __init__(self, client: Client, policy: Policy, report: Callable[[str], None]) -> None:
         self._client, self._policy, self._report = client, policy, report

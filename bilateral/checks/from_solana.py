@@ -50,7 +50,7 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
     Args:
         agent_id: The server: `solana:<ref>:<mint>` for a SATI agent, `solana:<ref>:<program>#<agent>` for any agent.
         provider: The URL of a node.
-        pay_to: The account that a payment would go to; None to skip the related rules.
+        pay_to: The account that would be paid; None to skip the related rules.
         policy: The policy; if omitted, the default policy.
         loader: Loads registration files.
         clients: SDK clients for EVM chains, by chain (CAIP-2), used to prove registrations on those chains.

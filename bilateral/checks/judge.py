@@ -265,7 +265,7 @@ def _unless_unknown(part: Any) -> Any:
 
 
 def _fields(part: object, *names: str) -> Any:
-    """Return the named fields from a part of the facts; None if the part is missing."""
+    """Return some fields from a part of the facts, by name; None if the part is missing."""
     return None if part is None else {name: getattr(part, name) for name in names}
 
 

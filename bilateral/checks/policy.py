@@ -90,7 +90,7 @@ TAG: Final = "starred"
 """The usual feedback tag. An analysis uses all tags with a scale, but nearly all feedback has this tag."""
 
 _MAX_LISTED: Final = 1_000
-"""The maximum length of a list in a policy: each entry is compared with each rater."""
+"""The maximum length of a list in a policy, because each entry is compared with each rater."""
 
 _ADDRESS_LENGTH: Final = 42  # characters: 0x, and two digits for each of 20 bytes
 _MAX_DAYS: Final = 36_500  # a hundred years: no chain is older
@@ -211,24 +211,24 @@ class Policy(_Few):
         newcomers: How to treat agents without ratings that count.
         anonymous: How to treat clients without an agent.
         trust: The raters whose ratings count.
-        require_payment_proof: True to count only feedback whose file claims a payment by its client to the agent.
+        require_payment_proof: True to count only feedback whose file claims a payment from the client to the agent.
         blind: `only` to count only ratings that were sealed before either side saw the other's rating; None to count
             all.
         maximum_rating_age_days: The age in days beyond which a rating does not count; None for no limit.
         maximum_repeats: How many of a rater's ratings within `repeat_days` count, earliest first; None for all. Each
             rater counts once, with the mean of its ratings, so repeats never outweigh other raters.
-        repeat_days: The length in days of the periods in which `maximum_repeats` ratings by a rater count.
+        repeat_days: The length, in days, of the periods in each of which `maximum_repeats` ratings by a rater count.
         validators: The validators whose responses count. If empty, all validators count, and validations prove nothing.
         minimum_validations: The minimum number of validations that a server needs.
         minimum_validation: The lowest acceptable mean of the validators' responses, 0 to 100.
-        require_domain: True to decline servers without a domain, or whose domain does not list the agent.
+        require_domain: True to decline servers that have no domain, or whose domain does not list the agent.
         minimum_age_days: An agent's minimum age in days.
         recent_days: The number of days for which a change of wallet or owner counts as recent.
         minimum_buyer_score: The lowest acceptable score for a buyer's record, 0 to 100; None to require none.
         watchtowers: The accounts whose published `reachable` signals count, in addition to the index's own
             measurements.
         maximum_measurement_age_hours: The age in hours beyond which the index's measurements do not count.
-        severities: The severities of reasons that should weigh more or less than by default.
+        severities: New severities for reasons that should weigh more or less than by default.
     """
 
     name: PolicyName = PolicyName.BALANCED
@@ -345,7 +345,7 @@ def with_reviewers(fields: Any, accounts: Sequence[str] = (), agents: Sequence[s
 
 
 def policy_of(fields: object) -> Policy:
-    """Return a policy from its named fields."""
+    """Return a policy from its fields, by name."""
     try:
         return Policy.model_validate(fields)
     except pydantic.ValidationError as problem:

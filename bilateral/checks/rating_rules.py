@@ -129,7 +129,7 @@ def _under_other_tags(lines: Sequence[Line], tag: str) -> list[str]:
 
 
 def split_lines(lines: Sequence[Line], tag: str) -> tuple[list[Line], list[Line]]:
-    """Return the lines for standard tags, and those for other, untrusted tags."""
+    """Return the lines for standard tags, and the lines for other, untrusted tags."""
     standard = {"", tag, *STANDARD_TAGS, *PAID_TAGS}
     return [line for line in lines if line.tag in standard], [line for line in lines if line.tag not in standard]
 

@@ -11,14 +11,14 @@ from bilateral.checks.verdicts import DAY, Code, EventEvidence, Severity
 from bilateral.core.identifiers.caip import family_of
 
 _MOST_REVIEWERS: Final = 10
-"""The maximum number of reviewers in an answer: readers would not look at more."""
+"""The maximum number of reviewers in an answer: nobody would look at more."""
 
 _MOST_CLAIMS: Final = 5
 """The maximum number of claims on foreign chains that an index's answer lists."""
 
 _EXAMPLES: Final = 3  # enough to follow a reason
 _FEW_FEEDBACKS: Final = 5
-"""The number of feedback entries from which a client is judged by the feedback that it gave."""
+"""The minimum number of feedback entries for a client to be judged by the feedback that it gave."""
 
 _HASH_PROBLEMS: Final = frozenset({"hash_mismatch", "cid_mismatch"})
 
@@ -61,7 +61,7 @@ def refusal(facts: Facts, _: Policy) -> Drafts:
 
 
 def wallet(facts: Facts, _: Policy) -> Drafts:
-    """The account that a payment goes to."""
+    """Judge the account to which a payment would go."""
     agent, payment, is_foreign = facts.agent, facts.payment, facts.source is Source.FOREIGN_NODE
     if agent is None:
         return
@@ -198,7 +198,7 @@ def offer(facts: Facts, _: Policy) -> Drafts:
 
 
 def other_registrations(facts: Facts, _: Policy) -> Drafts:
-    """The agent's registrations in other registries. An index lists those on foreign chains."""
+    """The agent's registrations in other registries. An index lists registrations on foreign chains."""
     if facts.registration is None:
         return
     is_index, evidence = facts.source is Source.INDEX, _file_evidence(facts)

@@ -31,7 +31,7 @@ from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.registries import agent_registries
 
 SECONDS: Final = 86_400
-"""The number of seconds for which an outcome counts as fresh: files seldom change, and anyone can make claims."""
+"""How long an outcome counts as fresh, in seconds: files seldom change, and anyone can make claims."""
 
 _REFERENCE: Final = 32  # characters of the genesis hash that CAIP-30 keeps
 _MOST_PROBLEM: Final = 300  # characters of a refusal that the index keeps
@@ -164,7 +164,7 @@ def _store(engine: Engine, claim: _Claim, outcome: Mapping[str, Any], now: int) 
 
 
 def _observe_again(connection: Connection, file_id: bytes, chain_id: Any) -> int | None:
-    """Store a file's last observation again at the last indexed block; None if there was none."""
+    """Store a file's last observation again at the last indexed block. Return None if there was none."""
     table = schema.file_sight
     number_observations(connection)
     hold_cursor(connection, chain_id)

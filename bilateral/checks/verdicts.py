@@ -111,7 +111,7 @@ class EventEvidence:
 
     Attributes:
         event: The event's name in Solidity.
-        registry: The contract that emitted it.
+        registry: The contract that emitted the event.
         block: The event's block number.
         log_index: The event's position in the block.
         transaction: The event's transaction hash.
@@ -166,7 +166,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class AsOf:
-    """An answer's block on its chain, and what is needed to reproduce the answer.
+    """An answer's block on its chain, and the other values needed to reproduce the answer.
 
     Attributes:
         chain: The chain: its number in an answer from an index, its CAIP-2 id in an answer from a node.
@@ -210,7 +210,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class FoundFindings:
-    """The findings about the given accounts.
+    """The findings about the requested accounts.
 
     Attributes:
         findings: The findings, strongest first.
@@ -249,7 +249,7 @@ class ProvenTier:
     """A tier that a client proved privately to the requesting server, as verified by `TierVerifier.check`.
 
     Attributes:
-        tier: The minimum tier of the account's buyer.
+        tier: The minimum tier of the buyer to whom the account belongs.
         epoch: The UTC day of the proof, in days since the Unix epoch.
     """
 
@@ -262,7 +262,7 @@ _RANKS: Final = {severity: rank for rank, severity in enumerate(_VERDICTS)}
 
 
 def sorted_reasons(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
-    """Return reasons with the gravest first; those of equal severity keep their order."""
+    """Sort reasons, gravest first. Reasons of equal severity keep their order."""
     return tuple(sorted(reasons, key=lambda reason: _RANKS[reason.severity]))
 
 

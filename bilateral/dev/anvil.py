@@ -133,7 +133,7 @@ class Release:
         self._pending: int | None = None
 
     def __call__(self) -> None:
-        """Let signals through, starting with a deferred one."""
+        """Let signals through, starting with any deferred signal."""
         self._open = True
         if self._pending is not None:
             raise Interrupted(self._pending)

@@ -1,4 +1,4 @@
-"""Servers on this machine: applications in threads, and the facilitator of the x402 SDK behind HTTP."""
+"""Servers on this machine: applications in threads, and the x402 SDK's facilitator behind HTTP."""
 
 import threading
 from collections.abc import Iterator

@@ -146,7 +146,7 @@ def running_world(anvil: Path, folder: Path, ports: Ports) -> Iterator[World]:
 
 
 def write_environment(path: Path, variables: Mapping[str, str]) -> None:
-    """Write a file for shells that sets variables and defines `wait_until`.
+    """Write a shell file that sets variables and defines `wait_until`.
 
     Only the file's owner may read it, although anvil's keys are public.
     """

@@ -1,1 +1,1 @@
-"""The web pages over the index: both sides of every agent, and the ratings behind each figure."""
+"""The web pages for the index: both sides of every agent, and the ratings behind each figure."""

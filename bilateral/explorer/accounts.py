@@ -1,4 +1,4 @@
-"""An account page's content: what it gave and received as client, buyer, owner, wallet or validator."""
+"""An account page's content: what the account gave and received as a client, buyer, owner, wallet or validator."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PAYMENTS: Final = 300
 """The maximum number of newest payments per chain and direction that the money chart sums up."""
 
 _AGENTS: Final = 6
-"""The maximum number of agents whose figures and ratings are shown. More would slow down the page."""
+"""The maximum number of agents whose figures and ratings are shown. More agents would slow down the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +54,23 @@ class AccountPage:
 
     Attributes:
         account: The account, with its agents.
-        summaries: The figure that represents each side of its first few agents, by short id.
-        has_other_agents: True if it is the owner or wallet of more than 6 agents. Figures and ratings cover only the
-            first 6.
-        given: The feedback that it gave.
-        authorized: The feedback that it gave with the agent owner's authorisation.
-        ratings_given: The ratings that its first few agents gave to clients and validators.
-        received: The ratings that its first few agents received from servers.
-        paid: The payments that it made to agents.
-        was_paid: The payments that it received as the wallet of agents.
-        money: The cents that it received and paid per day, from its newest payments; None without any.
-        buyers: Its buyer records.
-        validations: The validation requests that it received as a validator.
-        suspicions: Its suspicion on each chain on which the analysis ranks it.
-        findings: The trust analysis findings that involve it.
-        evidence: The payments and answers for the feedback that it gave, by the feedback's page path.
+        summaries: The figures that represent each side of the account's first few agents, by short id.
+        has_other_agents: True if the account is the owner or wallet of more than 6 agents. Figures and ratings cover
+            only the first 6.
+        given: The feedback that the account gave.
+        authorized: The feedback that the account gave with the agent owner's authorisation.
+        ratings_given: The ratings that the account's first few agents gave to clients and validators.
+        received: The ratings that the account's first few agents received from servers.
+        paid: The payments that the account made to agents.
+        was_paid: The payments that the account received as the wallet of agents.
+        money: The cents that the account received and paid per day, from its newest payments; None if there are none.
+        buyers: The account's buyer records.
+        validations: The validation requests that the account received as a validator.
+        suspicions: The account's suspicion on each chain on which the analysis ranks it.
+        findings: The trust analysis findings that involve the account.
+        evidence: The payments and answers for the feedback that the account gave, by the feedback's page path.
         names: The names of agents on the page, by short id.
-        doubts: Which of these agents are held back or contested, by short id.
+        doubts: The agents among these that are held back or contested, by short id.
     """
 
     account: Account
@@ -186,13 +186,13 @@ class BuyerRecord:
     """An account's payments on one chain, and the resulting scores under two policies.
 
     Attributes:
-        payments: The payments to other owners' agents.
-        dollars: Their sum in dollars.
-        sellers: The agents that it paid.
-        reviews: The reviews that the buyer gave.
+        payments: The number of payments to other owners' agents.
+        dollars: The total of these payments, in dollars.
+        sellers: The number of agents that the account paid.
+        reviews: The number of reviews that the buyer gave.
         score: The score according to the specification's formula, 0 to 100.
-        independent_score: The score only for dealings with independent sellers.
-        reasons: Why dealings were excluded from `independent_score`, or call for caution.
+        independent_score: The score based only on dealings with independent sellers.
+        reasons: Why dealings were excluded from `independent_score`, or why they call for caution.
     """
 
     account: str
@@ -211,7 +211,7 @@ class BuyerRecord:
 def buyer_records(
     connection: Connection, indexed: Sequence[ChainProgress], accounts: Iterable[str]
 ) -> tuple[BuyerRecord, ...]:
-    """Return the accounts' records on each chain where they paid, with current scores."""
+    """Return the accounts' records on each chain on which they made payments, with current scores."""
     now, buyers = int(time.time()), sorted(set(accounts))
     chains = [chain.chain_id for chain in indexed if read_cursors(connection, chain.chain_id)]
     records = (_record(connection, chain_id, account, now) for chain_id in chains for account in buyers)
@@ -219,7 +219,7 @@ def buyer_records(
 
 
 def _record(connection: Connection, chain_id: int, account: str, now: int) -> BuyerRecord | None:
-    """Return an account's record on a chain; None if it made no payments there."""
+    """Return an account's record on a chain; None if the account made no payments on that chain."""
     plain, careful = (
         profile_of(read_standing(connection, chain_id, account, policy, now)) for policy in (BRP, INDEPENDENT)
     )

@@ -31,12 +31,12 @@ class Field:
     """A form field.
 
     Attributes:
-        name: Its name in the request body.
-        hint: A sentence displayed below it.
-        kind: `text`, `area`, `number`, `check`, `payment`, or `key`, which the link to the page fills.
-        is_required: True if it must be filled in.
-        value: Its initial value.
-        present: Its value in the agent's current file; None if its value does not come from the file.
+        name: The field's name in the request body.
+        hint: A sentence displayed below the field.
+        kind: `text`, `area`, `number`, `check`, `payment`, or `key`, which the link to the page fills in.
+        is_required: True if the field must be filled in.
+        value: The field's initial value.
+        present: The field's value in the agent's current file; None if the value does not come from the file.
         options: Suggested values, each with its meaning. Other values are allowed.
     """
 
@@ -57,11 +57,11 @@ class Form:
     Attributes:
         action: The action's name in the API.
         title: The page's title; an agent's name may follow.
-        intro: A sentence that introduces it.
-        shows: Where its result appears: `rating`, `row`, `agent`, `new agent` or `validation`; empty if the result is
-            only a signature.
-        says: The sentence about what is signed. Field names in braces stand for their values; a part in brackets is
-            omitted while one of its fields is empty.
+        intro: A sentence that introduces the form.
+        shows: Where the action's result appears: `rating`, `row`, `agent`, `new agent` or `validation`; empty if the
+            result is only a signature.
+        says: The sentence that describes what is signed. Field names in braces stand for their values; a part in
+            brackets is omitted while one of its fields is empty.
         steps: An additional sentence per signature, for an action with several signatures.
     """
 
@@ -84,13 +84,13 @@ def _scale(name: str) -> str:
 
 
 KEEP: Final = "keep"
-"""The field that only appears on services with a store."""
+"""The form field that appears only on services with a store."""
 
 _WORDS: Final = words_of("forms")
 
 
 def _field(name: str, *, is_required: bool) -> Field:
-    """Return a field by its name in the words file. The feedback tag field suggests the standard tags."""
+    """Return a field by its name in the file of texts. The feedback tag field suggests the standard tags."""
     field = Field(**{"name": name, **_WORDS["fields"][name]})
     options = tuple((tag, _scale(tag)) for tag in STANDARD_TAGS) if name == "tag1" else ()
     return replace(field, options=options, is_required=is_required or field.is_required)
@@ -131,12 +131,12 @@ _PLACE: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """What an operator offers visitors who act.
+    """What an operator offers to visitors who act.
 
     Attributes:
         sponsors: The chains on which the operator's aggregator pays for feedback.
         files: The public URL of the registration files that the operator stores; None if it stores none.
-        final: For each action, the sentence that says what cannot be undone.
+        final: For each action, the sentence that states what cannot be undone.
     """
 
     sponsors: frozenset[int] = frozenset()
@@ -154,11 +154,11 @@ class ActPage:
         names: The agent's name, by short id.
         shows: The path of the result. `{block}`, `{log}` and `{id}` are replaced with data from the transaction's
             event.
-        topic: This event's first topic; empty if there are no such placeholders.
+        topic: The first topic of that event; empty if there are no such placeholders.
         confirmations: The number of blocks after which the transaction counts as confirmed.
         sponsored: The path of the form for the gasless version; None if it does not exist.
-        final: The sentence that says what cannot be undone.
-        facts: The facts with which the page checks what the service asks the wallet to sign, see `signing_facts`.
+        final: The sentence that states what cannot be undone.
+        facts: The facts with which the page checks what the service asks the wallet to sign; see `signing_facts`.
     """
 
     form: Form
@@ -222,7 +222,7 @@ def _facts(
 
 
 def _subject(form: Form, registries: Registries, query: Mapping[str, str]) -> tuple[int, AgentKey | None]:
-    """Return the chain and agent that a form is about, from the field that identifies its subject."""
+    """Return the chain and agent that a form is about, from the field that identifies the form's subject."""
     fields = {field.name for field in form.fields}
     subject = query.get("agent", "")
     if form.action in _ABOUT_FEEDBACK:

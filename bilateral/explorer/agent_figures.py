@@ -61,8 +61,8 @@ class Activity:
 
     Attributes:
         last_day: The last day, in days since the Unix epoch.
-        server: The numbers of ratings as a server, oldest day first.
-        client: The numbers of ratings as a client.
+        server: The number of ratings as a server on each day, oldest first.
+        client: The number of ratings as a client on each day, oldest first.
     """
 
     last_day: int
@@ -159,10 +159,10 @@ class RaterGroup:
     """Raters with the same weight.
 
     Attributes:
-        name: Their kind: paid the agent, did not pay it, or were flagged by the analysis.
+        name: The kind of raters: those who paid the agent, those who did not, or those flagged by the analysis.
         raters: The number of raters.
-        share: Their share of all, 0 to 1.
-        mean: The mean of their means, in the tag's unit.
+        share: The group's share of all raters, 0 to 1.
+        mean: The mean of the raters' means, in the tag's unit.
     """
 
     name: str
@@ -174,7 +174,7 @@ class RaterGroup:
 def rater_groups(
     recent: Sequence[RecentFeedback], payments: Sequence[str], flagged: Collection[str], summary: RatingSummary | None
 ) -> tuple[RaterGroup, ...]:
-    """Return the raters under the tag that represents an agent, those with the most weight first."""
+    """Return the raters under the tag that represents an agent, starting with those that have the most weight."""
     if summary is None or scale_of_tag(summary.tag) is None:
         return ()
     values: dict[str, list[float]] = defaultdict(list)
@@ -200,10 +200,10 @@ class Neighbour:
     """An agent's counterpart.
 
     Attributes:
-        name: Its name (untrusted text); without one its id, or its shortened address.
-        url: The path of its page.
-        count: The number of its values.
-        mean: Their mean as a percentage of each tag's scale; None if no tag has a scale.
+        name: The counterpart's name (untrusted text), or else its id or shortened address.
+        url: The path of the counterpart's page.
+        count: The number of values.
+        mean: The mean of the values, each as a percentage of its tag's scale; None if no tag has a scale.
     """
 
     name: str
@@ -213,7 +213,7 @@ class Neighbour:
 
 
 def neighbours(edges: Iterable[Edge], side: str, limit: int, names: Mapping[str, str]) -> list[Neighbour]:
-    """Return the counterparts that rated an agent on one side, most values first."""
+    """Return the counterparts that rated an agent on one side, those with the most values first."""
     values: dict[tuple[str | None, str | None], list[tuple[int, float | None]]] = defaultdict(list)
     for edge in edges:
         if edge.direction == "received" and edge.side == side:
@@ -262,7 +262,7 @@ class Point:
 def rating_over_time(recent: Sequence[RecentFeedback], summary: RatingSummary | None) -> tuple[Point, ...]:
     """Return the rating over time under the tag that represents an agent, from its newest feedback.
 
-    Each rater counts once, by the mean of its values.
+    Each rater counts once, with the mean of its values.
     """
     scale = None if summary is None else scale_of_tag(summary.tag)
     counted = [row for row in reversed(recent) if summary and row.tag == summary.tag and not row.is_revoked]

@@ -1,4 +1,4 @@
-"""The trust analysis pages: findings and clusters, how they were found, and what each detector would miss."""
+"""The trust analysis pages: findings, clusters, how they were found, and what each detector would miss."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -18,11 +18,11 @@ from bilateral.index.standing.queries import Doubt, Suspect, cluster_accounts, d
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """A detector. A test compares these texts with `docs/trust.md`.
+    """The description of a detector. A test compares these texts with `docs/trust.md`.
 
     Attributes:
-        finds: The pattern that it finds.
-        evades: An attack that it would miss, and what that attack costs.
+        finds: The pattern that the detector finds.
+        evades: An attack that the detector would miss, and what that attack costs.
     """
 
     name: str
@@ -54,11 +54,11 @@ class AnalysisPage:
 
     Attributes:
         run: The stored analysis; None if there is none.
-        findings: Its findings, strongest first.
+        findings: The analysis's findings, strongest first.
         parties: For the first few findings, who acted, about whom, and when, by finding id.
         names: The names of the agents involved, by short id.
-        doubts: Which of these agents are held back or contested, by short id.
-        clusters: Its clusters of accounts.
+        doubts: The agents among these that are held back or contested, by short id.
+        clusters: The clusters of accounts that the analysis found.
         measured: Figures for the analysis in simulated markets with known cheats.
     """
 
@@ -79,13 +79,13 @@ class FindingPage:
     """A finding page's content.
 
     Attributes:
-        detector: Its detector; None if this package does not have it.
-        members: Its accounts.
-        agents: The first agent that each of them owns, as a short id.
-        evidence: The events that it is based on.
+        detector: The detector that made the finding; None if this package does not include that detector.
+        members: The accounts in the finding.
+        agents: The first agent that each account owns, as a short id.
+        evidence: The events that the finding is based on.
         moments: The events' times, in Unix seconds.
         names: The names of the agents, by short id.
-        doubts: Which of these agents are held back or contested, by short id.
+        doubts: The agents among these that are held back or contested, by short id.
     """
 
     chain_id: int
@@ -106,10 +106,10 @@ class ClusterPage:
 
     Attributes:
         cluster: The number of the cluster.
-        accounts: At most 200 of its accounts, most suspicious first.
-        findings: The strongest findings that involve one of them.
-        names: The names of the agents in them, by short id.
-        doubts: Which of these agents are held back or contested, by short id.
+        accounts: At most 200 of the cluster's accounts, most suspicious first.
+        findings: The strongest findings that involve any of these accounts.
+        names: The names of the agents in these findings, by short id.
+        doubts: The agents among these that are held back or contested, by short id.
     """
 
     chain_id: int

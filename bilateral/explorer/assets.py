@@ -39,8 +39,8 @@ class Asset:
     """A file that pages load.
 
     Attributes:
-        name: Its name with its hash, such as `style.0123456789ab.css`.
-        body: Its bytes.
+        name: The file's name including its hash, such as `style.0123456789ab.css`.
+        body: The file's bytes.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Asset:
 
     @property
     def path(self) -> str:
-        """The path under which the service serves it."""
+        """The path under which the service serves the file."""
         return f"/assets/{self.name}"
 
 
@@ -57,7 +57,7 @@ class Asset:
 def asset(name: str) -> Asset | None:
     """Return a file by its name without a hash; None if it is a third-party file that set-up did not copy.
 
-    Pages work without it: browsers use their own fonts, and the table below a graph has the same data.
+    Pages work without such files: browsers use their own fonts, and the table below a graph contains the same data.
     """
     folder = files("bilateral.explorer") / "static"
     place = folder / name if name in _OWN else folder / "vendor" / name

@@ -45,7 +45,7 @@ _FAN_HEIGHT: Final = 500
 _CENTRE: Final = (_FAN_WIDTH / 2, _FAN_HEIGHT / 2 + 14)
 _STRIP: Final = 320  # units, stretched to the cell of a table
 _LOW: Final = 50
-"""The value from which a relation counts as good: half of the scale."""
+"""The minimum value of a relation that counts as good: half of the scale."""
 
 
 def bar(share: float, kind: str, width: int = 120) -> Markup:
@@ -74,7 +74,7 @@ def butterfly(as_server: Sequence[int], as_client: Sequence[int]) -> Markup:
 
 
 def neighbourhood(agent: str, clients: Sequence[Neighbour], servers: Sequence[Neighbour]) -> Markup:
-    """Return an agent's counterparts as a fan on both sides. Dashed red lines are means below half of the scale."""
+    """Return an agent's counterparts as a fan on both sides. Dashed red lines mark means below half of the scale."""
     return drawn(
         "neighbourhood",
         *(_FAN_WIDTH, _FAN_HEIGHT, *_CENTRE),
@@ -211,7 +211,7 @@ _MOST_LISTED: Final = 10  # days that the text of a chart names
 
 
 def alive_days(days: Sequence[MeasuredDay], last_day: int) -> Markup:
-    """Return a strip of 90 days: blue where an endpoint responded, red where not, grey where not measured."""
+    """Return a strip of 90 days: blue if an endpoint responded, red if it did not, grey if it was not measured."""
     by_day = {measured.day: measured for measured in days if measured.measured}
     bars = []
     for place in range(_DAYS):

@@ -21,7 +21,7 @@ class Compared:
     Attributes:
         as_server: The agent as a server.
         as_client: The agent as a client.
-        standings: Its standings, as a server and as a client if it has one.
+        standings: The agent's standings, as a server and, if it has one, as a client.
     """
 
     agent: Agent
@@ -35,7 +35,7 @@ class TagRow:
     """The agents' means under one tag.
 
     Attributes:
-        means: The mean of each agent; None for one without such values.
+        means: The mean of each agent; None for an agent without such values.
         counts: The number of values for each agent.
         registries: The registry of each agent's values.
     """

@@ -1,4 +1,4 @@
-"""The page of an agent's ratings: all entries behind a figure, with a path for every state."""
+"""The page that lists an agent's ratings: all entries behind a figure, with a path for every state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ GATE_FILTERS: Final = ("payment", "blind")
 """The parameters that search gates also have."""
 
 SIDES: Final = ("server", "authorized", "client", "validator", "given")
-"""The kinds of ratings: feedback, authorised feedback, ratings as a client or validator, and those given."""
+"""The kinds of ratings: feedback, authorised feedback, ratings as a client or validator, and ratings given."""
 
 _FILTERS: Final = {
     "tag": ("server", "authorized"),
@@ -61,7 +61,7 @@ class RatingsPage:
         ratings: The ratings by servers.
         next: The next page's path; None if this is the last page.
         names: The names of agents on the page, by short id.
-        doubts: Which of these agents are held back or contested, by short id.
+        doubts: The agents among these that are held back or contested, by short id.
     """
 
     agent: Agent
@@ -86,8 +86,8 @@ class _Selection:
         key: The agent, with the registries that count.
         side: The kind of ratings.
         tag: The tag; None for any.
-        client: The account that gave them; None for any.
-        reviewers: The accounts, or server ids, that gave them; None for any.
+        client: The account that gave the ratings; None for any.
+        reviewers: The accounts or server ids that gave the ratings; None for any.
         payment: The proof of payment; None for any.
         blind: `only` for blind ratings; None for all.
         cursor: The position in the list.
@@ -142,7 +142,7 @@ def ratings_page(
 def rating_rows(
     connection: Connection, registries: Registries, key: AgentKey, parameters: Mapping[str, str]
 ) -> tuple[type[Any], tuple[Any, ...], str | None] | None:
-    """Read up to 1,000 of the ratings that a path requests, for a file that contains all of them."""
+    """Read up to 1,000 of the ratings that a path requests, for a file with all ratings."""
     agent = read_agent(connection, key)
     if agent is None:
         return None

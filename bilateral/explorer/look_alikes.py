@@ -18,11 +18,11 @@ _READ_AS: Final = (
 """Plain letters and digits that people mistake for each other in context."""
 
 _MARK: Final = "\u200e"
-"""The mark that the library puts around right-to-left characters."""
+"""The mark that the look-alike library puts around right-to-left characters."""
 
 
 def look_alikes(names: Mapping[str, str | None]) -> frozenset[str]:
-    """Return the ids of agents whose name looks like another's."""
+    """Return the ids of agents whose name looks like that of another agent."""
     shapes = {id_: shape(name[:MAX_LENGTH]) for id_, name in names.items() if name}
     counts = Counter(shapes.values())
     return frozenset(id_ for id_, reading in shapes.items() if counts[reading] > 1)
@@ -31,7 +31,7 @@ def look_alikes(names: Mapping[str, str | None]) -> frozenset[str]:
 def readings(name: str) -> tuple[str, ...]:
     """Return the plain-letter texts for which a name may be mistaken. An unambiguous name has none.
 
-    Nor does a name containing a letter from another alphabet that resembles no plain letter: it is what it seems.
+    Neither has a name with a letter from another alphabet that resembles no plain letter: it is what it seems.
     """
     written, table = unicodedata.normalize("NFD", name[:MAX_LENGTH]), _stands_for()
     visible = [character for character in written if unicodedata.category(character) not in UNSEEN]
@@ -52,7 +52,7 @@ def readings(name: str) -> tuple[str, ...]:
 def shape(name: str) -> str:
     """Return the shape of a name: names with the same shape look alike (Unicode, UTS 39, "skeleton").
 
-    Letters from other alphabets map to those that they resemble, according to Unicode's table. Case, blanks and
+    Letters from other alphabets map to the letters that they resemble, according to Unicode's table. Case, blanks and
     invisible characters are ignored.
     """
     table = _stands_for()

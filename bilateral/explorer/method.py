@@ -15,8 +15,8 @@ class Explanation:
     """The explanation of a figure.
 
     Attributes:
-        anchor: The anchor in its URL, to which figures on other pages link.
-        name: The figure, as pages name it.
+        anchor: The anchor in the page's URL, to which figures on other pages link.
+        name: The figure's name on the pages.
         text: The explanation.
     """
 
@@ -30,9 +30,9 @@ class Entrance:
     """One part of the API.
 
     Attributes:
-        path: The path, or a pattern of it.
-        link: A path for trying it; None if it needs more than a path.
-        text: A description of what it returns.
+        path: The path, or a path pattern.
+        link: A path for trying it out; None if more than a path is needed.
+        text: A description of what the path returns.
     """
 
     path: str
@@ -74,7 +74,7 @@ LINES: Final = (
     ("A fresh wallet", "that the main wallet funded reveals the main wallet. No proof can prevent that."),
     ("A small group", "hides its members badly: a proof reveals that one of them acted."),
 )
-"""Who learns what, one line per party."""
+"""What each party learns, one line per party."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ class PrivateTiersPage:
     """The page's content.
 
     Attributes:
-        lines: Pairs of a party and what it learns.
-        groups: The groups on each policy's last day.
+        lines: Pairs of a party and what that party learns.
+        groups: The groups for each policy's last day.
     """
 
     lines: tuple[tuple[str, str], ...]

@@ -35,12 +35,12 @@ class FindingRow:
     """A finding that involves an account, with who acted and when.
 
     Attributes:
-        part: The account's role in it: `actor`, `beneficiary` or `subject`.
+        part: The account's role in the finding: `actor`, `beneficiary` or `subject`.
         actors: The first few accounts that acted.
-        acted: The number of accounts that acted; if there are many, among the first 200 accounts.
+        acted: The number of accounts that acted, among at most the first 200 accounts.
         beneficiaries: The first few agents that gained, through the accounts that own them, as short ids.
-        targets: The first few agents that it is about, in the same form. They are not blamed.
-        moments: The times of the first 200 events that it is based on, in Unix seconds.
+        targets: The first few agents that the finding is about, as short ids. These agents are not blamed.
+        moments: The times of the first 200 events that the finding is based on, in Unix seconds.
     """
 
     chain_id: int
@@ -54,12 +54,12 @@ class FindingRow:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """The agents that it mentions."""
+        """The agents that the finding mentions."""
         return self.beneficiaries + self.targets
 
     @property
     def deed(self) -> tuple[str, str]:
-        """The words before and after the agents that it mentions: what the actors did to them."""
+        """The words before and after the agents that the finding mentions: what the actors did to them."""
         before, _, after = _ACTIONS.get(self.finding.detector.replace("_", " "), _OTHER_ACTION).partition("{}")
         return before, after
 
@@ -110,7 +110,7 @@ def agents_of(connection: Connection, chain_id: int, identity: str, accounts: Se
 def times_of(
     connection: Connection, chain_id: int, identity: str, finding_ids: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
-    """Return the times of the events behind findings, in Unix seconds. The index has none for transfers of funds."""
+    """Return the times of the events behind findings, in Unix seconds. The index stores none for transfers of funds."""
     events = [
         (id_, row.table, row.block)
         for id_, rows in evidence_of(connection, chain_id, identity, finding_ids).items()

@@ -37,14 +37,14 @@ class Node:
 
     Attributes:
         id: The agent's short id, or the account's address.
-        name: The agent's name (untrusted text); None without one.
-        x: Its horizontal position, from left to right.
-        y: Its vertical position, from bottom to top.
-        ratings: The number of ratings that it gave and received.
-        role: `server` if clients rated it, else `client`.
-        group: The number of its group, whose nodes rate each other most. The largest group is 1.
+        name: The agent's name (untrusted text); None if there is none.
+        x: The node's horizontal position, from left to right.
+        y: The node's vertical position, from bottom to top.
+        ratings: The number of ratings that the agent or account gave and received.
+        role: `server` if clients rated the node, otherwise `client`.
+        group: The number of the node's group, whose nodes rate each other most. The largest group is 1.
         is_flagged: True if trust analysis flags the account, or holds the agent back.
-        mark: `held back` or `contested`; None for others.
+        mark: `held back` or `contested`; None if neither applies.
     """
 
     id: str
@@ -64,8 +64,8 @@ class NetworkPage:
 
     Attributes:
         agent: The agent whose neighbourhood is shown; None for a whole chain.
-        nodes: The agents and accounts, those with the most ratings first.
-        links: Who rated whom, the most ratings first.
+        nodes: The agents and accounts, starting with those that have the most ratings.
+        links: Who rated whom, starting with the most ratings.
         doubts: The agents among the nodes that are held back or contested, by short id.
     """
 
@@ -78,7 +78,7 @@ class NetworkPage:
 
 
 class RecentNetworks:
-    """A cache of recently computed networks, because a page requests the same one as HTML and as JSON."""
+    """A cache of recently computed networks, because a page requests the same network as HTML and as JSON."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -107,7 +107,7 @@ def network_page(connection: Connection, registries: Registries, chain_id: int, 
 
 
 def neighbourhood_page(connection: Connection, registries: Registries, key: AgentKey) -> NetworkPage:
-    """Read the network around an agent: its counterparts, and theirs."""
+    """Read the network around an agent: its counterparts, and their counterparts."""
     links = _links_of(connection, key, _MOST_AROUND)
     neighbours = Counter(end for link in links for end in (link.source, link.target) if ":" in end and end != key.id)
     for other, _ in neighbours.most_common(_AROUND):
@@ -119,7 +119,7 @@ def neighbourhood_page(connection: Connection, registries: Registries, key: Agen
 
 
 def _links_of(connection: Connection, key: AgentKey, limit: int) -> set[Link]:
-    """Return one agent's links, without those of validators."""
+    """Return one agent's links, without links to validators."""
     values: dict[tuple[str, str, str], list[tuple[int, float | None]]] = defaultdict(list)
     for edge in neighbourhood(connection, key, limit=limit).edges:
         other = edge.agent or edge.account
@@ -169,7 +169,7 @@ def _nodes(
 
 
 def _communities(order: Sequence[str], links: Iterable[Link]) -> list[int]:
-    """Return each node's community, by index: in each round, a node adopts the community of most of its links."""
+    """Return each node's community, by index: in each round, a node adopts the community with most of its links."""
     place = {name: number for number, name in enumerate(order)}
     near: list[list[tuple[int, int]]] = [[] for _ in order]
     for link in links:

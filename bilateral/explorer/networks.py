@@ -25,7 +25,7 @@ _EXPLORERS: Final = {
     84532: "https://sepolia.basescan.org",
     11155111: "https://sepolia.etherscan.io",
 }
-"""A chain's block explorers, such as Etherscan. A chain without one gets no links."""
+"""A chain's block explorers, such as Etherscan. A chain without a block explorer gets no links."""
 
 
 @cache
@@ -40,7 +40,7 @@ def slugs() -> dict[str, int]:
 
 @cache
 def slug_of(chain_id: int) -> str:
-    """Return a chain's name; its number if it has none."""
+    """Return a chain's name, or its number if it has no name."""
     return next((name for name, slug in slugs().items() if slug == chain_id), str(chain_id))
 
 

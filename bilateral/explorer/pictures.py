@@ -43,7 +43,7 @@ def agent_picture(agent: Agent, standings: Sequence[Standing]) -> bytes:
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def _drawn(name: str, id_: str, as_server: tuple[str, str], as_client: tuple[str, str]) -> bytes:
-    """Return the image with the given texts. Drawing takes longer than the queries behind it."""
+    """Return the image that shows the given texts. Drawing takes longer than the queries for the texts."""
     image, draw = _canvas()
     _face(image, id_, (80, 120))
     draw.text((284, 124), name, _INK, _font("serif", 84))
@@ -78,7 +78,7 @@ def touch_icon() -> bytes:
 
 
 def _mark(size: int) -> Image.Image:
-    """Return the logo's two halves on a transparent background, drawn four times as large for smooth edges."""
+    """Return the logo's two halves on a transparent background, drawn at four times the size for smooth edges."""
     large = 4 * size
     image = Image.new("RGBA", (large, large), (0, 0, 0, 0))
     draw, gap = ImageDraw.Draw(image), large // 18
@@ -120,13 +120,13 @@ def _face(image: Image.Image, seed: str, place: tuple[int, int]) -> None:
 
 @cache
 def _font(name: str, size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """Return one of the site's fonts; Pillow's own if set-up did not copy it."""
+    """Return one of the site's fonts, or Pillow's own font if set-up did not copy it."""
     copied = asset(f"{name}.woff2")
     return ImageFont.load_default(size) if copied is None else ImageFont.truetype(BytesIO(copied.body), size)
 
 
 def _png(image: Image.Image) -> bytes:
-    """Return an image as PNG with few colours, to save space. The octree is six times as fast as the default."""
+    """Return an image as PNG with few colours, to save space. Octree is six times as fast as the default method."""
     written = BytesIO()
     image.quantize(64, Image.Quantize.FASTOCTREE).save(written, "PNG")
     return written.getvalue()

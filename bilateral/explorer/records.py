@@ -26,15 +26,15 @@ from bilateral.index.standing.queries import Doubt, doubts_of
 
 @dataclass(frozen=True, slots=True)
 class RatingPage:
-    """A rating page's content. One of the first three attributes is set.
+    """A rating page's content. Exactly one of the first three attributes is set.
 
     Attributes:
         feedback: A client's feedback.
         authorized: A client's feedback that the agent's owner authorised.
         rating: A server's rating of a client or validator.
-        names: The names of the agents in it, by short id.
-        doubts: Which of these agents are held back or contested, by short id.
-        file: The feedback file, and how it was checked; None without one.
+        names: The names of the agents in the rating, by short id.
+        doubts: The agents among these that are held back or contested, by short id.
+        file: The feedback file, and how it was checked; None if there is none.
         evidence: The payment and the answer for the feedback, by the feedback's page path; empty for ratings by
             servers.
         responses: The newest responses to the feedback.
@@ -57,9 +57,9 @@ class ValidationPage:
     """A validation page's content.
 
     Attributes:
-        records: The requests with this hash: one from each registry that has one.
+        records: The requests with this hash, one from each registry that contains such a request.
         names: The names of the agents, by short id.
-        doubts: Which of these agents are held back or contested, by short id.
+        doubts: The agents among these that are held back or contested, by short id.
     """
 
     records: tuple[ValidationRecord, ...]
@@ -130,8 +130,8 @@ class Evidence:
     """The evidence for a feedback entry.
 
     Attributes:
-        payment: Whether it was paid for.
-        answer: The answer that counts most; None without one.
+        payment: Whether the interaction was paid for.
+        answer: The answer that counts most; None if there is none.
     """
 
     payment: PaymentProof

@@ -99,7 +99,7 @@ class Frame:
     """A page's location, for the links in it.
 
     Attributes:
-        query: Its query string, without the question mark.
+        query: The page's query string, without the question mark.
         origin: The service's address, such as `https://example.org`: previews need absolute URLs. Empty if unknown.
         acts: The chains on which visitors can act.
         missing: The chains whose rows are missing from the page because their server does not respond.
@@ -126,7 +126,7 @@ def render(name: str, frame: Frame, names: Mapping[str, str | None] | None = Non
 
 
 def template(name: str) -> Callable[[Frame, Any], str]:
-    """Return a function that renders a page from only its template."""
+    """Return a function that renders a page from its template alone."""
     return lambda frame, page: render(name, frame, getattr(page, "names", None), page=page)
 
 
@@ -165,12 +165,12 @@ def render_agent(frame: Frame, page: AgentPage) -> str:
 
 
 def _money(flow: Activity | None) -> Markup | None:
-    """Return the daily payment chart; None without payments."""
+    """Return the daily payment chart; None if there are no payments."""
     return None if flow is None else charts.money(flow.server, flow.client, flow.last_day)
 
 
 def _curve(page: AgentPage) -> Markup | None:
-    """Return an agent's rating as a server over time; None with fewer than two points."""
+    """Return an agent's rating as a server over time; None if there are fewer than two points."""
     scale = scale_of_tag(page.as_server.summary.tag) if page.as_server.summary else None
     if scale is None or len(page.over_time) < 2:  # noqa: PLR2004  # a line has two ends
         return None

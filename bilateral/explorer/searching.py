@@ -41,7 +41,7 @@ _NUMBER: Final = re.compile(r"#?([0-9]{1,78})")
 _PAIR: Final = re.compile(r"/?([a-z0-9-]{1,40})\s*(?:/|:|#|\s)\s*#?([0-9]{1,78})")
 _MOST: Final = 5  # the results stand above those of the search, which must stay in sight
 _MAX_INSPECTED: Final = 20
-"""The number of agents among which look-alike names are searched. Those with the words in their names come first."""
+"""The number of agents among which to search for look-alike names, starting with names that contain the words."""
 
 _SIDES: Final = (Side.SERVER, Side.CLIENT, Side.VALIDATOR)
 
@@ -51,7 +51,7 @@ class Direct:
     """A page that a search text identifies.
 
     Attributes:
-        kind: `agent`, `account`, `validation` or `tag`; `rating`, `registration` or `payment` for those in a
+        kind: `agent`, `account`, `validation` or `tag`; `rating`, `registration` or `payment` for the events in a
             transaction.
         name: The agent's id, the address, the hash or the tag.
         label: The agent's name (untrusted text); None for other pages.
@@ -159,7 +159,7 @@ def _tags(connection: Connection, registries: Registries, text: str) -> tuple[Di
 
 
 GATE: Final = tuple(field.alias or name for name, field in GateFilters.model_fields.items())
-"""The names of a gate's fields. Those of the second gate end in `_2`, and so on."""
+"""The names of a gate's fields. Names for the second gate end in `_2`, and so on."""
 
 ENDS: Final = ("", *(f"_{number}" for number in range(2, MAX_GATES + 1)))
 """The suffixes of each gate's field names."""
@@ -170,7 +170,7 @@ _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
 
 class _Form(AgentFilters):
-    """The fields of the form other than those of gates."""
+    """The form's fields, except those of gates."""
 
     order: Order | None = None
 
@@ -188,14 +188,14 @@ class SearchPage:
     """The page's content.
 
     Attributes:
-        fields: The fields of the form that are filled in.
-        found: The agents.
-        details: The text and figures next to each of them, by short id.
-        facets: How the first agents differ; None if the form is invalid.
+        fields: The form fields that are filled in.
+        found: The agents that were found.
+        details: The text and figures next to each agent, by short id.
+        facets: Properties in which the first agents differ; None if the form is invalid.
         rated_side: The side of the first gate that is set, to which the displayed ratings refer.
         next: The next page's path; None if this is the last page.
         problem: A sentence that explains why the form is invalid; None if it is valid.
-        is_closest: True if no agent matches all words, and these are the closest in meaning.
+        is_closest: True if no agent matches all words, so that the agents found are those closest in meaning.
         doubts: The agents on the page that are held back or contested, by short id.
         direct: Pages that the text identifies: an agent, an account, a validation or a tag.
     """
@@ -269,7 +269,7 @@ def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
 
 
 def evidence_path(page: SearchPage, agent: FoundAgent) -> str | None:
-    """Return the path for the ratings with which an agent passed the first gate, with the gate's filters."""
+    """Return the path for the ratings that let an agent pass the first gate, with the gate's filters."""
     rating, gates = agent.rating, search_of(page.fields).gates
     if rating is None or not gates:
         return None
@@ -303,7 +303,7 @@ def search_of(fields: Mapping[str, str]) -> AgentSearch:
 
 
 def _gate(fields: Mapping[str, str], end: str) -> Gate | None:
-    """Return one of a form's gates; None if it is empty. A side by itself is a gate, except the server side."""
+    """Return one of a form's gates; None if it is empty. A side alone counts as a gate, except the server side."""
     values: dict[str, Any] = {name: fields[f"{name}{end}"] for name in GATE if f"{name}{end}" in fields}
     if values.get("side", Side.SERVER) == Side.SERVER and not values.keys() - {"side"}:
         return None

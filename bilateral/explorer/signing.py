@@ -17,7 +17,7 @@ from bilateral.core.signatures.messages import TypedMessage
 from bilateral.index.reading.registries import Registries
 
 _Function = tuple[Registry, str, int]
-"""A registry's function, with the number of its arguments."""
+"""A registry's function, with its number of arguments."""
 
 _OWNER: Final = (Registry.IDENTITY, "ownerOf", 1)
 _WALLET: Final = (Registry.IDENTITY, "getAgentWallet", 1)
@@ -78,7 +78,7 @@ def signing_facts(deployment: Deployment, action: str) -> dict[str, Any]:
 
 
 def _functions(deployment: Deployment, functions: tuple[_Function, ...]) -> list[dict[str, Any]]:
-    """Return the functions whose registries are in the deployment: a directory is one of two contracts."""
+    """Return the functions whose registries are in the deployment. The directory is one of two contracts."""
     described = []
     for registry, name, count in functions:
         address = getattr(deployment, attribute_of(registry))
@@ -110,7 +110,7 @@ def _described(deployment: Deployment, kind: type[TypedMessage], registry: Regis
 
 
 def indexed_deployment(registries: Registries, chain_id: int) -> Deployment:
-    """Return the deployment on an indexed chain: the packaged one, or else the indexed registries."""
+    """Return the deployment on an indexed chain: the packaged deployment, or else the indexed registries."""
     identity = registries.identity_of(chain_id)
     for origin in Origin:
         packaged = packaged_deployment(chain_id, origin)

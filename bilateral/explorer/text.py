@@ -13,19 +13,19 @@ UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 """The categories for characters that are invisible or change the text direction."""
 
 _LOOK_ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "FULLWIDTH"})
-"""Alphabets with letters that look like those of another alphabet."""
+"""Alphabets with letters that look like letters in a different alphabet."""
 
 MAX_LENGTH: Final = 300
 """The maximum length of untrusted text on a page."""
 
 _MOST_MARKS: Final = 3
-"""The number of consecutive invisible characters with a mark each. 60 marks would push all else off a page."""
+"""The maximum number of consecutive marks for invisible characters: 60 would push all else off a page."""
 
 
 def visible(text: str | None, limit: int = MAX_LENGTH) -> Markup:
     """Return untrusted text as HTML, with marks for invisible characters.
 
-    More than three in a row get one mark with their number.
+    More than three such characters in a row get a single mark with their number.
     """
     parts = [
         escape("".join(run)) if not is_unseen else Markup("").join(map(_mark, _shortened(list(run))))
@@ -44,7 +44,7 @@ def plain(text: str | None, limit: int = MAX_LENGTH) -> str:
 
 
 def mixes_alphabets(text: str | None) -> bool:
-    """Check a name for letters from alphabets that look alike, such as a Cyrillic letter among Latin ones."""
+    """Check a name for letters from alphabets that look alike, such as a Cyrillic letter among Latin letters."""
     scripts = {
         unicodedata.name(character, "").partition(" ")[0]
         for character in (text or "")[:MAX_LENGTH]
@@ -94,7 +94,7 @@ def figure(value: float | Decimal | None) -> str:
 
 
 def rounded(rating: float | None) -> str:
-    """Format a standing's rating. It looks the same everywhere, so that an agent has one figure."""
+    """Format a standing's rating, in the same way on every page, so that an agent has a single figure."""
     return "\N{EN DASH}" if rating is None else f"{rating:.0f}"
 
 

@@ -1,4 +1,4 @@
-"""Each page's content, read from the index: the same as HTML and as JSON."""
+"""Each page's content, read from the index. It is the same in HTML and in JSON."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ _OF_ONE_RATER: Final = 3
 """The maximum number of rows per rater in the latest ratings, so that one active account cannot fill the home page."""
 
 _READS: Final = 8
-"""The number of ratings to read for each one shown, because a few raters may have given most of them."""
+"""The number of ratings to read for each rating shown, because a few raters may have given most of them."""
 
 _LEAST: Final = {Side.SERVER: 50.0, Side.CLIENT: float(LEAST_RATING)}
-"""The minimum standing for leaders: most raters are satisfied with the server, or policies accept the client."""
+"""The minimum standing for leaders, at which most raters are satisfied or policies accept the client."""
 
 _BOARDS: Final = ((Side.SERVER, "starred"), (Side.CLIENT, ""))
-"""The leaderboards on the home page, by side and tag. A standing covers all tags, so one per side is enough."""
+"""The leaderboards on the home page, by side and tag. A standing covers all tags, so one board per side is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class HomePage:
         names: The names of agents in the latest ratings, by short id.
         doubts: The agents on the page that are held back or contested, by short id.
         side: The side of the rated agents in the latest ratings; `""` for both.
-        alive: The agents that currently respond; None if no watchtower writes into the index.
+        alive: The agents that currently respond; None if no watchtower writes to the index.
     """
 
     chains: tuple[ChainProgress, ...]
@@ -90,7 +90,7 @@ class HomePage:
 
 @dataclass(frozen=True, slots=True)
 class Leaders:
-    """The agents with the highest standings on one side, for one tag, except those with little evidence.
+    """The agents with the highest standings on one side and for one tag, except those with little evidence.
 
     Attributes:
         tag: The tag; `""` for ratings by servers.
@@ -104,7 +104,7 @@ class Leaders:
 
 @dataclass(frozen=True, slots=True)
 class SideView:
-    """One of an agent's sides: the summary that represents it, and the histogram behind it.
+    """One of an agent's sides: the summary that represents the side, and the histogram behind that summary.
 
     Attributes:
         summary: The summary with the most counterparts among those with a scale; None if nobody rated this side.
@@ -123,32 +123,34 @@ class AgentPage:
         as_server: The agent as a server.
         as_client: The agent as a client.
         file: The registration file, and how it was checked; None if the agent has none.
-        feedback: Its newest feedback, including revoked entries.
+        feedback: The agent's newest feedback, including revoked entries.
         evidence: The payments and answers for this feedback, by the feedback's page path.
-        authorized: The newest feedback that its owner authorised.
-        received: The newest ratings by servers that it received.
-        given: The newest ratings that it gave as a server.
-        sealed: The newest pairs that it sealed with counterparts and that are not yet open on both sides.
-        validations: Its newest validations.
-        shares: Shares that show how much its ratings are worth.
-        authorizing: The registries for feedback that its owner authorises.
-        tags: Its newest values by tag, on their own scales.
-        activity: Its ratings by day.
-        over_time: Its server rating over time, from its newest feedback.
-        raters: The raters behind it, by weight.
-        money: The cents per day that it received and its accounts paid, from their newest payments; None without any.
-        metered: The share that it charged of the amounts signed by its metered service's buyers; None without any.
-        endpoints: The endpoints in its file, as watchtowers measured them.
-        changes: Its history: transfers, wallets and files.
-        others: The agents that its file lists as the same agent.
-        on_solana: Those on Solana, each proven or claimed.
-        findings: The trust analysis findings that involve its accounts.
-        scores: Its scores without false ratings.
-        buyers: The buyer records of its owner and wallet.
-        standings: Its standings, as a server and as a client if it has one.
+        authorized: The newest feedback that the agent's owner authorised.
+        received: The newest ratings that the agent received from servers.
+        given: The newest ratings that the agent gave as a server.
+        sealed: The newest pairs that the agent sealed with counterparts and that are not yet open on both sides.
+        validations: The agent's newest validations.
+        shares: Shares that show how much the agent's ratings are worth.
+        authorizing: The registries for feedback that the agent's owner authorises.
+        tags: The agent's newest values by tag, on the tags' own scales.
+        activity: The agent's ratings by day.
+        over_time: The agent's server rating over time, from its newest feedback.
+        raters: The raters behind the server rating, by weight.
+        money: The cents per day that the agent received and that its accounts paid, from the newest payments; None if
+            there are none.
+        metered: The share that the agent's metered service charged of the amounts that buyers signed; None if there are
+            none.
+        endpoints: The endpoints in the agent's file, as measured by watchtowers.
+        changes: The agent's history: transfers, wallets and files.
+        others: The agents that the file lists as the same agent.
+        on_solana: The agents on Solana that the file lists as the same agent, each proven or claimed.
+        findings: The trust analysis findings that involve the agent's accounts.
+        scores: The agent's scores without false ratings.
+        buyers: The buyer records of the agent's owner and wallet.
+        standings: The agent's standings, as a server and, if it has one, as a client.
         names: The names of agents on the page, by short id.
-        doubts: Which of these agents are held back or contested, by short id.
-        progress: The chain's progress: all figures are as of its last block.
+        doubts: The agents among these that are held back or contested, by short id.
+        progress: The chain's progress. All figures are as of the chain's last block.
     """
 
     agent: Agent

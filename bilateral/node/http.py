@@ -28,7 +28,7 @@ _KEEPALIVE_SECONDS: Final = 30.0
 """How long to keep an idle connection open: on every chain, the next block arrives sooner."""
 
 _MAX_RETRY_AFTER_SECONDS: Final = 3600.0
-"""The longest wait that a node may request, so that a wrong header does not block anyone for days."""
+"""The longest wait that a node may request, so that an incorrect header does not block anyone for days."""
 
 
 class Url:
@@ -41,7 +41,7 @@ class Url:
         name: The host, and the port if the URL contains one. The name contains no key.
 
     Raises:
-        InvalidArgumentError: The text is not an http(s) URL. The message omits it, because it may contain a key.
+        InvalidArgumentError: The text is not an http(s) URL. The message omits the text, because it may contain a key.
     """
 
     def __init__(self, text: str) -> None:
@@ -199,7 +199,7 @@ def _location(headers: list[tuple[bytes, bytes]]) -> str:
 
 @contextmanager
 def _node_errors(method: str) -> Iterator[None]:
-    """Convert the HTTP library's exceptions to this package's errors, without URLs."""
+    """Convert the HTTP library's exceptions to this package's errors, omitting URLs."""
     try:
         yield
     except (httpcore.TimeoutException, TimeoutError):

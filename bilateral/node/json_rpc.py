@@ -141,7 +141,7 @@ class JsonRpc:
         return reply
 
     def _alone(self, request: Rpc) -> Exchange[Any]:
-        """Send a request by itself. Return its result, or an error that does not affect other requests."""
+        """Send a single request. Return its result, or an error that does not affect other requests."""
         try:
             return (yield from self.request(request.method, request.parameters))
         except (NodeError, MalformedNodeAnswerError) as error:

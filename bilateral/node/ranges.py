@@ -25,7 +25,7 @@ class Reaction(StrEnum):
     """Try again later."""
 
     HEAD = "head"
-    """The chain is shorter than assumed: request its head again."""
+    """The chain is shorter than assumed, so request its head again."""
 
     STOP = "stop"
     """Use a different endpoint, because changing the request does not help."""

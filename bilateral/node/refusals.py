@@ -63,7 +63,7 @@ _RESULTS = re.compile(r"results|logs|response size|block range|blocks range")
 
 
 def is_temporary(message: str, code: int | None = None, status: int | None = None) -> bool:
-    """Return whether the same request may succeed after a wait: a rate limit, or a node that is down."""
+    """Return whether the same request may succeed after a wait, as with a rate limit or a node that is down."""
     text = message.lower()
     if _RESULTS.search(text):
         return False

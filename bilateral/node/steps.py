@@ -119,7 +119,7 @@ async def run_async(steps: Generator[S, Any, T], perform: Callable[[S], Awaitabl
 def together(operations: Sequence[Operation[T]]) -> Operation[list[T]]:
     """Run operations in lockstep, and send their requests to the node as one batch per round.
 
-    Ten thousand reads of three requests each take three batches. Identical reads in one round are sent once.
+    Ten thousand reads with three requests each take three batches. Identical requests in a round are sent once.
     """
     results: dict[int, T] = {}
     answers: dict[int, Any] = dict.fromkeys(range(len(operations)))

@@ -134,7 +134,7 @@ def _conversation(rpc: object, timeout: float) -> JsonRpc | _OfProvider:
 
 
 def require_duration(name: str, seconds: float) -> None:
-    """Check a number of seconds."""
+    """Check that a number of seconds is valid."""
     if not 0 < seconds < _MAX_SECONDS:
         raise errors.InvalidArgumentError(f"{name} must be a number of seconds above 0 and below {_MAX_SECONDS}")
 

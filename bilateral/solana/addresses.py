@@ -1,4 +1,4 @@
-"""Solana addresses: base 58, the programs, and program-derived addresses."""
+"""Solana addresses: base 58 encoding, known programs, and program-derived addresses."""
 
 from functools import lru_cache
 from hashlib import sha256

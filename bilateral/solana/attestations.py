@@ -87,7 +87,7 @@ class FeedbackData:
 
     @classmethod
     def of(cls, content: bytes) -> Self:
-        """Read the data of an attestation.
+        """Read an attestation's data.
 
         Raises:
             MalformedAccountError: The bytes have an unknown version or layout.
@@ -108,7 +108,7 @@ class FeedbackData:
             raise fields.malformed(str(error)) from None
 
     def to_bytes(self) -> bytes:
-        """Return the bytes of the data."""
+        """Return the data as bytes."""
         parts = bytes([_VERSION]), self.task_ref, address_bytes(self.agent), address_bytes(self.counterparty)
         return b"".join((*parts, bytes([self.outcome]), self.data_hash, bytes([self.content_type]), self.content))
 
@@ -154,7 +154,7 @@ class FeedbackData:
         return keccak(b"".join(parts))
 
     def _details(self) -> str:
-        """Return the content as SATI's program includes it in the text."""
+        """Return the content in the form in which SATI's program includes it in the text."""
         size = f"({len(self.content)} bytes)"
         if not self.content or self.content_type == ContentType.NONE:
             return "(none)"
@@ -207,7 +207,7 @@ class Attestation:
         return cls(schema, data, signatures[:count])
 
     def to_bytes(self) -> bytes:
-        """Return the bytes of the attestation."""
+        """Return the attestation as bytes."""
         data = self.data.to_bytes()
         filled = b"".join(self.signatures).ljust(_SIGNATURES * _SIGNATURE_BYTES, b"\0")
         head = address_bytes(self.schema) + address_bytes(self.data.agent)
@@ -215,14 +215,14 @@ class Attestation:
 
 
 def task_ref_of(signature: bytes) -> bytes:
-    """Return the hash that identifies a payment as a task."""
+    """Return the hash that identifies the task for which a payment was made."""
     if len(signature) != _SIGNATURE_BYTES:
         raise InvalidArgumentError(f"a signature must have {_SIGNATURE_BYTES} bytes, but this one has {len(signature)}")
     return keccak(signature)
 
 
 def feedback_content(value: int, decimals: int, tag1: str = "", tag2: str = "") -> bytes:
-    """Return a value and two tags as JSON, with the names used by SATI's own client.
+    """Return a value and two tags as JSON, using the same names as SATI's own client.
 
     Args:
         tag1: The main tag.

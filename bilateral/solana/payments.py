@@ -41,7 +41,7 @@ class Transfer:
         index: The instruction's position in the transaction.
         program: The token's program.
         mint: The token.
-        destination: The token account that is credited.
+        destination: The token account to be credited.
         authority: The account that pays and signs.
         amount: The amount, in the token's smallest unit.
     """
@@ -99,7 +99,7 @@ class ExpectedPayment:
 
     Attributes:
         asset: The token.
-        payee: The account to be paid, `payTo`, which owns the account that is credited.
+        payee: The account to be paid (`payTo`), which owns the token account that is credited.
         amount: The agreed amount, in the token's smallest unit.
         signed: The payment that was signed.
     """
@@ -111,7 +111,7 @@ class ExpectedPayment:
 
     @classmethod
     def of(cls, accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> ExpectedPayment:
-        """Read a payment, and compare what was signed with what was agreed."""
+        """Read a payment, and check that the signed terms match the agreed terms."""
         signed = SignedPayment.of(payload)
         try:
             asset, payee, amount = accepted["asset"], accepted["payTo"], accepted["amount"]

@@ -47,7 +47,7 @@ class Record:
     """An agent as stored by the program.
 
     Attributes:
-        collection: The collection of all agents.
+        collection: The collection that contains all agents.
         owner: The owner as of the program's last change. It may be stale.
         asset: The asset, which is the agent's `agentId`.
         wallet: The proven wallet; None if there is none.

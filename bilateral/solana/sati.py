@@ -1,4 +1,4 @@
-"""SATI accounts, and the agent that they prove together, read in two requests.
+"""SATI accounts, and the agent that they jointly prove, read in two requests.
 
 An agent is a Token-2022 mint with one token. Its membership in the SATI registry's group proves that SATI registered
 it, because only the registry's own address can sign for a membership. Everything else, including the wallet, is text
@@ -56,12 +56,12 @@ class Registry:
 
 @dataclass(frozen=True)
 class MintedAgent:
-    """An agent according to its mint. Its holder is not known yet.
+    """An agent according to its mint. The holder has not been determined yet.
 
     Attributes:
         member: The membership.
         is_soulbound: True if the agent cannot be transferred.
-        pointer_authority: The account that may point to other metadata; None if nobody may.
+        pointer_authority: The account that may point the agent to different metadata; None if nobody may.
     """
 
     metadata: token2022.TokenMetadata
@@ -93,7 +93,7 @@ class SatiAgent:
         wallet_source: `metadata`, which is unproven, or `owner`.
         metadata: The whole metadata.
         is_soulbound: True if the agent cannot be transferred.
-        pointer_authority: The account that may point to other metadata; None if nobody may.
+        pointer_authority: The account that may point the agent to different metadata; None if nobody may.
         remarks: Deviations that do not make the agent unusable.
         slot: The slot of the node's response.
     """

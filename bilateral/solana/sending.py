@@ -37,7 +37,7 @@ def keypair_of(secret: bytes) -> Keypair:
 
 
 def signed(calls: Sequence[Call], keypair: Keypair, blockhash: str) -> tuple[str, bytes]:
-    """Sign a transaction, and return its id and its bytes."""
+    """Sign a transaction, and return its id and bytes."""
     from solders.hash import Hash  # noqa: PLC0415  # an extra
     from solders.instruction import AccountMeta, Instruction  # noqa: PLC0415
     from solders.message import MessageV0  # noqa: PLC0415

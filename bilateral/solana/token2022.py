@@ -49,9 +49,9 @@ class Mint:
         mint_authority: The account that may mint; None if nobody may.
         supply: The number of tokens.
         decimals: The number of decimals in an amount.
-        is_initialized: True if the mint is in use.
+        is_initialized: True if the mint is initialised.
         freeze_authority: The account that may freeze token accounts; None if nobody may.
-        extensions: The value of each extension by its type.
+        extensions: The value of each extension, by type.
     """
 
     mint_authority: str | None
@@ -187,7 +187,7 @@ def _optional(fields: Fields) -> str | None:
 
 
 def _extensions(fields: Fields) -> dict[int, bytes]:
-    """Read extensions up to their end: a type 0, or the end of the account."""
+    """Read extensions until type 0 or the end of the account."""
     extensions: dict[int, bytes] = {}
     while fields.left >= _TYPE_BYTES:
         kind = fields.number(2)

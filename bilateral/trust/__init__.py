@@ -1,6 +1,6 @@
 """Trust analysis: find coordinated and false ratings, explain each finding, and score agents without them.
 
-The package takes tables and returns tables. It needs the extra `trust`.
+The package takes tables and returns tables. It requires the extra `trust`.
 """
 
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""Several chains in one analysis. An address is one account on all chains; agents and rows retain their chain."""
+"""Analyse several chains together. An address is the same account on all chains; agents and rows keep their chain."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _IDS: Final = {
     "validations": ("validator_id", "agent_id"),
     "payments": ("agent_id",),
 }
-"""The columns of ids that are only unique within a chain."""
+"""The columns whose ids are unique only within a chain."""
 
 _SIZE: Final = 2**32
-"""The range of ids on a chain. Together with a chain's id, which is below 2**31, they fit into 64 bits."""
+"""The range of ids on a chain. Combined with the chain's id, which is below 2**31, an id fits into 64 bits."""
 
 _CHAINS: Final = 2**31
 _NUMBER: Final = re.compile(r"\bagent (\d+)\b")
@@ -34,11 +34,11 @@ _NUMBER: Final = re.compile(r"\bagent (\d+)\b")
 
 @dataclass(frozen=True)
 class Chains:
-    """Tables of several chains, joined for one analysis: `chains.apart(Results.of(Engine().fit(chains.tables)))`.
+    """Tables from several chains, joined for one analysis: `chains.apart(Results.of(Engine().fit(chains.tables)))`.
 
     Attributes:
         tables: The rows of all chains, with ids that include the chain.
-        starts: The position of the first row of each chain in each table, by table.
+        starts: The position of each chain's first row, by table.
         ids: The chain ids, in the order of the chains' rows.
     """
 
@@ -48,7 +48,7 @@ class Chains:
 
     @classmethod
     def of(cls, tables: Mapping[int, Tables]) -> Chains:
-        """Join the tables of chains."""
+        """Join the tables of several chains."""
         for chain_id in tables:
             if not 0 < chain_id < _CHAINS:
                 raise InvalidArgumentError(f"chain id {chain_id} must be an integer from 1 to {_CHAINS - 1}")
@@ -76,7 +76,7 @@ class Chains:
         )
 
     def _rows(self, rows: pa.Table) -> pa.Table:
-        """Return the rows behind findings. Feedback and ratings have ids; rows of other tables are positions."""
+        """Return the rows behind findings. Feedback and ratings have ids; other rows are identified by position."""
         number, table = np.asarray(rows["row"]), np.array(rows["table"].to_pylist(), object)
         chain, own = np.divmod(number, _SIZE)
         for name in set(table.tolist()) - {"feedback", "ratings"}:
@@ -124,7 +124,7 @@ def _numbered(tables: Tables, chain_id: int) -> Tables:
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:
-    """Return the rows of all tables. If only some of them are dictionary-encoded, all become plain text."""
+    """Concatenate tables. If only some tables are dictionary-encoded, all of them become plain text."""
     if any(not table.schema.equals(tables[0].schema) for table in tables):
         tables = [plain_texts(table) for table in tables]
     return pa.concat_tables(tables, promote_options="default")

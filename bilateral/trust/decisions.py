@@ -1,4 +1,4 @@
-"""Payment decisions: a verdict for each question, based on its amount and the rows at its time."""
+"""Payment decisions: a verdict for each question, based on the amount and the rows that existed at the time."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -37,7 +37,7 @@ ANSWERS: Final = pa.schema(
         ("reason", pa.string()),
     ]
 )
-"""The columns for answers. `score` is null without a rating; `status` is one of `standing.Status`, or `unknown`."""
+"""The columns for answers. `score` is null without ratings; `status` is a `standing.Status` or `unknown`."""
 
 _UNKNOWN: Final = "unknown"
 
@@ -68,14 +68,14 @@ def read_asks(path: Path) -> pa.Table:
 
 
 def until(tables: Tables, ts: float) -> Tables:
-    """Return the rows up to a time."""
+    """Return the rows up to a given time."""
     rows = {field.name: getattr(tables, field.name) for field in fields(tables)}
     rows = {name: table.filter(pc.less_equal(table.column("ts"), ts)) for name, table in rows.items()}
     return Tables(**rows | {"agents": _held_until(rows["agents"], ts)})
 
 
 def _held_until(agents: pa.Table, ts: float) -> pa.Table:
-    """Return agents with their owners and holders at a time."""
+    """Return agents with their owners and holders as of a given time."""
     if "holders" not in agents.column_names:
         return agents
     holders = agents["holders"].to_pylist()
@@ -91,7 +91,7 @@ def _held_until(agents: pa.Table, ts: float) -> pa.Table:
 
 
 def decide(tables: Tables, asks: pa.Table, analyses: int = 1) -> pa.Table:
-    """Answer questions by each agent's standing, from rows up to the time of each question.
+    """Answer questions from each agent's standing, using only rows up to the time of each question.
 
     One analysis answers all questions between its time and the next analysis, so an answer may miss the latest rows but
     never uses later ones.

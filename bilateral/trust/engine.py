@@ -45,15 +45,15 @@ class Engine:
     """Runs the whole analysis.
 
     Attributes:
-        threshold: The suspicion from which an account is flagged.
-        learned: True if the engine applies the learned weak signs. Their training runs without them.
+        threshold: The minimum suspicion for an account to be flagged.
+        learned: True if the engine applies the learned weak signs. To train them, it runs without them.
         run: Reports the steps of each analysis.
         context_: The coded tables and the data that detectors share.
         findings_: The findings of all detectors, strongest first.
         suspicion_: The suspicion of accounts and opinions.
         scores_: The scores of all subjects.
         trust_: Trust from the reader's list; None without a list.
-        reviews_: The cases decided by reviewers; None without any.
+        reviews_: The cases decided by reviewers; None if there are none.
     """
 
     detectors: list[Detector] = field(default_factory=all_detectors)
@@ -73,10 +73,11 @@ class Engine:
 
         Args:
             reviews: Cases decided by reviewers. They override findings.
-            trusted: The addresses that the reader trusts. Trust spreads from them; without any, it is not computed.
+            trusted: The addresses that the reader trusts. Trust spreads from them. If there are none, trust is not
+                computed.
 
         Raises:
-            InvalidArgumentError: There are trusted addresses, but none of them occurs in the tables.
+            InvalidArgumentError: None of the trusted addresses occurs in the tables.
         """
         step = self.run.step
         ledger = step("first transfers", lambda: coded(tables))
@@ -103,7 +104,7 @@ class Engine:
         return standings(self.context_, self.findings_, self.suspicion_, self.scores_, self.returned())
 
     def returned(self) -> Flags:
-        """Mark the payments whose money returned, according to the detectors that look for this."""
+        """Mark the payments whose money returned, according to the detectors that look for returns."""
         marked = np.zeros(len(self.context_.ledger.payer), bool)
         for detector in self.detectors:
             marked |= getattr(detector, "returned_", marked)

@@ -11,12 +11,12 @@ from bilateral.trust.tables.opinions import Kind
 
 @dataclass(frozen=True)
 class TrustedClients:
-    """The clients whose feedback about an agent a reader should count.
+    """The clients whose feedback about an agent should count for a reader.
 
     Attributes:
-        clients: Their addresses, most trusted first.
-        left_out: The addresses that gave feedback and are left out.
-        by_list: True if a reader's own list was used. Without one, the filter only removes what was detected, so it
+        clients: The clients' addresses, most trusted first.
+        left_out: The addresses that gave feedback but are left out.
+        by_list: True if a reader's own list was used. Without a list, the filter removes only what was detected, so it
             does not withstand undetected Sybils (best practices: filter by trusted reviewers).
     """
 

@@ -36,11 +36,11 @@ class Results:
             `abstain`.
         clients: Each rated client, with the same columns by address.
         validators: Each validator, with the same columns, and the mean distance of its responses to the scores.
-        buyers: Each account that paid: the same columns, by the ratings from servers that it paid; payments, payees,
-            volume, and the share of the volume that came back.
+        buyers: Each account that paid: the same columns, based on ratings from the servers that it paid, and also
+            payments, payees, volume, and the share of the volume that came back.
         findings: Each finding: `finding`, `detector`, `q_value`, `strength`, `statistic`, `sentence`, members by role.
         rows: The rows on which each finding is based: `finding`, `table`, `row`.
-        evidence: The false feedback of each flagged account, and about its agents: `address`, `feedback_id`, `finding`.
+        evidence: The false feedback by each flagged account, and about its agents: `address`, `feedback_id`, `finding`.
         trust: The trust of each account from the reader's list; empty without a list.
         cases: Each case decided by reviewers: `account` in lower case, `verdict`, `reason`, and `occurs`, which is
             False if no table contains the account, so that the case has no effect.
@@ -63,7 +63,7 @@ class Results:
     standings: pa.Table
 
     def write(self, folder: Path) -> None:
-        """Write one Parquet file per table. Earlier files are replaced once all new ones are written."""
+        """Write one Parquet file per table. Earlier files are replaced once all new files are written."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=folder, prefix=".") as partial:
@@ -80,7 +80,7 @@ class Results:
 
     @classmethod
     def read(cls, folder: Path) -> Results:
-        """Read what `write` wrote."""
+        """Read the files that `write` wrote."""
         try:
             return cls(**{field.name: pq.read_table(folder / f"{field.name}.parquet") for field in fields(cls)})
         except (OSError, pa.ArrowException):
@@ -292,7 +292,7 @@ def _evidence(engine: Engine, names: list[str]) -> pa.Table:
 
 
 def _claimed(engine: Engine, finding: Finding) -> Ints:
-    """Return the feedback of a finding that the engine considers false."""
+    """Return the feedback in a finding that the engine considers false."""
     if finding.weight == 0:
         return np.zeros(0, np.int64)
     opinions = engine.context_.ledger.opinions

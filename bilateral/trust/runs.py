@@ -1,4 +1,4 @@
-"""Progress of an analysis: its steps are reported as they finish, with the remaining time."""
+"""Progress of an analysis: its steps are reported as they finish, with the estimated remaining time."""
 
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _SECONDS: Final = {
     "results": 1.0,
 }
 """The steps in order, each with the processor seconds since the previous one, for a million opinions. Only their
-proportions matter, for estimating the time left."""
+proportions matter, for estimating the remaining time."""
 
 _DONE: Final = dict(zip(_SECONDS, accumulate(_SECONDS.values()), strict=True))
 _ALL: Final = sum(_SECONDS.values())
@@ -37,8 +37,8 @@ class Progress:
     Attributes:
         step: The name of the step.
         share: The share of the work done, from 0 to 1.
-        spent: The seconds since the run began.
-        left: The estimated seconds that the rest will take, based on what was done so far.
+        spent: The number of seconds since the run began.
+        left: The estimated number of seconds remaining, based on progress so far.
     """
 
     step: str

@@ -1,7 +1,7 @@
-"""Accounts that a reader might trust: long-time buyers from many sellers, rating like others who paid.
+"""Accounts that a reader might trust: long-time buyers from many sellers, who rate like others who paid.
 
-A reader's own list is the strongest protection measured (docs/decisions.md). These are proposals for starting one, each
-with its figures. The reader confirms them.
+A reader's own list is the strongest protection measured (docs/decisions.md). These accounts are proposals for starting
+such a list, each with supporting figures. The reader confirms them.
 """
 
 from dataclasses import dataclass
@@ -28,19 +28,19 @@ from bilateral.trust.tables.arrays import (
 from bilateral.trust.tables.opinions import Kind
 
 _SELLERS: Final = 3
-"""The minimum number of independent sellers that a proposal paid, as for the early buyers in `backing`."""
+"""The minimum number of independent sellers that a proposed account paid, as for early buyers in `backing`."""
 
 _DAYS: Final = 14.0
-"""The days between first and last purchase: attackers who prepare accounts are patient, but most ask within a week."""
+"""The minimum number of days between first and last purchase: most attackers prepare accounts for only a week."""
 
 _WEIGHT: Final = 0.5
-"""The mean weight of its opinions according to `backing`: half a full voice."""
+"""The minimum mean weight of the account's opinions according to `backing`: half of full weight."""
 
 _RATED: Final = 3
-"""The minimum number of sellers rated both by it and by others who paid: two agreements may be chance."""
+"""The minimum number of sellers rated by the account and by others who paid: two agreements may be chance."""
 
 _APART: Final = 15.0
-"""The mean distance in points from others who paid: about the deviation of an ordinary value."""
+"""The maximum mean distance in points from others who paid: about the deviation of an ordinary value."""
 
 _DAY: Final = 86_400.0
 
@@ -51,11 +51,11 @@ class Seed:
 
     Attributes:
         address: The account.
-        sellers: The independent sellers that it paid.
-        paid: The money that it paid them, minus money that came back, in units of the payment token.
-        days: The days between its first and last purchase.
-        rated: The sellers rated both by it and by others who paid.
-        apart: The mean distance in points of its ratings from theirs.
+        sellers: The number of independent sellers that the account paid.
+        paid: The money that the account paid these sellers, minus money that came back, in units of the payment token.
+        days: The number of days between the account's first and last purchases.
+        rated: The number of sellers rated both by the account and by others who paid.
+        apart: The mean distance, in points, between the account's ratings and those of others who paid.
     """
 
     address: str
@@ -67,7 +67,7 @@ class Seed:
 
 
 def seeds(engine: Engine, count: int = 20) -> list[Seed]:
-    """Propose accounts to trust, those with the most independent sellers first, and one per party."""
+    """Propose accounts to trust, one per party, starting with those that paid the most independent sellers."""
     if count < 1:
         raise InvalidArgumentError(f"{count} proposals are too few: request at least 1")
     context, ledger = engine.context_, engine.context_.ledger

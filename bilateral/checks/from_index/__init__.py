@@ -1,1 +1,1 @@
-"""The facts of a check, read from an index."""
+"""The facts for a check, read from an index."""

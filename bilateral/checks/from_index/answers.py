@@ -255,7 +255,7 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
         failures: The client's failed settlements with the requesting server, which no index records.
 
     Raises:
-        CheckError: As for `check_server`, but an account without an agent is not an error.
+        CheckError: The same errors as for `check_server`, except that an account without an agent is not an error.
         MalformedIdentifierError: The client or the server is malformed.
     """
     policy = policy or Policy()

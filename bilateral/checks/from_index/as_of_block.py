@@ -46,7 +46,7 @@ class AsOfBlock:
         time: The time of that event, in Unix seconds; None before the first event.
         files: The newest file observation that counts; None to count all up to the block.
         payments: The last block whose payments count; None to count all that were stored as of the block.
-        analysis: The newest trust analysis that counts; None for the one as of the block.
+        analysis: The newest trust analysis that counts; None for the newest as of the block.
         measurements: The newest measurement that counts; None to count all up to the block.
         registries: The chain's registries, oldest first: address, kind, and address of the identity registry.
     """
@@ -99,7 +99,7 @@ class Findings(Protocol):
     """
 
     def __call__(self, connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
-        """Return the findings about the given accounts as of a block."""
+        """Return the findings about some accounts as of a block."""
 
 
 class BuyerRecords(Protocol):
@@ -174,7 +174,7 @@ def event_label(event: type[Event]) -> ColumnElement[str]:
 
 
 def registries(as_of: AsOfBlock, identity: str) -> dict[str, str]:
-    """Return the kinds of the registries that belong to an identity registry, by address."""
+    """Return the kinds of the registries that belong to an identity registry, keyed by address."""
     return {address: kind for address, kind, of in as_of.registries if of == identity}
 
 

@@ -161,7 +161,7 @@ def _about(table: Table, subject: str) -> Prepared:
 
 
 def with_payment_proof(as_of: AsOfBlock, entries: Sequence[Entry], payees: Collection[str]) -> list[Entry]:
-    """Return the feedback whose file claims a payment by its client to the agent.
+    """Return the feedback whose file claims a payment from the client to the agent.
 
     The file's hash is on chain or implied by its URI, so the author cannot change the file. The claim is not compared
     with the payments in the index, because it refers to a transaction that anyone can look up.

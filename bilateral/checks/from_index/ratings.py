@@ -51,7 +51,7 @@ _ANSWERS: Final = EVENT_TABLES[ValidationResponse]
 _UNIT: Final = 10**DECIMALS  # the value 1 in the sums of the tables
 
 Tallies: TypeAlias = "Mapping[Rater, tuple[int, int]]"
-"""Each rater's number of entries, and the sum of their shares in millionths."""
+"""Each rater's number of entries, and the sum of the entries' shares in millionths."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def _line(  # noqa: PLR0913, PLR0917  # the sums of a summary
 
 
 def validations(subject: Subject, validators: Collection[str]) -> ValidationFacts:
-    """Return an agent's validations by the given validators, or by all if none is specified."""
+    """Return an agent's validations by the specified validators, or by all validators if none are specified."""
     addresses = [address for address, kind in subject.kinds.items() if kind == VALIDATION]
     ordered = sorted(validators)
     parameters = subject.parameters | spread("registry", addresses, len(addresses))
@@ -293,7 +293,7 @@ def measurements_of(
 
 
 def _endpoint(as_of: AsOfBlock, rows: Sequence[Any]) -> EndpointFacts:
-    """Return an endpoint from its changes, newest first."""
+    """Build an endpoint from its changes, which are sorted from newest to oldest."""
     states = [(json.loads(row.new), row) for row in rows if row.kind == "state"]
     drifts: dict[str, Drift] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""The subjects of a check: agents and accounts as of a block, computed from the events of the identity registry."""
+"""The subjects of a check: agents and accounts as of a block, computed from identity registry events."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
@@ -114,7 +114,7 @@ def agents_at(as_of: AsOfBlock, identity: str, agent_ids: Collection[int]) -> di
 
 
 def agents_of_accounts(as_of: AsOfBlock, identity: str, accounts: Collection[str]) -> dict[int, AgentHistory]:
-    """Return the agents whose owner or wallet is one of the given accounts as of a block."""
+    """Return the agents whose owner or wallet is one of some accounts as of a block."""
     candidates: set[int] = set()
     for part in in_parts(sorted(accounts)):
         size = size_for(part)
@@ -224,7 +224,7 @@ class Asker:
 
     Attributes:
         agent_id: The agent; None for an account without an agent.
-        history: The agent as of the block.
+        history: The agent's history as of the block.
     """
 
     agent_id: int | None

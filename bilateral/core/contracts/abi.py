@@ -13,7 +13,7 @@ from eth_utils.crypto import keccak
 
 
 class Registry(StrEnum):
-    """A registry contract, by its name in Solidity."""
+    """A registry contract, identified by its Solidity name."""
 
     IDENTITY = "IdentityRegistry"
     REPUTATION = "ReputationRegistry"

@@ -49,7 +49,7 @@ class BuyerTier(StrEnum):
 
     @classmethod
     def of_level(cls, level: int) -> BuyerTier:
-        """Return the tier with a number used by the contracts.
+        """Return the tier to which the contracts assign a number.
 
         Args:
             level: The number, 0 to 3.
@@ -126,7 +126,7 @@ class AttestedPayment:
         """Unpack a payment from one word.
 
         Args:
-            word: The word, as in the event `PaymentAttested`.
+            word: The word, as in the `PaymentAttested` event.
         """
         amount, paid_at = word >> 40 & MAX_ATTESTED_AMOUNT, word >> 8 & 0xFFFFFFFF
         return cls(f"0x{word >> 96:040x}", amount, paid_at, word & 0xFF)
@@ -233,7 +233,7 @@ class BuyerState:
 
     Attributes:
         buyer: The buyer's account.
-        chain_id: The EIP-155 id of the chain where its payments were made.
+        chain_id: The EIP-155 id of the chain on which the buyer's payments were made.
         payments: The number of payments.
         volume: The total amount of these payments, in millionths of a dollar.
         first_payment_at: The time of the first payment, in Unix seconds; 0 if there is none.
@@ -243,8 +243,8 @@ class BuyerState:
         feedback_sellers: The number of sellers that gave feedback on the buyer.
         feedback_sum: The sum of these sellers' votes, rounded half up. The score is computed from the exact sum.
         disputes: The number of disputes.
-        policy: The hash of the scoring policy's name, see `policy_hash`.
-        block_number: The last block of that chain that the state takes into account.
+        policy: The hash of the scoring policy's name; see `policy_hash`.
+        block_number: The last block on that chain that the state takes into account.
     """
 
     buyer: str
@@ -284,7 +284,7 @@ class TierCredential(TypedMessage):
         holder: The address that may use the credential. It may be an unused address.
         issued_at: The first second, in Unix time, at which the credential is valid.
         valid_until: The last second, in Unix time, at which the credential is valid; at most a day after `issued_at`.
-        policy: The hash of the scoring policy's name, see `policy_hash`.
+        policy: The hash of the scoring policy's name; see `policy_hash`.
         tier: The tier of the buyer behind the holder.
         scope: The place where the credential is used; see `bilateral.buyers.credentials.gate_scope` and `agent_scope`.
         pseudonym: The buyer's pseudonym in that scope on the UTC day of `issued_at`, the same for all of the buyer's

@@ -59,7 +59,7 @@ def decode_result(registry: Registry, function: str, data: bytes) -> tuple[Any, 
 
 @cache
 def _function(registry: Registry, name: str, count: int | None = None) -> Mapping[str, Any]:
-    """Return a registry's function by name and number of arguments; without a number, any of its overloads."""
+    """Return a registry's function by name and number of arguments; without a number, any overload."""
     return next(
         entry
         for entry in abi(registry)
@@ -245,10 +245,10 @@ class ContractRevertError(BilateralError):
 
     Attributes:
         error: The error's name in Solidity, or the text of `Error(string)`; empty if the registry returned neither.
-        arguments: The error's arguments by name; addresses are checksummed.
+        arguments: The error's arguments, by name; addresses are checksummed.
         reason: The error in snake_case.
         advice: What the caller can do next; empty if unknown.
-        data: The complete data of the revert.
+        data: The complete revert data.
         __cause__: For a batch of ratings, the revert of the rating that made the batch revert.
         transaction: The hash of the mined transaction that reverted; None if a simulation reverted and nothing was
             sent.

@@ -1,4 +1,4 @@
-"""The deployments of the registries, from records, the packaged address book, or the caller."""
+"""Registry deployments, from records, the packaged address book, or the caller."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RegistryFacts:
-    """Facts about a registry that require no call to the chain.
+    """Facts about a registry that can be looked up without a call to the chain.
 
     Attributes:
         origin: The authors of the registry's code.
@@ -57,7 +57,7 @@ class Deployment:
         ratings: The registry for ratings of clients and validators. By default the reputation registry, which supports
             ratings if it is from this project. None if there are no ratings.
         directory: The companion that provides a directory for a foreign identity registry; None if none is needed.
-        first_agent_id: The id of the first agent: 1 in this project's identity registry, 0 in the canonical one.
+        first_agent_id: The id of the first agent: 1 in this project's identity registry, 0 in canonical registries.
         buyers: The registry of buyers, which records payments.
         tier_proofs: The contract for private proofs of buyers' tiers.
         facts: Facts about registries, by address. There are none for a registry specified by the caller.

@@ -37,7 +37,7 @@ class RegistryEntry(BaseModel):
         upgradable: True if the registry's owner can change its code.
         first_agent_id: The id of the first agent in an identity registry; None for other registries.
         functions: The signatures of the registry's functions; None if they are those in the packaged ABI.
-        constructor_arguments: The constructor's arguments by name.
+        constructor_arguments: The constructor's arguments, by name.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
@@ -74,7 +74,7 @@ class DeploymentRecord(_Chain):
     """The registries on one chain.
 
     Attributes:
-        contracts: The registries by their names in Solidity.
+        contracts: The registries, by Solidity name.
     """
 
     contracts: dict[str, RegistryEntry]
@@ -89,7 +89,7 @@ class DeploymentRecord(_Chain):
 
 
 class _BookChain(_Chain):
-    """A chain in the address book, and the groups of registries on it."""
+    """A chain in the address book, and the groups of registries on that chain."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,4 +1,4 @@
-"""The package's exceptions. Each class has a `reason`, which programs can compare and which never changes."""
+"""The package's exceptions. Each class has a `reason` that never changes and that programs can compare."""
 
 from bilateral.core.errors.base import *  # noqa: F403  # each name, as this package is their public module
 from bilateral.core.errors.documents import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""The base of the package's exceptions, and the errors for arguments and extras."""
+"""The base class of the package's exceptions, and the errors for arguments and extras."""
 
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, fields
@@ -12,7 +12,7 @@ class BilateralError(Exception):
     """Base class of every exception that the package raises intentionally.
 
     Attributes:
-        reason: The kind of error, for programs: lower case with underscores, stable across releases.
+        reason: A machine-readable kind of error, in snake_case and stable across releases.
     """
 
     reason: ClassVar[str] = "error"
@@ -22,7 +22,7 @@ class BilateralError(Exception):
 class FormattedError(BilateralError):
     """An error declared by its fields, which fill in its message template. Bytes are shown in hexadecimal.
 
-    A field that is an `InitVar` only appears in the message.
+    A field that is an `InitVar` appears only in the message.
     """
 
     template: ClassVar[str]
@@ -108,10 +108,10 @@ class MalformedAuthorizationError(FormattedError, ValueError):
 
 
 class EnvelopeMismatchError(BilateralError, ValueError):
-    """Two envelopes of sealed ratings do not belong together.
+    """Two envelopes of sealed ratings do not match.
 
     Attributes:
-        field: The field in which they differ.
+        field: The field in which the envelopes differ.
     """
 
     reason = "envelope_mismatch"
@@ -126,7 +126,7 @@ class EnvelopeMismatchError(BilateralError, ValueError):
 
 
 class SealMismatchError(FormattedError, ValueError):
-    """An opening does not belong to an envelope.
+    """An opening does not match an envelope.
 
     Attributes:
         seal: The seal of the envelope.

@@ -96,13 +96,13 @@ class ConnectionRefusedDocumentError(UnreachableDocumentError):
 
 
 class OwnNetworkError(UnreachableDocumentError):
-    """This machine has no route to the host, which says nothing about the host."""
+    """This machine has no route to the host. The host itself may be reachable."""
 
     reason = "own_network"
 
 
 class ResolverError(OwnNetworkError):
-    """This machine's DNS resolver fails or is overloaded, which says nothing about the host."""
+    """This machine's DNS resolver fails or is overloaded. The host itself may be reachable."""
 
     reason = "resolver_failed"
 

@@ -36,7 +36,7 @@ _WORDS: Final = {
     "greater_than_equal": "is too small: write at least {ge}",
     "int_parsing": "is not an integer",
 }
-"""The messages about text from a form or a command line, by pydantic's error type."""
+"""The messages about text from a form or a command line, by pydantic error type."""
 
 
 def refusal(error: ValidationError, ending: str = "") -> InvalidArgumentError:

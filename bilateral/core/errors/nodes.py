@@ -201,7 +201,7 @@ class WrongChainError(BilateralError):
     """The node's chain differs from the deployment's chain, or from the chain to which the client is pinned.
 
     Attributes:
-        expected: The deployment's chain, or the pinned one.
+        expected: The deployment's chain, or the chain to which the client is pinned.
         actual: The node's chain.
     """
 

@@ -20,7 +20,7 @@ class UnexpectedAnswerError(FormattedError):
 
 
 class MissingSignerError(BilateralError):
-    """The client has no signer for a write or a signature."""
+    """The client has no signer, which is required for a write or a signature."""
 
     reason = "missing_signer"
 
@@ -35,7 +35,7 @@ class SignerFailedError(BilateralError):
 
 
 class AgentUnsettledError(FormattedError, TimeoutError):
-    """An agent has not had its owner for the requested number of blocks. Nothing was sent.
+    """An agent has not had the same owner for the requested number of blocks. Nothing was sent.
 
     Attributes:
         confirmations: The requested number of blocks.

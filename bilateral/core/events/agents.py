@@ -15,13 +15,13 @@ ADDRESS_BYTES: Final = 20  # of an account of Ethereum: the last 20 bytes of its
 
 
 class AgentStates:
-    """Owners, wallets and primary agents, as derived by an indexer that only sees events.
+    """Owners, wallets and primary agents, as an indexer that sees only events would derive them.
 
     Attributes:
-        owners: The owner of each agent that has one.
-        wallets: The wallet of each agent that has one.
-        primary_agents: The primary agent of each account that has one, as returned by `agentOf`. Only a registry with
-            the August 2025 directory has primary agents.
+        owners: The owner of each agent that has an owner.
+        wallets: The wallet of each agent that has a wallet.
+        primary_agents: The primary agent of each account that has set one, as returned by `agentOf`. Only a registry
+            with the August 2025 directory has primary agents.
     """
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class AgentStates:
         """Apply the address in an August 2025 event.
 
         A registry with tokens reports the owner or the wallet. A registry without tokens has no other event about
-        ownership, so a second address is the new owner's.
+        ownership, so a second address is that of the new owner.
         """
         self.settle()
         previous = self.owners.get(agent_id), self.wallets.get(agent_id)

@@ -43,8 +43,8 @@ class UndecodedLog:
     """A log that cannot be decoded as an event.
 
     Attributes:
-        reason: The kind of problem, for programs.
-        problem: The problem, for human readers.
+        reason: The machine-readable kind of problem.
+        problem: A description of the problem.
     """
 
     log: RawLog

@@ -1,4 +1,4 @@
-"""Events of the buyer registries."""
+"""Events emitted by the buyer registries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ class SuccessorNominated(Event):
     """The holder of a role nominated a successor.
 
     Attributes:
-        role: The role's number, see `bilateral.core.contracts.buyer_terms.BuyerRole`.
+        role: The role's number; see `bilateral.core.contracts.buyer_terms.BuyerRole`.
         nominee: The successor, or the zero address if the nomination was withdrawn.
     """
 
@@ -107,7 +107,7 @@ class RoleTaken(Event):
     """A role was assigned to a holder, at deployment or when a successor accepted.
 
     Attributes:
-        role: The role's number, see `bilateral.core.contracts.buyer_terms.BuyerRole`.
+        role: The role's number; see `bilateral.core.contracts.buyer_terms.BuyerRole`.
         former_holder: The previous holder, or the zero address at deployment.
         holder: The new holder.
     """

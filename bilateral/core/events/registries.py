@@ -1,4 +1,4 @@
-"""Events of the registries for agents, feedback, ratings and validations."""
+"""Events emitted by the registries for agents, feedback, ratings and validations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -133,7 +133,7 @@ class AgentCountRaised(Event):
     """A proof increased a companion's agent count.
 
     Attributes:
-        agent_count: The highest id ever proven to exist.
+        agent_count: The highest agent id that has been proven to exist.
     """
 
     agent_count: int

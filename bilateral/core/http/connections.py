@@ -34,7 +34,7 @@ def resolve(host: str, port: int) -> list[str]:
 Cause: TypeAlias = Literal["no_name", "resolver", "no_route", "refused"]
 
 _NO_NAME: Final = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
-"""The resolver's codes for a name that does not exist. All others mean that the resolver itself failed."""
+"""The resolver's codes for a name that does not exist. All other codes mean that the resolver itself failed."""
 
 _OWN_FAULTS: Final = {
     *(errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT),

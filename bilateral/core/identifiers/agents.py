@@ -27,7 +27,7 @@ from bilateral.core.identifiers.caip import (
 __all__ = ["EVM", "AccountId", "AgentId", "ChainId", "FeedbackId", "GlobalAgentId", "TransactionRef", "checksummed"]
 
 AGENT_FORMS: Final = "expected 8453:247, eip155:8453:247, eip155:8453:0x…#247 or eip155:8453:0x…:247"
-"""The accepted forms of an agent's id, for error messages about an invalid one."""
+"""The accepted forms of an agent's id, for error messages about invalid ids."""
 
 _MAX_INDEX: Final = 2**64 - 1  # ERC-8004 counts feedback in uint64
 
@@ -41,8 +41,8 @@ class AgentId:
     """An agent in the registry in use: `84532:42`, or just `42` if the context determines the chain.
 
     Attributes:
-        token_id: The id of the agent's token, 0 to 2^256 - 1. This project's registry starts at 1, the canonical ones
-            at 0.
+        token_id: The id of the agent's token, 0 to 2^256 - 1. This project's registry starts at 1, and canonical
+            registries start at 0.
         chain_id: The EIP-155 id of the agent's chain; None if the context determines the chain.
 
     Raises:
@@ -95,7 +95,7 @@ class AgentId:
 
 
 def global_agent_id(chain_id: int, identity_registry: str, agent_id: int) -> str:
-    """Return an agent's id across all registries, such as `eip155:8453:0x8004…#247`, from columns of the index.
+    """Return an agent's id across all registries, such as `eip155:8453:0x8004…#247`, from index columns.
 
     Args:
         identity_registry: The address of the agent's registry, which is not checked again.
@@ -157,7 +157,7 @@ class GlobalAgentId:
 
 @dataclass(frozen=True)
 class FeedbackId:
-    """One client's feedback about an agent: `84532:42:0x742d…:0` as text.
+    """A client's feedback entry about an agent: `84532:42:0x742d…:0` as text.
 
     The last number in the text counts from 0 (best practices, "Feedback ID Format"), but the contract counts from 1.
 
@@ -223,7 +223,7 @@ class FeedbackId:
         """The id used by published indexers: the address in lower case, the index from 1.
 
         Raises:
-            MalformedIdentifierError: The agent's id has no chain.
+            MalformedIdentifierError: The agent's id does not include a chain.
         """
         if self.agent.chain_id is None:
             raise MalformedIdentifierError("an indexer's feedback id", str(self), "the agent's chain is missing")

@@ -1,6 +1,6 @@
 """EVM and Solana chains, accounts and transactions, in the formats of the Chain Agnostic Improvement Proposals.
 
-Part of `bilateral.core.identifiers`, which describes the common behaviour of identifiers.
+This module is part of `bilateral.core.identifiers`, which describes the common behaviour of identifiers.
 """
 
 import re
@@ -23,7 +23,7 @@ FAMILIES: Final = {EVM: "EVM", SOLANA: "Solana"}
 """The name of each supported kind of chain, by its namespace (CAIP-2). Non-EVM chains are called foreign."""
 
 FOREIGN_PREFIXES: Final = tuple(f"{namespace}:" for namespace in FAMILIES if namespace != EVM)
-"""The prefixes of identifiers of foreign chains."""
+"""The prefixes of identifiers on foreign chains."""
 
 _NAMESPACE = re.compile(r"[-a-z0-9]{3,8}")
 _NUMBER = re.compile(r"0|[1-9][0-9]*")
@@ -66,7 +66,7 @@ class ChainId:
 
     @classmethod
     def evm(cls, chain_id: int) -> Self:
-        """Return the EVM chain with an EIP-155 chain id."""
+        """Return the EVM chain with this EIP-155 chain id."""
         require(_CHAIN, int, chain_id)
         return cls(EVM, str(chain_id))
 
@@ -104,7 +104,7 @@ class ChainId:
 class AccountId:
     """An account or contract on a chain (CAIP-10): `eip155:8453:0x8004…`, `solana:5eykt4…:satiRk…`.
 
-    An agent registry string is one of these: the chain and address of an identity registry.
+    An agent registry string has this form: it contains the chain and address of an identity registry.
 
     Attributes:
         address: On EVM, in checksum form (EIP-55), converted from any case; on Solana, 32 bytes in base 58, which is
@@ -213,7 +213,7 @@ def checksummed(address: str) -> str:
 
 
 def require(kind: str, expected: type, *values: object) -> None:
-    """Reject values of the wrong type as parts of an identifier. A `bool` is not a number."""
+    """Reject values of the wrong type in an identifier. A `bool` is not a number."""
     for value in values:
         if not (is_whole(value) if expected is int else isinstance(value, expected)):
             raise MalformedIdentifierError(kind, value, f"expected a value of type {expected.__name__}")

@@ -1,7 +1,7 @@
 """Kinds of x402 payments on EVM chains: what a payer signs, what settles a payment, and what a transaction proves.
 
 Clients, servers, the index, the service for buyers, the aggregator and the pages all read payments with these
-functions. `docs/x402.md` has the table of kinds.
+functions. `docs/x402.md` contains the table of kinds.
 """
 
 from bilateral.core.payments.kinds import PROVABLE, PaymentKind, kind_of, kind_of_terms, signed_part

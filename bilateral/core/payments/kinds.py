@@ -1,4 +1,4 @@
-"""Kinds of payments, determined by scheme, method and spender together: the scheme alone is not enough."""
+"""Kinds of payments. The scheme alone does not determine the kind; the method and spender do so too."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -32,7 +32,7 @@ class PaymentKind(StrEnum):
 
 
 PROVABLE: Final = frozenset({PaymentKind.EIP3009, PaymentKind.PERMIT2_EXACT, PaymentKind.PERMIT2_UPTO})
-"""The kinds of payments that a transaction proves individually."""
+"""The kinds of payments that are each proven by a transaction."""
 
 _METHODS: Final[dict[object, PaymentKind]] = {
     None: PaymentKind.EIP3009,
@@ -68,7 +68,7 @@ def kind_of_terms(scheme: object, extra: object) -> PaymentKind:
 def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
     """Return the name and content of the part that a payer signs; an empty name and None if there is none.
 
-    A payment with two such parts counts as having none: a facilitator would settle one and ignore the other.
+    A payment with two such parts counts as having none: a facilitator would settle one part and ignore the other.
     """
     names = [name for name in SIGNED_PARTS if name in payload]
     signed = payload[names[0]] if len(names) == 1 else None
@@ -76,7 +76,7 @@ def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | No
 
 
 def kind_of(accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> PaymentKind:
-    """Return the kind of a payment.
+    """Return a payment's kind.
 
     An `auth-capture` payload looks like an `exact` payload, but its signed spender or payee is a collector, or it has a
     salt.

@@ -33,7 +33,7 @@ class ReceiptLog(NamedTuple):
     """A log from a transaction.
 
     Attributes:
-        log_index: Its position in the block.
+        log_index: The log's position in the block.
         address: The contract, in checksum form.
     """
 
@@ -104,7 +104,7 @@ def inner_calls(trace: Any) -> list[ProxyCall]:
 
 
 def settled_calls(calls: Sequence[ProxyCall], logs: Sequence[ReceiptLog]) -> Iterator[tuple[ProxyCall, ReceiptLog]]:
-    """Pair each payment with the transfer it made. A transfer belongs to at most one payment.
+    """Pair each payment with the transfer that it made. A transfer belongs to at most one payment.
 
     Yields:
         Each payment with its transfer. A payment whose transfer is not among the logs is left out. All payments are

@@ -41,14 +41,16 @@ class SignedPayment:
     """A payment as signed by its payer.
 
     Attributes:
-        kind: The kind, one of `PROVABLE`.
+        kind: The payment's kind, one of `PROVABLE`.
         asset: The token.
         payer: The account that pays. All accounts are in checksum form.
         payee: The account to be paid, `payTo`.
         amount: The agreed amount in the token's smallest unit; for `upto`, the maximum.
         nonce: The nonce in 32 bytes.
-        valid_after: Unix seconds. EIP-3009 is valid after this time, Permit2 from this time on.
-        deadline: Unix seconds. EIP-3009 is valid before this time, Permit2 until this time.
+        valid_after: The start of validity, in Unix seconds. EIP-3009 payments are valid after this time, Permit2
+            payments from this time on.
+        deadline: The end of validity, in Unix seconds. EIP-3009 payments are valid before this time, Permit2 payments
+            up to and including it.
         facilitator: The account that must settle (`upto`); None if anyone may.
     """
 
@@ -112,7 +114,7 @@ class SignedPayment:
 
 
 def _check_permit2(kind: PaymentKind, scheme: str, signed: Mapping[str, Any]) -> None:
-    """Check what distinguishes a payment through a proxy from any other use of Permit2."""
+    """Check the fields that distinguish a payment through a proxy from any other use of Permit2."""
     for part, form in {"permitted": Mapping, "witness": Mapping, "spender": str}.items():
         if not isinstance(signed.get(part), form):
             problem = f"missing, or not {'text' if form is str else 'an object'}"
@@ -141,7 +143,7 @@ def _account(record: Mapping[str, Any], path: str) -> str:
 
 
 def _number(record: Mapping[str, Any], path: str, code: str = "invalid_payment") -> int:
-    """Read a number in decimal digits, because facilitators read other forms differently."""
+    """Parse a number in decimal digits, because facilitators interpret other forms differently."""
     value = record.get(path.rpartition(".")[2])
     if not isinstance(value, str) or not _DECIMAL.fullmatch(value) or int(value) > _MOST:
         problem = f"{str(value)[:80]!r} is not a number from 0 to 2^256 - 1 in decimal digits"

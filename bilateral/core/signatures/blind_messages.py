@@ -59,7 +59,7 @@ class FeedbackOpening:
         return self.feedback.arguments, self.salt
 
     def seal_for(self, envelope: Envelope) -> bytes:
-        """Return the seal for this opening in an envelope between these sides."""
+        """Return the seal for this opening in an envelope between two sides."""
         return self.feedback.seal(self.salt, envelope.client, envelope.server_id)
 
     def to_json(self) -> str:
@@ -86,7 +86,7 @@ class RatingOpening:
         return self.rating, self.salt
 
     def seal_for(self, envelope: Envelope) -> bytes:
-        """Return the seal for this opening in an envelope between these sides."""
+        """Return the seal for this opening in an envelope between two sides."""
         return rating_seal(self.rating, self.salt, envelope.client_id, envelope.server_id)
 
     def to_json(self) -> str:
@@ -115,7 +115,7 @@ def read_opening(text: str | bytes) -> Opening:
 
 
 def require_fit(envelope: Envelope, opening: Opening) -> None:
-    """Check that an opening belongs to an envelope."""
+    """Check that an opening matches an envelope."""
     kind = SealedFeedback if isinstance(opening, FeedbackOpening) else SealedRating
     hashed = opening.seal_for(envelope)
     if not isinstance(envelope, kind) or hashed != envelope.seal:

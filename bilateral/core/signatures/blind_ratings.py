@@ -23,7 +23,7 @@ HASH_BYTES: Final = 32
 MAX_RATING: Final = 100  # EIP-8004a rates from 0 to 100
 
 MAX_SERVER_LIFETIME: Final = 14 * 86_400
-"""The longest lifetime of a server's envelope that the SDK signs, in seconds. A client may be offline for two weeks."""
+"""The longest lifetime of a server's envelope that the SDK signs, in seconds: clients may be offline for two weeks."""
 
 MAX_CLIENT_LIFETIME: Final = 3_600
 """The longest lifetime of a client's envelope that the SDK signs, in seconds. The relayer receives it immediately."""

@@ -85,7 +85,7 @@ class TypedMessage:
 
     Attributes:
         domain_name: The `name` in the EIP-712 domain of that kind of registry; the `version` is `1`.
-        solidity_types: The Solidity type of each field, by its name in Solidity.
+        solidity_types: The Solidity type of each field, by Solidity name.
     """
 
     domain_name: ClassVar[str]
@@ -181,7 +181,7 @@ class Feedback(TypedMessage):
 
     Attributes:
         agent_id: The rated agent.
-        client_address: The client, which signs.
+        client_address: The client, who signs the message.
         feedback_index: The feedback's future index: `registry.getLastIndex(agent_id, client_address) + 1`.
         value: The value, times `10 ** value_decimals`; from -10**38 to 10**38.
         tag1: The first tag; may be empty.
@@ -257,7 +257,7 @@ def encode_feedback_auth(auth: FeedbackAuth, signature: bytes) -> bytes:
 
 
 def sign_feedback_auth(auth: FeedbackAuth, domain: Domain, owner: BaseAccount) -> bytes:
-    """Authorise feedback with the key of the agent's owner.
+    """Authorise feedback, using the key of the agent's owner.
 
     Args:
         auth: The authorisation.
@@ -282,7 +282,7 @@ def sign_feedback_auth(auth: FeedbackAuth, domain: Domain, owner: BaseAccount) -
 
 @contextmanager
 def signer_errors() -> Iterator[None]:
-    """Wrap a signer's exceptions. Errors of this package and interrupts pass unchanged.
+    """Wrap a signer's exceptions. Interrupts and errors from this package pass through unchanged.
 
     Raises:
         SignerFailedError: The signer raised any other exception.
@@ -319,7 +319,7 @@ def decode_feedback_auth(feedback_auth: bytes) -> tuple[FeedbackAuth, bytes]:
 
 
 def recover_feedback_auth_signer(auth: FeedbackAuth, signature: bytes, domain: Domain) -> str | None:
-    """Recover the signer of an authorisation that an account without code signed.
+    """Recover the signer of an authorisation that was signed by an account without code.
 
     Args:
         auth: The authorisation.
@@ -334,7 +334,7 @@ def recover_feedback_auth_signer(auth: FeedbackAuth, signature: bytes, domain: D
 
 
 def recover_signer(digest: bytes, signature: bytes) -> str | None:
-    """Return the account whose key signed a digest, as strictly as the registries do.
+    """Return the account whose key signed a digest, applying the same strict rules as the registries.
 
     Args:
         digest: The 32 bytes that were signed.

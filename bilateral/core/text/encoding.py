@@ -45,7 +45,7 @@ def decode_object(content: bytes) -> dict[str, Any]:
 
 
 def encode_object(value: dict[str, Any]) -> bytes:
-    """Encode a JSON object as `JSON.stringify` does: no spaces, names in order, no needless escapes."""
+    """Encode a JSON object as `JSON.stringify` does, without spaces or needless escapes, and with names in order."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except UnicodeEncodeError:
@@ -80,7 +80,7 @@ def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _finite_number(text: str) -> float:
-    """Read a number with a decimal point or an exponent. Reject one that is too large for a float, such as 1e400."""
+    """Parse a number with a decimal point or exponent. Reject numbers too large for a float, such as 1e400."""
     number = float(text)
     if not math.isfinite(number):
         raise MalformedDocumentError(f"the number {quoted(text)} is too large")

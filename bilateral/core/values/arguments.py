@@ -107,4 +107,4 @@ _RULES: Final[Mapping[Any, Callable[[object], bool]]] = {
     str: lambda value: isinstance(value, str) and _is_unicode(value),
     bytes: lambda value: isinstance(value, (bytes, bytearray)),
 }
-"""Rules for annotated types that `isinstance` alone would check too loosely or too strictly."""
+"""Rules for annotated types that `isinstance` would check too loosely or too strictly."""

@@ -14,7 +14,7 @@ from typing import Final
 from bilateral.core.values import STANDARD_TAGS
 
 SHARES: Final = 10**6
-"""The share 1 as an integer: shares are counted in millionths, so that sums are exact."""
+"""The integer that represents a share of 1: shares are counted in millionths, so that sums are exact."""
 
 QUANTILE: Final = 1.6448536269514722
 """The quantile of the normal distribution for the bound's one-sided confidence of 95 %."""
@@ -33,7 +33,7 @@ def scale_of_tag(tag: str) -> tuple[int, int] | None:
 
 
 def share_of_scale(value: int, decimals: int, scale: tuple[int, int]) -> int:
-    """Return a value's share of its scale. A value outside the scale is clamped to it."""
+    """Return a value's share of its scale. Values outside the scale are clamped."""
     lowest, highest = scale
     unit: int = 10**decimals
     share = (value - lowest * unit) * SHARES // ((highest - lowest) * unit)

@@ -21,7 +21,7 @@ def ether(wei: int) -> str:
 
 
 def dollars(value: Decimal | float) -> str:
-    """Return an amount in dollars: with cents, or with as many digits as a smaller amount needs."""
+    """Return an amount in dollars, with cents or, for smaller amounts, as many digits as needed."""
     return f"{value:,.2f}" if value >= _CENT or not value else f"{value:.6f}".rstrip("0").rstrip(".")
 
 

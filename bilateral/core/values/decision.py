@@ -50,8 +50,8 @@ class Limit:
     """The highest amount that a standing allows.
 
     Attributes:
-        amount: The amount, in units of the payment token; 0 for a rating below the minimum, and for an agent that has
-            to wait.
+        amount: The amount, in units of the payment token; 0 if the rating is below the minimum or the agent has to
+            wait.
         ground: The part of the standing that limits the amount.
     """
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class FailureReason(StrEnum):
-    """The payer's actions that prevent a verified payment from settling."""
+    """The payer's actions that can prevent a verified payment from settling."""
 
     INSUFFICIENT_BALANCE = "insufficient_balance"
     INSUFFICIENT_ALLOWANCE = "insufficient_allowance"

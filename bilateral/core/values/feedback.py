@@ -61,7 +61,7 @@ class FeedbackValue:
         Args:
             human: A `Decimal`, an `int`, a plain decimal number as text (`"-3.2"`), or a `bool` for a binary tag. A
                 `float` is rejected, because it rarely equals the written number exactly.
-            decimals: The number of decimals to store; by default those of the written value.
+            decimals: The number of decimals to store; by default, as many as the value is written with.
 
         Returns:
             The value, exactly: `of("99.77")` is `(9977, 2)`, `of("99.770")` is `(99770, 3)`, `of(True)` is `(1, 0)`.
@@ -158,7 +158,7 @@ _LOOK_ALIKES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o", "5": "s", 
 
 
 def resembled_tag(tag: str) -> str | None:
-    """Return the standard tag that another tag resembles and could be confused with.
+    """Return the standard tag that a different tag resembles and could be confused with.
 
     The comparison ignores case, blanks, punctuation, accents and invisible characters, and does not distinguish l, I, 1
     and |, nor 0 and O, 5 and S, rn and m, vv and w.
@@ -199,7 +199,8 @@ def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue
 
     Raises:
         InvalidArgumentError: A tag is not a string.
-        UnrepresentableValueError: As for `FeedbackValue.of`, or the value or qualifier is not meaningful for this tag.
+        UnrepresentableValueError: `FeedbackValue.of` rejects the value, or the value or qualifier is not meaningful for
+            this tag.
     """
     value = FeedbackValue.of(human)
     tag = STANDARD_TAGS.get(tag1)
@@ -238,7 +239,7 @@ def stars_to_value(stars: HumanValue) -> FeedbackValue:
     """Convert a star rating to 0-100, as catalogues do: 1 star becomes 20, 5 stars become 100.
 
     Args:
-        stars: 1 to 5; fractions of a star, as in `"4.5"`, count proportionally.
+        stars: The rating, 1 to 5. Fractions of a star, as in `"4.5"`, count proportionally.
 
     Returns:
         The value for the tag `starred`, with as few decimals as it needs.

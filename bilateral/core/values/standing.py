@@ -26,7 +26,7 @@ class Side(StrEnum):
 
 
 class Status(StrEnum):
-    """The status of a standing. `docs/trust.md` explains what to do for each."""
+    """The status of a standing. `docs/trust.md` explains what to do in each case."""
 
     OK = "ok"
     """There is enough evidence to rank the agent."""
@@ -66,7 +66,7 @@ class Standing:
         rating: The rating, 0 to 100; None if no rating counts.
         lower: The lower bound of the rating. Use it for ranking.
         upper: The upper bound of the rating.
-        effective_raters: The number of independent raters that the evidence is worth, at most `raters`.
+        effective_raters: The number of independent raters to which the evidence is equivalent, at most `raters`.
         raters: The number of distinct raters under the current owner, except those who only measured the agent and
             never paid it.
         payments: For a server, the number of payments to the agent whose money it kept; for a client, the number of
@@ -76,7 +76,7 @@ class Standing:
         last_at: The time of the last rating or payment, in Unix seconds; None if there are none.
         evidence_cost: The money that a server's positive raters spent with other sellers trusted by early buyers, or
             that a client itself spent with such sellers, in units of the payment token.
-        reasons: The reasons that count most.
+        reasons: The most important reasons.
         block: The last block on which the standing is based; None if the standing was not stored.
         made_at: When the standing was computed, in Unix seconds; None if the standing was not stored.
     """

@@ -1,4 +1,4 @@
-"""Summaries of feedback as the registry computes them, and the filter that selects blind ratings.
+"""Feedback summaries, computed as in the registry, and the filter that selects blind ratings.
 
 Use these functions for feedback that is already loaded: summarising a different selection then needs no request to the
 node.
@@ -76,5 +76,5 @@ def _scaled(wad: int, decimals: int) -> int:
 
 
 def _toward_zero(number: int, divisor: int) -> int:
-    """Divide as Solidity does. Python's own division rounds toward minus infinity."""
+    """Divide as Solidity does. Python's integer division rounds toward minus infinity instead."""
     return number // divisor if number >= 0 else -(-number // divisor)

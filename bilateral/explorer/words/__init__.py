@@ -1,4 +1,4 @@
-"""The texts for explanatory pages and forms, one TOML file per module that shows them."""
+"""The texts on explanatory pages and forms, in one TOML file per module that shows them."""
 
 import tomllib
 from importlib.resources import files

@@ -14,8 +14,8 @@ from bilateral.trust.tables.arrays import Ints
 
 _USUAL: Final = 1.0
 _DIGITS: Final = 2.0
-"""The improbability (negative base-10 logarithm) up to which the distance between a group's opinions and others' is
-usual, and the additional improbability at which the group counts in full."""
+"""How improbable (as a negative base-10 logarithm) the distance between a group's opinions and other opinions may be
+before it is unusual, and how much more improbable it must be for the group to count in full."""
 
 
 class Detector(ABC):
@@ -25,7 +25,7 @@ class Detector(ABC):
 
     Attributes:
         name: The detector's name, as recorded in findings.
-        findings_: The findings from the last `fit`, strongest first.
+        findings_: The findings from the last call of `fit`, strongest first.
     """
 
     name: ClassVar[str]
@@ -42,7 +42,7 @@ class Detector(ABC):
 
 
 def puppetry(context: Context, accounts: Ints, rows: Ints) -> float:
-    """Return how likely it is that tied accounts exist only for their opinions about some subjects, from 0 to 1."""
+    """Return how likely it is, from 0 to 1, that tied accounts exist only to give opinions about some subjects."""
     # Users of a platform, staff and members of a club buy from others as well, and say what others say.
     lost = float(context.ties.independence[accounts].mean()) if len(accounts) else 0.0
     odds = inflation_odds(context, rows)

@@ -1,8 +1,8 @@
-"""Learning from many reviewed cases: accounts that move money in the same way as guilty ones, and with them.
+"""Learn from many reviewed cases: find accounts that move money in the same way as guilty ones, or with them.
 
-With a few cases, only accounts related to the reviewed ones are suspected. A few hundred show what reviewers consider
-guilty, and a model learns it from the transfers. Anyone can send money to anyone, so the model ranks accounts and flags
-none.
+With a few cases, only accounts related to the reviewed ones are suspected. A few hundred cases show what reviewers
+consider guilty, and a model learns this from the transfers. Because anyone can send money to anyone, the model only
+ranks accounts and flags none.
 """
 
 from typing import Any, Final, Self
@@ -18,7 +18,7 @@ _LARGE: Final = 300
 """The number of counterparties above which an account is a contract or an exchange."""
 
 _PARTS: Final = 4
-"""The number of folds for the cases. Each is judged by the others, so that no case is its own neighbour."""
+"""The number of folds. Each fold of cases is judged by the other folds, so that no case is its own neighbour."""
 
 
 class CaseModel:
@@ -70,7 +70,7 @@ class CaseModel:
 
 
 def conduct(source: Ints, target: Ints, sort: Ints, member: Flags) -> Floats:
-    """Return what each account does with money, without any verdict."""
+    """Return features of what each account does with money, regardless of any verdict."""
     size = len(member)
     columns: list[Floats] = []
     ones = np.ones(len(source))
@@ -121,11 +121,11 @@ def conduct(source: Ints, target: Ints, sort: Ints, member: Flags) -> Floats:
 
 
 _AROUND: Final = 5
-"""The number of columns of `surroundings`."""
+"""The number of columns that `surroundings` returns."""
 
 
 def surroundings(source: Ints, target: Ints, reviewed: Ints, label: Ints, size: int) -> Floats:
-    """Return how guilty each account's counterparts are, from known cases."""
+    """Return how guilty each account's counterparts are, according to known cases."""
     degree = np.bincount(source, minlength=size) + np.bincount(target, minlength=size)
     weight = 1 / np.log2(2 + np.maximum(degree[source], degree[target])) ** 3
     labels = np.full(size, -1, np.int64)
@@ -147,7 +147,7 @@ def surroundings(source: Ints, target: Ints, reviewed: Ints, label: Ints, size: 
 
 
 def _two_steps(graph: Any, labels: Ints, usual: float) -> Floats:
-    """Return the share of guilty ones among known accounts two steps away, excluding the account itself."""
+    """Return the share of guilty accounts among known accounts two steps away, excluding the account itself."""
     degree = np.maximum(np.asarray(graph.sum(axis=1)).ravel(), 1e-9)
     near = sparse.diags(1 / degree) @ graph
     own = np.asarray(near.multiply(graph.T).sum(axis=1)).ravel()

@@ -1,12 +1,12 @@
-"""Co-targeting: accounts with a common source of funds or creation time judge one subject more than chance allows.
+"""Co-targeting: accounts with a common source of funds or creation time judge a subject more often than by chance.
 
 The test adjusts for popularity on both sides. If a group writes one in a hundred of all opinions, it is expected to
-write one in a hundred of the opinions about each subject. So a popular agent, an exchange's many customers and an
-airdrop are all expected.
+write one in a hundred of the opinions about each subject. Popular agents, exchanges with many customers and airdrops
+therefore do not look suspicious.
 
 Anyone can flood one subject with opinions, which lowers every group's share of all opinions. Honest customers of one
-source would seem to meet too often. So the share is also computed with a limit on each subject's opinions, and the
-larger share counts. Being customers of the same exchange proves nothing.
+source would then seem to meet too often. Therefore, the share is also computed with a limit on each subject's opinions,
+and the larger share counts. Being customers of the same exchange proves nothing.
 """
 
 from dataclasses import dataclass
@@ -26,15 +26,15 @@ from bilateral.trust.tables.opinions import KINDS, Kind
 _USUAL: Final = 0.3
 _DIGITS: Final = 2.0
 _LEAST: Final = 0.15
-"""The improbability (negative base-10 logarithm) up to which a group's opinions are usual, the additional improbability
-at which the group counts in full, and a usual group's weight. With this weight, a group is never flagged for this
-alone."""
+"""How improbable (as a negative base-10 logarithm) a group's opinions may be before they are unusual, how much more
+improbable they must be for the group to count in full, and the weight of a usual group. With this weight, a group is
+never flagged for co-targeting alone."""
 
 _PAID: Final = 0.4
-"""The share of paid feedback from which payments are informative enough. Below it, usual groups count more."""
+"""The minimum share of paid feedback for payments to be informative. Below it, usual groups count more."""
 
 _PAIR: Final = 2
-"""Two accounts that meet only once prove little."""
+"""How often two accounts must meet: meeting only once proves little."""
 
 _CROWD: Final = 100
 """The number of raters per subject, and of subjects per rater, that count in full for a group's share.
@@ -43,11 +43,11 @@ If there are more, each counts less.
 """
 
 _PEERS: Final = 30
-"""The number of other raters from which a subject shows whom a group's neighbours judge, and how many are examined."""
+"""The minimum number of other raters for a subject to show whom a group's neighbours judge, and the maximum used."""
 
 
 _Limits: TypeAlias = tuple[Floats, Floats]
-"""The opinions of each account and kind, with crowds counting less, as one array; and the total of each kind."""
+"""The number of opinions by account and kind, with crowds counting less, in one array; and each kind's total."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class _Edges:
 
     @classmethod
     def of(cls, ledger: Ledger, first: Ints) -> Self:
-        """Return the pairs, by the position of each pair's first opinion."""
+        """Return the pairs, given the position of each pair's first opinion."""
         subject = ledger.opinions.subject[first]
         kind = ledger.subject_kind[subject].astype(np.int8) if len(subject) else np.zeros(0, np.int8)
         return cls(subject, ledger.opinions.rater[first], kind)
@@ -137,7 +137,7 @@ class CoTargeting(Detector):
         return _Cells(grouping, own, subject, count, expected, excess(count, expected)), tests
 
     def _of_groups(self, context: Context, cells: _Cells, chosen: Ints, q_value: Floats) -> list[Finding]:
-        """Return one finding per group, over all subjects that it targets."""
+        """Return one finding per group, covering all subjects that the group targets."""
         if not len(chosen):
             return []
         ledger, opinions = context.ledger, context.ledger.opinions
@@ -202,7 +202,7 @@ def _counts(edges: _Edges, group: Ints, size: int) -> tuple[Ints, Ints, Ints, in
 
 
 def _near(context: Context, cells: _Cells, edges: _Edges, chosen: Ints) -> Floats:
-    """Return how many members of the given groups would judge a subject if they chose as their neighbours do."""
+    """Return how many members of some groups would judge a subject if they chose subjects as their neighbours do."""
     # Not everybody can meet everybody: people of one city, trade or platform judge its agents. Neighbours are the other
     # raters of what the members judge beside the subject, if so many judge it that no attacker has made them all.
     group = cells.grouping.group
@@ -244,14 +244,14 @@ def _oddness(context: Context, rows: Ints) -> float:
 
 
 def _without_exchanges(context: Context, grouping: Grouping) -> Ints:
-    """Return each account's group; -1 for customers of an exchange who share nothing else."""
+    """Return each account's group; -1 for accounts that share nothing but an exchange."""
     if grouping.name != FUNDER:
         return grouping.group
     return np.where(context.ties.is_hub[np.maximum(context.ties.funder, 0)], -1, grouping.group)
 
 
 def _limits(context: Context, edges: _Edges) -> _Limits:
-    """Return how much each rater's distinct pairs count, with a limit per subject and per rater."""
+    """Return the weight of each rater's distinct pairs, with a limit per subject and per rater."""
     of_subject, of_rater = (
         np.minimum(1.0, _CROWD / np.maximum(count, 1)) for count in (context.judged, context.activity)
     )
@@ -273,7 +273,7 @@ def _limited(limits: _Limits, group: Ints, size: int) -> Floats:
 
 
 def _without_repetitions(findings: list[Finding], limit: int) -> list[Finding]:
-    """Drop findings whose rows are already covered by stronger ones."""
+    """Drop findings whose rows are already covered by stronger findings."""
     distinct: list[Finding] = []
     covered: set[int] = set()
     for finding in sorted(findings, key=lambda finding: (finding.q_value, len(finding.opinions))):

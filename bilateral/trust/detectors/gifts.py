@@ -18,10 +18,10 @@ from bilateral.trust.tables.arrays import (
 from bilateral.trust.tables.ledger import Ledger
 
 _NET: Final = 1.05
-"""The multiple of its own payments that a rater must get back to gain. The excess allows for fees and rounding."""
+"""The multiple of its own payments that a rater must get back to count as gaining; allows for fees and rounding."""
 
 _DUST: Final = 4.0
-"""The number of spreads below the median logarithm of amounts at which money counts as dust, which bribes nobody."""
+"""How many spreads below the median logarithm of amounts money counts as dust, which bribes nobody."""
 
 
 FAVOURABLE: Final = 50.0
@@ -29,17 +29,17 @@ FAVOURABLE: Final = 50.0
 
 _ENOUGH: Final = 5
 _NEAR: Final = 12.0
-"""The number of others whose praise shows that gifts are refunds, and how much higher the praise with gifts may be."""
+"""How many other raters' praise shows that gifts are refunds, and how much higher praise with gifts may be."""
 
 _YOUNG: Final = 0.2
-"""The share of the youngest raters, whose praise shows nothing: an attacker creates them in a minute."""
+"""The share of raters that count as the youngest, whose praise shows nothing: they are created in a minute."""
 
 
 def gifts_of(ledger: Ledger) -> Ints:
     """Return the transfers, except first funds and dust, from which a receiver gains, by sender and receiver.
 
-    It gains if it receives more than it gave the sender, counting payments and transfers. So refunds and cashback are
-    not gifts.
+    A receiver gains if it gets more than it gave the sender, counting payments and transfers. Refunds and cashback are
+    therefore not gifts.
     """
     inside = ledger.comparable & (ledger.src != ledger.dst)
     gift = inside & (ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src)
@@ -62,10 +62,10 @@ def gifts_of(ledger: Ledger) -> Ints:
 
 
 def moving(context: Context, rows: Ints) -> Flags:
-    """Mark opinions by raters with gifts, unless enough others praise the subject as much: then gifts are refunds.
+    """Mark opinions by raters with gifts, unless enough others praise the subject as much: gifts are then refunds.
 
-    Each rater's highest opinion and the median over raters count, so a few low opinions hide nothing. Others only count
-    if they paid or judge several subjects, and are not among the youngest raters.
+    Each rater's highest opinion and the median over raters count, so a few low opinions hide nothing. Other raters
+    count only if they paid or judge several subjects, and are not among the youngest raters.
     """
     opinions, size = context.ledger.opinions, context.ledger.subjects
     if not len(rows):
@@ -88,7 +88,7 @@ def moving(context: Context, rows: Ints) -> Flags:
 
 
 def _medians(values: Floats, group: Ints, size: int) -> Floats:
-    """Return the upper median of the values in each group; 0 without one."""
+    """Return the upper median of the values in each group; 0 for an empty group."""
     order, count = np.lexsort((values, group)), np.bincount(group, minlength=size)
     out, some = np.zeros(size), np.flatnonzero(count)
     out[some] = values[order[(np.cumsum(count) - count + count // 2)[some]]]
@@ -96,7 +96,7 @@ def _medians(values: Floats, group: Ints, size: int) -> Floats:
 
 
 def _usual(amounts: Floats) -> Flags:
-    """Mark the amounts that are not dust. Anyone can send dust to anyone, to make both look related."""
+    """Mark the amounts that are not dust. Anyone can send dust to make two accounts look related."""
     positive = amounts > 0
     if not positive.any():
         return positive

@@ -1,9 +1,9 @@
-"""Links between rater and rated: the owner, the wallet, a common funder, or money from the rated to the rater.
+"""Links between a rater and the account it rates: the owner, wallet, a common funder, or money sent to the rater.
 
-The rated account is only reported as gaining if it made the link itself: it owns the rater, funded or paid it, made it
-its operator, or sent money back to their common funder. Money from the rater or a stranger to the rated account proves
-nothing about the latter, because anyone can send it, even as the first funds of a fresh account. The rated account is
-then ranked but never flagged.
+The rated account is reported as gaining only if it made the link itself: it owns the rater, funded or paid it, made it
+its operator, or sent money back to their common funder. Money sent to the rated account by the rater or a stranger
+proves nothing about the rated account, because anyone can send money, even as the first funds of a new account. In that
+case, the rated account is ranked but never flagged.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _GIFT: Final = "rated an account that had sent them money"
 _SOURCE: Final = "rated an account with the same source of funds"
 
 _FEW: Final = 3
-"""The number of a group's linked opinions that count for what is usual. More would let an attacker decide this."""
+"""How many of a group's linked opinions count toward what is usual. With more, an attacker could decide that."""
 
 _LONE: Final = 0.4
-"""The weight of one opinion about an account with the same funds: friends who fund each other buy from each other."""
+"""The weight of a single opinion about an account with the same source of funds: friends buy from each other."""
 
 _WEAK: Final = 0.5
-"""The false discovery rate up to which a link helps the ranking. It flags nobody by itself."""
+"""The false discovery rate up to which a link affects the ranking. The link flags nobody by itself."""
 
 
 @dataclass(frozen=True)
 class _Link:
-    """One kind of link, among some opinions."""
+    """A kind of link, and the opinions that may have it."""
 
     # sentence: The deed of the raters.
     # linked: Marks the opinions that have the link.
@@ -60,7 +60,7 @@ class _Link:
     funds: frozenset[str] = frozenset()
 
     def at(self, is_usable: Flags, start: int) -> _LinkedRows:
-        """Return the opinions that have the link, are retained, and whose first opinion has a place."""
+        """Return the usable opinions that have the link, with positions that are offset by `start`."""
         rows = np.flatnonzero(self.linked & is_usable)
         group = self.group[rows].astype(np.int64)
         return _LinkedRows(self.sentence, rows + start, group, self.own[rows], self.certain, self.by_rated, self.funds)
@@ -79,12 +79,12 @@ class _LinkedRows:
     funds: frozenset[str]
 
     def only(self, is_usable: Flags) -> _LinkedRows:
-        """Return the retained ones."""
+        """Return only the usable opinions."""
         return replace(self, rows=self.rows[is_usable], group=self.group[is_usable], own=self.own[is_usable])
 
     @classmethod
     def joined(cls, parts: Sequence[_LinkedRows]) -> _LinkedRows:
-        """Join what several segments of opinions contain."""
+        """Join the opinions from several segments."""
         rows, group, own = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("rows", "group", "own")
         )
@@ -205,7 +205,7 @@ class Links(Detector):
 
 
 def _transfers(context: Context, link: _LinkedRows, rows: Ints, account: Ints, gifts: tuple[Ints, Ints]) -> Ints:
-    """Return the transfers on which the given linked opinions are based."""
+    """Return the transfers on which the links of some opinions are based."""
     ledger = context.ledger
     rater, rated = ledger.opinions.rater[rows], account[rows].astype(np.int64)
     if link.sentence == _GIFT:
@@ -230,7 +230,7 @@ def _answering(ledger: Ledger, segment: slice) -> Ints:
 
 
 def _tests(context: Context, link: _LinkedRows, account: Ints) -> tuple[list[Ints], list[str], Floats]:
-    """Test each group's number of linked opinions; return groups (positions in the link), statistics and p-values."""
+    """Test each group's number of linked opinions. Return groups (positions in the link), statistics and p-values."""
     # The accounts with the funds of a link are expected to judge each other as often as others judge them, also those
     # that never did: of a small exchange's customers, some do. With the raters' own opinions in what is usual, a ring
     # would be usual in a small market, and the more so the larger it is.
@@ -261,7 +261,7 @@ def _tests(context: Context, link: _LinkedRows, account: Ints) -> tuple[list[Int
 
 
 def _by_funds(context: Context, link: _LinkedRows, counts: Ints, *, rated: bool = False) -> Ints:
-    """Return the sum of counts over accounts with each group's first funds; 0 if the link is not based on these."""
+    """Return the sum of counts over accounts with the same source of first funds; 0 if the link does not use funds."""
     if not link.funds >= (_RATER | _RATED if rated else _RATER):
         return np.zeros_like(counts)
     source = context.ties.root if link.sentence == _SOURCE else context.ties.funder
@@ -270,7 +270,7 @@ def _by_funds(context: Context, link: _LinkedRows, counts: Ints, *, rated: bool 
 
 
 def _corrected(tested: Sequence[tuple[_LinkedRows, Floats]], number: int) -> Floats:
-    """Correct the p-values of all links together. Certain links are facts, and are excluded."""
+    """Correct the p-values of all links together. Links that are certain are facts, so they are excluded."""
     # A link that falls short of the threshold among all tied accounts still ranks, below it, by what it is among those
     # that judged each other: to judge a tied account is rare, and rarely honest.
     q_values = np.concatenate([p_values for _, p_values in tested])
@@ -281,7 +281,7 @@ def _corrected(tested: Sequence[tuple[_LinkedRows, Floats]], number: int) -> Flo
 
 
 def _tied(context: Context, account: Ints, gifts: Ints) -> int:
-    """Return the number of groups in which a rater is linked to a rated account, whether or not it judged it."""
+    """Return the number of groups that link a rater to a rated account, whether or not the rater judged it."""
     ledger, ties, size = context.ledger, context.ties, context.ledger.accounts
     rates, rated = np.zeros(size, bool), np.zeros(size, bool)
     rates[ledger.opinions.rater] = rated[account] = True
@@ -309,5 +309,5 @@ def _pairs_by(group: Ints, rates: Flags, rated: Flags, size: int) -> Ints:
 
 
 def _operated(ledger: Ledger, rater: Ints, agent: Ints) -> Flags:
-    """Mark the opinions of accounts that are or were operators of the rated agent."""
+    """Mark the opinions by accounts that are or were operators of the rated agent."""
     return (agent >= 0) & contained(pairs(np.maximum(agent, 0), rater, ledger.accounts), ledger.operated)

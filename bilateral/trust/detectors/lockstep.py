@@ -2,8 +2,8 @@
 
 Each opinion is ranked among all opinions by how little its rater risks: a young account with few other opinions that
 did not pay risks the least. A subject with too many of the lowest ranks yields a finding; a newcomer's single opinion
-is never enough. A rater that paid is more likely than not an honest newcomer, and gets less of the blame for its
-company.
+is never enough. A rater that paid is more likely than not an honest newcomer, and gets a smaller share of the blame for
+the group.
 """
 
 from collections.abc import Callable
@@ -21,13 +21,13 @@ from bilateral.trust.tables.arrays import Floats, Ints, first_of, group_sums, pe
 from bilateral.trust.tables.opinions import Kind
 
 _PRAISE: Final = 60.0
-"""The percentage from which an opinion is praise: bought opinions are above the middle of the scale."""
+"""The minimum percentage at which an opinion is praise: bought opinions are above the middle of the scale."""
 
 _RECORDED: Final = 0.2
-"""The share of paid feedback from which payments count as being recorded here."""
+"""The minimum share of paid feedback for payments to count as recorded here."""
 
 _EXCESS: Final = 2.5
-"""The factor above the expected number from which a difference matters, however certain it is."""
+"""The minimum factor by which a number must exceed its expectation to matter, no matter how certain it is."""
 
 _TELLING: Final = 100
 """The largest effective number of raters of one subject. Newcomers arrive at popular subjects together, so hundreds of
@@ -38,25 +38,25 @@ _BUSY: Final = 100
 less."""
 
 _MARGIN: Final = 1.001
-"""A factor on expected numbers that is too large to be caused by rounding errors."""
+"""A factor applied to expected numbers, larger than rounding errors can be."""
 
 _SHARES: Final = (0.01, 0.03, 0.1, 0.2)
 _SIZES: Final = (4, 8, 16, 32)
 
 
 _FEWEST: Final = 3
-"""The number of raters on each side from which a mean is meaningful."""
+"""The minimum number of raters on each side for a mean to be meaningful."""
 
 _SMALLEST: Final = 15.0
-"""The gap in points from which a difference matters, however certain it is."""
+"""The minimum gap in points for a difference to matter, no matter how certain it is."""
 
 _UNPAID: Final = 0.08
-"""The weight of unpaid opinions: with it, no finding reaches a strength of 1, which a second kind of evidence needs.
-Otherwise, a free service's customers who also gave presents to buyers of their own agents would be held back by both:
-0.4 % of the good sellers in attack-free markets of 10,000 accounts."""
+"""The weight of findings on unpaid opinions. With it, none reaches a strength of 1, which a second kind of evidence
+needs. Otherwise, a free service's customers who also gave presents to buyers of their own agents would be held back by
+both kinds of evidence: 0.4 % of the good sellers in attack-free markets of 10,000 accounts."""
 
 _PAID: Final = 0.3
-"""The share of the blame that a rater gets if it paid."""
+"""The share of the blame that a rater gets if the rater paid."""
 
 
 class Lockstep(Detector):
@@ -85,7 +85,7 @@ class Lockstep(Detector):
         return sorted(findings, key=lambda finding: -finding.strength)[: self.limit]
 
     def _thin(self, context: Context, rows: Ints, rank: Floats) -> tuple[list[Trial], int]:
-        """Test each subject for too many raters of the lowest ranks."""
+        """Test each subject for too many raters with the lowest ranks."""
         ledger, opinions = context.ledger, context.ledger.opinions
         subject = opinions.subject[rows]
         judged = np.bincount(subject, minlength=ledger.subjects)
@@ -122,12 +122,12 @@ class Lockstep(Detector):
         return self._likely(p_value, self.level, finding), int((judged > 0).sum())
 
     def _likely(self, p_value: Floats, level: float, finding: Callable[[int, float], Finding]) -> list[Trial]:
-        """Return the tests that can lead to a finding, those with the smallest p-values first."""
+        """Return the tests that can lead to a finding, starting with the smallest p-values."""
         places = np.argsort(p_value, kind="stable")[: self.limit]
         return [Trial(float(p_value[n]), level, partial(finding, int(n))) for n in places if p_value[n] < level]
 
     def _unpaid(self, context: Context, rows: Ints) -> tuple[list[Trial], int]:
-        """Test the owners for feedback that is hardly ever paid. Free services exist, so this only adds weight."""
+        """Test owners for feedback that is hardly ever paid for. Free services exist, so this only adds weight."""
         ledger, opinions = context.ledger, context.ledger.opinions
         praise = rows[(opinions.kind[rows] == Kind.FEEDBACK) & (opinions.percent[rows] >= _PRAISE)]
         base = float(context.paid[praise].mean()) if len(praise) else 0.0
@@ -208,7 +208,7 @@ class Lockstep(Detector):
 
 
 def _ranks(context: Context, rows: Ints) -> Floats:
-    """Return the share of opinions by raters who risk as little or less, with a limit on how much one rater counts."""
+    """Return the share of opinions by raters who risk the same or less, with a limit on how much one rater counts."""
     # Otherwise a busy old account could make every honest newcomer one of the youngest.
     activity, rater = context.activity, context.ledger.opinions.rater[rows]
     if activity.max(initial=0) <= _BUSY:
@@ -217,7 +217,7 @@ def _ranks(context: Context, rows: Ints) -> Floats:
 
 
 def effective(counts: Ints, judged: Ints) -> tuple[Ints, Ints]:
-    """Return how many raters count as young, and out of how many, for a test that assumes independent raters."""
+    """Return the number of young raters and of all raters, adjusted for a test that assumes independent raters."""
     trials = np.where(judged > _TELLING, _TELLING, judged)
     return counts * trials // judged, trials
 
@@ -264,14 +264,14 @@ def _duration(seconds: float) -> str:
 
 
 def _oddness(context: Context, rows: Ints) -> float:
-    """Return how odd opinions are apart from their time (unpaid, or far from what others say), from 0.12 to 1."""
+    """Return how odd opinions are, from 0.12 to 1, apart from their time: unpaid, or far from what others say."""
     # A launch brings many newcomers at once. They pay, and what they say agrees with what others say.
     odds = float(fisher(np.array([unpaid_odds(context, rows), inflation_odds(context, rows)])))
     return float(np.clip((-np.log10(odds) - 1.0) / 2.0, 0.12, 1.0))
 
 
 def gaps(context: Context, rows: Ints, level: float) -> tuple[list[Trial], int]:
-    """Test each subject for a difference between its thin raters and the others; return also the number of tests.
+    """Test each subject for a difference between its thin raters and the others; also return the number of tests.
 
     This is Welch's test, with each side's deviation shrunk towards that of all opinions.
     """
@@ -323,7 +323,7 @@ def gaps(context: Context, rows: Ints, level: float) -> tuple[list[Trial], int]:
 
 
 def share_of_blame(context: Context, rows: Ints) -> Floats:
-    """Return each distinct rater's share of the blame for the given opinions: less if it paid for one of them."""
+    """Return each distinct rater's share of the blame for some opinions: less if the rater paid for one of them."""
     raters, inverse = np.unique(context.ledger.opinions.rater[rows], return_inverse=True)
     paid = np.bincount(inverse, weights=context.paid[rows], minlength=len(raters)) > 0
     return np.where(paid, _PAID, 1.0)

@@ -1,10 +1,10 @@
-"""Retaliation: a server gives low ratings to clients who criticised it, although others find them good.
+"""Retaliation: a server gives low ratings to clients who criticised it, although others rate them well.
 
-A server is right to give bad clients low ratings. So clients only count if other servers rate them well, or if nobody
-else rates them and they paid somebody or judge several subjects. Otherwise fresh accounts could slander a server and
-frame it by means of its response. The server's rate is compared with that of all servers. A rating that was sealed
-before the server could see the feedback is not a response to it, and is excluded from the rate. A finding says how many
-of the low ratings came within a day of the client's feedback.
+A server is right to give bad clients low ratings. Clients therefore count only if other servers rate them well, or if
+nobody else rates them and they paid somebody or judge several subjects. Otherwise, new accounts could slander a server
+and frame it for responding. How often the server punishes critics is compared with the rate for all servers. A rating
+that was sealed before the server could see the feedback is not a response to that feedback, and is excluded from the
+rate. A finding states how many of the low ratings came within a day of the client's feedback.
 """
 
 from typing import Final
@@ -23,14 +23,14 @@ _LOW: Final = 50.0
 """The percentage below which feedback is criticism: the middle of the scale."""
 
 _PUNISHING: Final = 25.0
-"""The percentage up to which a rating punishes: the lowest quarter of the scale."""
+"""The percentage up to which a rating counts as punishment: the lowest quarter of the scale."""
 
 
 ANSWER_SECONDS: Final = 86_400
-"""A day, as in the pages and lists of the index."""
+"""A day, as on the index's pages and in its lists."""
 
 _TIME_BITS: Final = 32
-"""The number of bits for a time in Unix seconds, until the year 2106."""
+"""The number of bits for a time in Unix seconds, sufficient until the year 2106."""
 
 
 class Retaliation(Detector):
@@ -88,7 +88,7 @@ class Retaliation(Detector):
         return findings
 
     def _after_criticism(self, ledger: Ledger, ratings: Ints, client: Ints) -> Flags:
-        """Mark the ratings of clients who gave the server negative feedback before."""
+        """Mark the ratings of clients who had previously given the server negative feedback."""
         opinions = ledger.opinions
         critics = np.flatnonzero((opinions.kind == Kind.FEEDBACK) & (opinions.percent < _LOW))
         owner = ledger.subject_account[opinions.subject[critics]]
@@ -106,12 +106,12 @@ class Retaliation(Detector):
 
 
 def _any(marked: Flags, pair: Ints) -> Flags:
-    """Mark the server-client pairs that have a marked rating."""
+    """Mark the server-client pairs that have at least one marked rating."""
     return np.asarray(np.bincount(pair, weights=marked) > 0, np.bool_)
 
 
 def _mean_by_rest(pair: Ints, rated: Ints, percent: Floats, size: int) -> Floats:
-    """For each server-client pair, return the mean of other servers' ratings of the client; nan without one."""
+    """For each server-client pair, return the mean of other servers' ratings of the client; nan if there are none."""
     # Agents of one owner are one server here. Otherwise an owner could rate a critic down twice, and so make it look
     # bad.
     count = np.bincount(pair)
@@ -122,7 +122,7 @@ def _mean_by_rest(pair: Ints, rated: Ints, percent: Floats, size: int) -> Floats
 
 
 def answers(ledger: Ledger, ratings: Ints) -> Flags:
-    """Mark open ratings of clients within a day after the client's feedback about an agent of the server's owner."""
+    """Mark open ratings of clients given within a day of the client's feedback about an agent of the server's owner."""
     opinions, size = ledger.opinions, ledger.accounts
     spoken = np.flatnonzero((opinions.kind == Kind.FEEDBACK) | (opinions.kind == Kind.CONSTANT_TAG))
     keys = pairs(opinions.rater[spoken], ledger.subject_account[opinions.subject[spoken]], size)
@@ -141,5 +141,5 @@ def answers(ledger: Ledger, ratings: Ints) -> Flags:
 
 
 def _keys_by_time(places: Ints, times: Floats) -> Ints:
-    """Return numbers that sort by place, then by time."""
+    """Return numbers that sort by position, then by time."""
     return (places.astype(np.int64) << _TIME_BITS) + times.astype(np.int64)

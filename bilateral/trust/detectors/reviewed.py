@@ -1,10 +1,10 @@
 """Propagation from reviewed cases: accounts that share funds with accounts that reviewers found guilty.
 
-The probability is that for the group's next member, given the group's reviewed members (Laplace's rule). One case says
-little about a large group; twenty say a lot. An innocent case in the group counts equally in the other direction.
+The probability is that of the group's next member being guilty, given its reviewed members (Laplace's rule). One case
+says little about a large group; twenty say a lot. An innocent case in the group counts equally in the other direction.
 Anyone can send a fresh account its first funds, so an account that never sent money to its group is ranked but not
-flagged. From two hundred cases on, a transfer model also learns from them (`CaseModel`). It ranks accounts and flags
-none.
+flagged. With two hundred cases or more, a transfer model also learns from them (`CaseModel`). It ranks accounts and
+flags none.
 """
 
 from itertools import pairwise
@@ -22,10 +22,10 @@ from bilateral.trust.tables.ledger import Ledger
 
 _CASES: Final = 200
 _EACH: Final = 20
-"""The number of cases, and of cases with each verdict, from which a model learns from them."""
+"""The minimum number of cases, and of cases with each verdict, for a model to learn from them."""
 
 _SURE: Final = (0.5, 0.9, 0.99)
-"""The probability thresholds that divide such accounts into findings."""
+"""The probability thresholds by which similar accounts are divided into findings."""
 
 
 class ReviewedGroups(Detector):
@@ -73,7 +73,7 @@ class ReviewedGroups(Detector):
         return findings + self._alike(context.ledger, label)
 
     def _alike(self, ledger: Ledger, label: Ints) -> list[Finding]:
-        """Return the accounts whose transfers are like those of many reviewed ones."""
+        """Return the accounts whose transfers are like those of many reviewed accounts."""
         guilty, innocent = int((label == 1).sum()), int((label == 0).sum())
         inside = (ledger.src >= 0) & (ledger.dst >= 0)
         if min(guilty, innocent) < _EACH or guilty + innocent < _CASES or not inside.any():

@@ -2,11 +2,11 @@
 
 A return is a transfer from the agent's wallet or owner to the payer or to the payer's funder, directly or through one
 intermediate account, after the payment. A return to a payer who complained is a refund, which is not evidence against
-anyone. Payments in both directions only count as a return if the amounts are equal: people who trade with each other
+anyone. Payments in both directions count as a return only if the amounts are equal: people who trade with each other
 pay each other, but not the same sum.
 
-Honest agents refund and give cashback. So a client only counts if most of what it paid came back, and an agent's share
-of such clients is compared with other agents' shares in the market.
+Honest agents also give refunds and cashback. A client therefore counts only if most of what it paid came back, and an
+agent's share of such clients is compared with other agents' shares in the market.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from bilateral.trust.tables.searches import Keyed, first_reaching
 
 _WEEK: Final = 7 * DAY
 _NEAR: Final = 0.05
-"""The share of an amount that fees and rounding consume."""
+"""The maximum share of an amount that fees and rounding consume."""
 
 _EQUAL: Final = 0.01
 """The share of an amount by which equal payments may differ."""
@@ -45,25 +45,25 @@ _EVERY: Final = slice(None)
 
 _LEAST: Final = 0.1
 _MOST: Final = 1.5
-"""The minimum part of a payment that counts as its return, and the maximum part of all payments. An agent that pays
-others for what it buys from them sends different sums. Otherwise a supplier could frame it with a few small payments
-from its accounts."""
+"""The minimum share of a payment for a transfer to count as its return, and the transfer's maximum size relative to all
+payments between the two accounts. An agent that pays others for what it buys from them sends different sums. Otherwise,
+a supplier could frame the agent with a few small payments from its own accounts."""
 
 
 _CLIENTS: Final = 2
-"""The minimum number of an agent's clients whose money comes back. One may be a refund."""
+"""The minimum number of an agent's clients whose money comes back. A single return may be a refund."""
 
 _LOW: Final = 50.0
 """The percentage below which feedback is a complaint."""
 
 _STEPS: Final = 5_000_000
 """The maximum number of pairs of an incoming and an outgoing transfer to examine. Beyond that, accounts with the most
-pairs are left out: otherwise two million transfers through some thousands of accounts would take gigabytes."""
+pairs are left out. Otherwise, two million transfers through some thousands of accounts would take gigabytes."""
 
 
 @dataclass(frozen=True)
 class _Moves:
-    """Moves of money: each one's pair of ends as a key, its amount and time, and its transfers in columns."""
+    """Movements of money: for each, its two ends as a key, its amount and time, and its transfers in columns."""
 
     keys: Ints
     sent: Floats
@@ -118,7 +118,7 @@ class WashPayments(Detector):
         return findings
 
     def _returned(self, context: Context) -> Flags:
-        """Mark the payments whose money returns in one step, in two, or as an equal payment."""
+        """Mark the payments whose money returns in one step, in two steps, or as an equal payment."""
         ledger = context.ledger
         src, dst, sent, at, rows = _moves(ledger)
         direct = _sorted(_Moves(pairs(src, dst, ledger.accounts), sent, at, rows[:, None]))
@@ -141,7 +141,7 @@ class WashPayments(Detector):
         return out | (self._answers >= 0)
 
     def _after(self, moves: _Moves, ends: tuple[Ints, Ints], usable: Flags, ledger: Ledger) -> tuple[Ints, Floats]:
-        """Return the payments followed in time by a move between the ends, and the share of each that is returned."""
+        """Return the payments that a transfer between the ends follows, and the share of each that is returned."""
         # A move returns at least a tenth of the payment, and not much more than all that was paid between the two. The
         # share is that of all money between the two, so that cashback and single refunds stay small.
         rows = np.flatnonzero(usable)
@@ -206,14 +206,14 @@ def _sorted(moves: _Moves) -> _Moves:
 
 
 def _holder(ledger: Ledger, payments: Ints | slice = _EVERY) -> Ints:
-    """Return the account that held the agent of each payment when it was paid."""
+    """For each payment, return the account that held the paid agent at the time of payment."""
     if not ledger.agents:
         return ledger.payee[payments]
     return ledger.owner[np.maximum(ledger.paid_agent[payments], 0)]
 
 
 def _refunded(ledger: Ledger, returned: Flags) -> Flags:
-    """Mark the returned payments that are refunds: for each payer, those on as many days as it made complaints."""
+    """Mark the returned payments that are refunds: for each payer, those on as many days as it has complaints."""
     # A payer complains by low feedback about the agent, unless it ever praised the agent, or its owner rated it well.
     opinions, size = ledger.opinions, ledger.accounts
     pays = np.zeros(size, bool)
@@ -241,13 +241,13 @@ def _refunded(ledger: Ledger, returned: Flags) -> Flags:
 
 
 def _own_funder(context: Context) -> Ints:
-    """Return the funder of each account, unless it is an exchange."""
+    """Return the funder of each account, unless the funder is an exchange."""
     funder = context.ties.funder
     return np.where((funder >= 0) & ~context.ties.is_hub[np.maximum(funder, 0)], funder, -1)
 
 
 def _two_steps(context: Context, within: float) -> _Moves:
-    """Return the transfers that pass on what an account that is not an exchange received shortly before."""
+    """Return the transfers with which an account other than an exchange passes on what it just received."""
     src, dst, sent, at, rows = _moves(context.ledger)
     order = lexical_order(src)
     out_dst, out_sent, out_at = dst[order], sent[order], at[order]
@@ -268,7 +268,7 @@ def _two_steps(context: Context, within: float) -> _Moves:
 
 
 def _affordable(steps: Floats | Ints) -> Flags:
-    """Mark the accounts whose pairs of incoming and outgoing transfers are examined: those with few pairs first."""
+    """Mark the accounts whose pairs of incoming and outgoing transfers are examined, those with few pairs first."""
     order = np.argsort(steps, kind="stable")
     out = np.zeros(len(steps), bool)
     out[order] = np.cumsum(steps[order]) <= _STEPS
@@ -276,7 +276,7 @@ def _affordable(steps: Floats | Ints) -> Flags:
 
 
 def _equal_sums(ledger: Ledger) -> tuple[Ints, Ints, Ints]:
-    """Return, for each payment, an equal daily sum in the other direction, or -1; the payments by sum; its bounds."""
+    """For each payment, return an equal daily sum in the other direction, or -1; also the payments by sum; bounds."""
     out = np.full(len(ledger.payer), -1, np.int64)
     owner = _holder(ledger)
     usable = np.flatnonzero((ledger.payer >= 0) & (owner >= 0) & (ledger.payer != owner) & (ledger.amount > 0))

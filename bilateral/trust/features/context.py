@@ -1,4 +1,4 @@
-"""The context of each opinion: its rater's payment, age and activity, and the distance to what others say."""
+"""The context of each opinion: the rater's payment, age and activity, and the distance to what others say."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import KINDS, Kind
 
 _TIMES: Final = 20
-"""The number of time segments within which ages are compared. Early on, every account is young."""
+"""The number of time segments within which ages are compared. At the start of a market, every account is young."""
 
 MOSTLY: Final = 0.5
-"""If this share of a client's money comes back, its payments prove nothing. Cashback is less, as is a refund to a
-client that returns."""
+"""If this share of a client's money comes back, its payments prove nothing. Cashback is less than this, and so is a
+refund to a repeat client."""
 
 RECORDED: Final = 0.05
 """The share of paid feedback below which payments are not recorded."""
 
 RARE: Final = 60
-"""The number of raters up to which a subject is rare. Beyond it, sharing says nothing, and pairs are too many."""
+"""The maximum number of raters of a rare subject. Above it, sharing means nothing, and there are too many pairs."""
 
 _ALIKE: Final = 0.5
-"""The minimum spread of log amounts: where most pay one price, paying it twice a day is as usual as once."""
+"""The minimum spread of log amounts: if most clients pay one price, paying it twice a day is as usual as once."""
 
 _ROUNDING: Final = 1e-6
-"""The part of a usual amount by which a sum of floats may fall short."""
+"""The share of a usual amount by which a sum may fall short because of floating-point rounding."""
 
 _SUBJECTS: Final = 10
-"""The subjects that count where their opinions are compared with those of others: the agents of a platform may all be a
-little better, which is no inflation however many they are."""
+"""The maximum number of subjects that count when opinions are compared with those of others: all agents on a platform
+may be a little better, which is not inflation no matter how many agents there are."""
 
 THIN: Final = 2
 """The maximum number of subjects that a thin account judges."""
@@ -62,25 +62,27 @@ class Context:
 
     Attributes:
         ledger: The coded tables.
-        kin: The groupings of accounts.
-        pair: The positions of the first opinion of each pair of rater and subject, ascending by subject and rater.
-        pair_of: The pair of each opinion, as its position in `pair`.
+        ties: The groupings of accounts.
+        pair: The position of each rater-subject pair's first opinion, in ascending order of subject and rater.
+        pair_of: The pair to which each opinion belongs, as a position in `pair`.
         judged: The number of distinct raters of each subject.
         activity: The number of distinct subjects that each account judges.
         money: The money between accounts.
         spending: What accounts paid to sellers that early buyers trust.
-        gave, got: The money from each pair's client to its server, and what came back without a service in return.
+        gave, got: The money that each pair's client gave its server, and the money that came back without a service in
+            return.
         paid: Marks the opinions whose rater had paid the agent a usual amount, and did not get most of it back.
-        freshness: The share of opinions from the same time by raters of at most that age.
+        freshness: The share of opinions from the same time whose raters are at most as old.
         paid_share: The share of feedback whose rater paid.
-        payer_share: Its mean over raters: writing is cheap, so a flood from a few accounts must not pass for a market
-            whose payments are not recorded.
+        payer_share: The mean of that share over raters. Because writing feedback is cheap, a flood from a few accounts
+            must not look like a market whose payments are not recorded.
         mean: The mean percentage of each kind of opinion.
         grounded: Marks the first opinions of pairs whose rater paid, or judges several subjects.
-        grounded_count, grounded_sum: The number of these opinions and the sum of their percentages, by subject.
-        risk: The share of opinions whose rater risks at most as little: a young account, with few other opinions, that
-            did not pay, and gives an extreme value. 1 for an opinion that is not the first of its pair.
-        youth: The same, but only by age and number of opinions.
+        grounded_count, grounded_sum: The number of grounded opinions and the sum of their percentages, by subject.
+        risk: The share of opinions whose rater risks as little or less. A rater risks the least if its account is
+            young, has few other opinions, did not pay, and gives an extreme value. 1 for an opinion that is not the
+            first of its pair.
+        youth: The same share, based only on age and number of opinions.
     """
 
     ledger: Ledger
@@ -107,7 +109,7 @@ class Context:
 
     @cached_property
     def sharing(self) -> Sharing:
-        """The raters that share several rare subjects: those with at most `RARE` raters."""
+        """The raters that share several rare subjects, which have at most `RARE` raters."""
         ledger, opinions = self.ledger, self.ledger.opinions
         rows = self.pair[opinions.kind[self.pair] != Kind.CONSTANT_TAG]
         return sharing(opinions.rater[rows], opinions.subject[rows], (ledger.accounts, ledger.subjects), RARE)
@@ -184,7 +186,7 @@ def _pairs(ledger: Ledger) -> tuple[Ints, Ints]:
 
 
 def _bought_at(ledger: Ledger, purchases: Purchases, is_early: Flags, first: Ints) -> Floats:
-    """For each pair, return the time from which the rater had paid the agent a usual amount; infinity without one."""
+    """For each pair, return the time from which the rater had paid the agent a usual amount; infinity if never."""
     subject, out = ledger.opinions.subject[first], np.full(len(first), np.inf)
     usable = np.flatnonzero(purchases.amount > 0)
     if not len(usable) or not len(first):
@@ -214,7 +216,7 @@ def _bought_at(ledger: Ledger, purchases: Purchases, is_early: Flags, first: Int
 
 
 def _exchanged(ledger: Ledger, money: Money, first: Ints) -> tuple[Floats, Floats]:
-    """Return the money from each pair's client to its server, and what came back without a service in return."""
+    """Return the money that each pair's client gave its server, and what came back without a service in return."""
     rater, subject = ledger.opinions.rater[first], ledger.opinions.subject[first]
     rated, answers = ledger.subject_account[subject], ledger.subject_kind[subject] == Kind.CLIENT_RATING
     client, server = np.where(answers, rated, rater), np.where(answers, rater, rated)
@@ -222,7 +224,7 @@ def _exchanged(ledger: Ledger, money: Money, first: Ints) -> tuple[Floats, Float
 
 
 def _freshness(ledger: Ledger, ties: Ties) -> Floats:
-    """Return the share of opinions from the same time by raters of at most the same age."""
+    """Return the share of opinions from the same time whose raters are at most as old."""
     times, rater = ledger.opinions.ts, ledger.opinions.rater
     out = np.ones(len(times), np.float32)
     for part in np.array_split(lexical_order(times), max(1, min(_TIMES, len(times) // 200))):
@@ -232,14 +234,14 @@ def _freshness(ledger: Ledger, ties: Ties) -> Floats:
 
 
 def _youngness(ledger: Ledger, rows: Ints, activity: Ints, freshness: Floats) -> Floats:
-    """Return how improbable it is that an ordinary rater is so young and judges so few subjects, in nats."""
+    """Return how improbable, in nats, it is that an ordinary rater is so young and judges so few subjects."""
     thin = activity[ledger.opinions.rater[rows]] <= THIN
     usual = max(float(thin.mean()), 1e-3) if len(rows) else 1.0
     return np.asarray(thin * -np.log(usual) - np.log(np.maximum(freshness[rows], 1e-6)))
 
 
 def _cheapness(ledger: Ledger, rows: Ints, paid: Flags) -> Floats:
-    """Return how improbable it is that an opinion costs its rater so little and moves so much, in nats."""
+    """Return how improbable, in nats, it is that an opinion costs its rater so little and moves so much."""
     opinions = ledger.opinions
     out = np.zeros(len(rows))
     if not len(rows):
@@ -260,7 +262,7 @@ def _mean_of_raters(rater: Ints, paid: Flags, size: int) -> float:
 
 
 def unpaid_odds(context: Context, rows: Ints) -> float:
-    """Return the probability that so few of the given opinions would be paid if they were ordinary."""
+    """Return the probability that so few opinions would be paid if the opinions were ordinary."""
     base = context.paid_share
     chosen = rows[context.ledger.opinions.kind[rows] == Kind.FEEDBACK]
     if not len(chosen) or base < RECORDED:
@@ -269,13 +271,13 @@ def unpaid_odds(context: Context, rows: Ints) -> float:
 
 
 def inflation_odds(context: Context, rows: Ints) -> float:
-    """Return the probability that the given opinions are so far from others' by chance.
+    """Return the probability that opinions are so far from other accounts' opinions by chance.
 
-    The mean of each subject is compared with what grounded others say about it, shrunk towards the mean of its kind.
-    Opinions about one subject count as one, so that friends who all rate one good agent well do not look odd. Two tests
-    are made: of deviations in one direction, and of their squares, since praise of one subject does not make up for
-    slander of another. Others only count if they paid or judge several subjects, so that fresh accounts cannot
-    contradict someone to frame them.
+    The mean of each subject is compared with what others say about it in grounded opinions, shrunk towards the mean of
+    its kind. Opinions about one subject count as one, so that friends who all rate one good agent well do not look odd.
+    Two tests are made, one of deviations in a single direction and one of squared deviations, because praise of one
+    subject does not make up for slander of another. Others count only if they paid or judge several subjects, so that
+    new accounts cannot contradict someone to frame them.
     """
     opinions = context.ledger.opinions
     rows = rows[np.isfinite(opinions.percent[rows]) & (opinions.kind[rows] != Kind.CONSTANT_TAG)]

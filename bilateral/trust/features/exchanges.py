@@ -1,6 +1,6 @@
-"""Exchanges: accounts that fund many independent ones. Sharing such a source of funds is not a tie.
+"""Exchanges: accounts that fund many independent accounts. Sharing such a source of funds is not a tie.
 
-Anyone can send dust to many accounts, or let a few buy from each other. So an exchange is recognised by what its
+Anyone can send dust to many accounts, or let a few buy from each other. An exchange is therefore recognised by what its
 customers lose: money that stayed with sellers that early buyers with other sources of funds also paid.
 """
 
@@ -31,30 +31,31 @@ _CUSTOMERS: Final = 15
 
 _LOST: Final = 100.0
 _PART: Final = 0.02
-"""What an exchange's customers lose to others, in units of the payment token; in a market with few purchases, this part
-of all of them. A shared exchange is not a tie, so this is the price of hiding a common source of funds."""
+"""The minimum that an exchange's customers must lose to others, in units of the payment token or, in a market with few
+purchases, as a share of all purchases. A shared exchange is not a tie, so this is the price of hiding a common source
+of funds."""
 
 _ENOUGH: Final = 500.0
-"""The number of usual purchases in a market from which they identify an exchange: with fewer, too few sellers have
-early buyers. A market of 1,800 accounts reaches it after a week."""
+"""The minimum number of usual purchases in a market for identifying an exchange by them: with fewer, too few sellers
+have early buyers. A market of 1,800 accounts reaches this number after a week."""
 
 _OF_SELLER: Final = 0.1
-"""The maximum part of that money that may go to one seller. Otherwise, one of the attacker's sellers would suffice."""
+"""The maximum share of that money that may go to one seller. Otherwise, one attacker's seller would suffice."""
 
 _EARLY: Final = 0.2
 _FIRST: Final = 100
 _SEVERAL: Final = 2
-"""The share and the minimum number of payers, by their first payments, that are early; and the number of sellers that
-such a payer pays, and of early payers that a seller needs. An attacker rarely precedes its market."""
+"""The share and the minimum number of payers that count as early, by their first payments; the number of sellers that
+an early payer must pay; and the number of early payers that a seller needs. An attacker rarely precedes its market."""
 
 _RECORDED: Final = 0.05
 """The number of payments per opinion below which payments count as not recorded."""
 
 _UNUSED: Final = 150
-"""The number of accounts that an exchange funds while hardly anyone has bought anything or judged anyone."""
+"""The minimum number of accounts that an exchange funds while hardly anyone has bought or judged anything."""
 
 _WEEKS: Final = 14 * 86400.0
-"""The time over which its customers begin to judge others if payments are not recorded."""
+"""The minimum time over which an exchange's customers start judging others, if payments are not recorded."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Purchases:
     """The money of each payer-owner pair that stayed with the owner.
 
     Attributes:
-        lost: The money, at most the usual price.
+        lost: The money, capped at the usual price.
         usual: The usual price: the median of the early payers' mean payments; 0 if there are none.
         is_early: Marks the early payers.
         by_early: The number of early payers of each owner.
@@ -91,11 +92,11 @@ class Purchases:
 
     @property
     def is_enough(self) -> bool:
-        """True if enough was bought to determine who buys on its own behalf."""
+        """True if there were enough purchases to determine which accounts buy on their own behalf."""
         return float(self.lost[self.by_early[self.owner] >= _SEVERAL].sum()) >= max(_ENOUGH * self.usual, 1e-9)
 
     def independence(self, root: Ints) -> Floats:
-        """Return what each account lost to sellers with other sources of funds, in usual prices, at most 1."""
+        """Return each account's losses to sellers with other sources of funds, in usual prices and at most 1."""
         if not self.is_enough:
             return np.zeros(len(root))
         others = (self.by_early[self.owner] >= _SEVERAL) & (root[self.owner] != root[self.payer])
@@ -135,7 +136,7 @@ def _by_purchases(purchases: Purchases, funder: Ints) -> Flags:
 
 
 def _stayed(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Floats]:
-    """Return each pair's payer and seller, the money that stayed, the first payment's time and the mean payment."""
+    """Return each pair's payer and seller, the money that stayed, the first payment's time, and the mean payment."""
     size = ledger.accounts
     rows = np.flatnonzero((ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0))
     payer, owner = ledger.payer[rows].astype(np.int64), ledger.owner[ledger.paid_agent[rows]].astype(np.int64)

@@ -32,25 +32,25 @@ from bilateral.trust.tables.arrays import (
 from bilateral.trust.tables.opinions import Kind
 
 _SPREAD: Final = 15.0
-"""The deviation of an ordinary value in points, as in `bias`."""
+"""The deviation of an ordinary value, in points, as in the bias model."""
 
 _NEVER: Final = 400 * 86400.0
-"""The pause for an opinion without a neighbour: longer than any meaningful pause."""
+"""The pause assigned to an opinion without a neighbour: longer than any meaningful pause."""
 
 _CLUSTERING: Final = 6.0
-"""The factor by which honest accounts share more subjects than by chance, because their tastes are alike."""
+"""How many times as many subjects as by chance honest accounts share, because their tastes are alike."""
 
 _UNREACHED: Final = -20.0
 """The trust of an account that no trust reaches, as a logarithm: below any value that `walked` returns."""
 
 _FEW: Final = 3
-"""The number of opinions up to which a rater is thin."""
+"""The maximum number of opinions by a thin rater."""
 
 _GIVERS: Final = 12
-"""The number of accounts above which a receiver of money is a shop or busy; its givers have nothing in common."""
+"""The number of senders above which a receiver of money is a shop or busy, and its senders are unrelated."""
 
 _NEAREST: Final = 3
-"""The number of nearest opinions in time, before and after."""
+"""The number of opinions nearest in time to compare with, before and after."""
 
 _BOTH_ENDS: Final = frozenset(
     {"distance", "distance at its time", "grounded distance", "height", "age", "novelty", "pause", "popularity"}
@@ -59,12 +59,12 @@ _BOTH_ENDS: Final = frozenset(
 _OF_RATERS: Final = frozenset(
     {"distance at its time", "grounded distance", "paid together", "proof", "untraced", "silence", "price"}
 )
-"""The signs that say next to nothing about the rated account: the trees used these means in one in a thousand nodes.
-The last two are those that strangers could choose for whom they praise."""
+"""The signs that say next to nothing about the rated account: the trees used their means in one of a thousand nodes.
+For the last two, strangers could choose the value by whom they praise."""
 
 
 def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield the features of all accounts, one by one; nan where one is unknown."""
+    """Yield each feature for all accounts; nan where the value is unknown."""
     by_rater, by_rated = judgements.by_rater, judgements.by_rated
     yield "opinions", np.log1p(by_rater.count)
     yield "received", np.log1p(by_rated.count)
@@ -108,7 +108,7 @@ def _signs(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floa
 
 
 def _began(context: Context) -> Floats:
-    """Return the time at which each subject appeared: its agent, or its account."""
+    """Return the time at which each subject (an agent or an account) first appeared."""
     ledger = context.ledger
     agent = ledger.subject_agent
     registered = ledger.registered[np.maximum(agent, 0)] if ledger.agents else np.zeros(len(agent))
@@ -137,7 +137,7 @@ def _supported_distance(context: Context, judgements: Judgements) -> Floats:
 
 
 def _distance_at_its_time(mean: Floats, judgements: Judgements) -> Floats:
-    """Return how far opinions are above those nearest in time about the same subject. An agent may have turned."""
+    """Return how far opinions are above those nearest in time about the same subject, which may have changed."""
     distance = np.empty(len(judgements.rows), np.float32)
     for segment in segments(judgements.subject):
         subject, usual = judgements.subject[segment], mean[judgements.kind[segment]]
@@ -152,7 +152,7 @@ def _distance_at_its_time(mean: Floats, judgements: Judgements) -> Floats:
 
 
 def _money(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how money moved between rater and rated, what the rater spent on others, and how much trust reaches it."""
+    """Yield how money moved between rater and rated account, what the rater spent elsewhere, and its trust."""
     # Net flow tells a bribe from cashback, and wash trade from a refund.
     pair, answers = context.pair_of[judgements.rows], judgements.kind == Kind.CLIENT_RATING
     client = np.where(answers, judgements.rated, judgements.rater)
@@ -168,7 +168,7 @@ def _money(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floa
 
 
 def _paid_together(context: Context, judgements: Judgements) -> Floats:
-    """For each praise, return how improbable it is that so many who praise the subject got money from one giver."""
+    """For each positive opinion, return how improbable it is that one sender paid so many who praise the subject."""
     # A broker pays for praise, and no wallet of the subject does. Exchanges, the subject itself and the first funds of
     # an account do not count.
     money, size = context.money, context.ledger.accounts
@@ -210,7 +210,7 @@ def _pauses(subject: Ints, ts: Floats) -> Floats:
 
 
 def _silence(context: Context, judgements: Judgements) -> Floats:
-    """Return the time since the rater's previous opinion, or since its birth, in hours on a log scale."""
+    """Return the time since the rater's previous opinion, or its first appearance, in hours on a log scale."""
     # Whoever buys an account, or asks for opinions, breaks the habits of its owner.
     ts, rater = context.ledger.opinions.ts[judgements.rows], judgements.rater
     ordered = np.take(ts, judgements.in_turn)
@@ -251,7 +251,7 @@ def _validations(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
 
 
 def _missing_traces(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how improbable so few traces are, for opinions written and received."""
+    """Yield how improbable it is that opinions written and received have so few traces."""
     usable = (judgements.kind == Kind.FEEDBACK) | (judgements.kind == Kind.CLIENT_RATING)
     odd = usable & ~judgements.traced
     base = float(np.clip(odd.sum() / max(usable.sum(), 1), 0.02, 0.98)) if len(odd) else 0.5
@@ -262,7 +262,7 @@ def _missing_traces(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
 
 
 def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how much opinions about an account differ: those by odd raters from the others, and all of them."""
+    """Yield how much opinions about an account differ: between odd and other raters, and overall."""
     percent, rated = judgements.height + context.mean[judgements.kind], judgements.by_rated
     for name, odd in (
         ("untraced", ~judgements.traced),
@@ -285,7 +285,7 @@ def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Float
 
 
 def _surprises(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how far an account's opinions are from its usual distance to what others say."""
+    """Yield how far an account's opinions deviate from its usual distance to what others say."""
     surprise = judgements.distance - judgements.by_rater.except_own(judgements.distance, 0.0)
     yield "least surprise as rater", judgements.by_rater.least(surprise)
 
@@ -324,7 +324,7 @@ def _business(context: Context, judgements: Judgements) -> Iterator[tuple[str, F
 
 
 def _spans(context: Context) -> Iterator[tuple[str, Floats]]:
-    """Yield how long after its first appearance an account first acts, and for how long it acts."""
+    """Yield how long after its first appearance an account first acts, and how long it stays active."""
     # The age of an account itself says when a market grew, and not who attacks it. So it is left out.
     ledger, opinions = context.ledger, context.ledger.opinions
     size, born = ledger.accounts, context.ties.born
@@ -354,7 +354,7 @@ def _shared(context: Context) -> Iterator[tuple[str, Floats]]:
 
 
 def _partners(context: Context) -> Iterator[tuple[str, Floats]]:
-    """Yield how far accounts share more subjects than chance allows with the account that shares most with them."""
+    """Yield by how much the subjects that an account shares with its closest partner exceed what chance allows."""
     size, shared = context.ledger.accounts, context.sharing
     digits = -np.log10(excess(shared.count, _CLUSTERING * shared.expected))
     top, number, most = np.zeros(size), np.zeros(size), np.zeros(size)

@@ -17,11 +17,11 @@ class Part(StrEnum):
     """An account's role in a finding."""
 
     ACTOR = "actor"
-    """It wrote the rows of the finding."""
+    """The account wrote the rows in the finding."""
     BENEFICIARY = "beneficiary"
-    """It gains from them, and evidence ties it to an actor."""
+    """The account gains from the rows, and evidence ties it to an actor."""
     SUBJECT = "subject"
-    """The rows are about it. It may be unaware of them, so a finding never counts against it."""
+    """The rows are about the account. It may be unaware of them, so a finding never counts against it."""
 
 
 class Basis(StrEnum):
@@ -45,21 +45,23 @@ class Finding:
 
     Attributes:
         detector: The name of the detector.
-        statistic: The name of the statistic, with its value and its expectation.
-        q_value: The p-value, corrected for all tests of the detector.
+        statistic: The name of the statistic, with its actual and expected values.
+        q_value: The p-value, corrected for all tests by the detector.
         actors: The accounts that acted, by number.
         beneficiaries: The accounts that gain and are tied to an actor.
         subjects: The accounts that the rows are about.
-        tied: The accounts that others tied to an actor, without acting themselves. They are ranked but never flagged.
+        tied: The accounts that others tied to an actor, but that did not act themselves. They are ranked but never
+            flagged.
         opinions: The positions of the opinions on which the finding is based.
-        payments: The positions of the payments on which it is based.
-        transfers: The positions in the ledger of the transfers on which it is based.
+        payments: The positions of the payments on which the finding is based.
+        transfers: The positions in the ledger of the transfers on which the finding is based.
         sentence: The claim in one plain sentence.
         weight: The factor on the finding's strength, from 0 to 1: how well the claim distinguishes fraud from chance.
         basis: The kind of evidence.
-        is_fact: True if the rows themselves show the claim, so that no other kind of evidence is needed.
-        passive: The roles whose accounts others may have drawn into it, through unsolicited money or company.
-        confidence: For each actor, the probability that it belongs to the finding.
+        is_fact: True if the rows themselves prove the claim, so that no other kind of evidence is needed.
+        passive: The roles whose accounts others may have drawn into the finding, through unsolicited money or
+            association.
+        confidence: For each actor, the probability that the actor belongs to the finding.
     """
 
     detector: str
@@ -85,7 +87,7 @@ class Finding:
         return float(min(-np.log10(max(self.q_value, 1e-12)), 12.0)) * self.weight
 
     def identifier(self, addresses: list[str], rows: Mapping[str, Iterable[object]]) -> str:
-        """Return an id that does not depend on other rows: the detector's name and a digest of the members and rows."""
+        """Return an id that does not depend on other rows: the detector's name and a digest of members and rows."""
         digest = hashlib.sha256("|".join([self.detector, *sorted(addresses)]).encode())
         for table, names in sorted(rows.items()):
             digest.update("|".join(["", table, *sorted(map(str, names))]).encode())
@@ -93,7 +95,7 @@ class Finding:
 
 
 def describe_money(ledger: Ledger, finding: Finding) -> str:
-    """Return the sentences about the payments and transfers of a finding; empty without any."""
+    """Return the sentences about a finding's payments and transfers; empty if there are none."""
     paid, moved = finding.payments.astype(np.int64), finding.transfers.astype(np.int64)
     payments, transfers = (
         (ledger.amount, ledger.paid_at, ledger.payer, ledger.payee),
@@ -107,7 +109,7 @@ def describe_money(ledger: Ledger, finding: Finding) -> str:
 
 
 def sums_by_coin(ledger: Ledger, transfers: Ints) -> dict[str | None, float]:
-    """Return the sum of the given transfers by coin; None is the unit of payments."""
+    """Return the sum of some transfers by coin; None stands for the unit of payments."""
     coins = ledger.coin[transfers]
     return {
         None if place < 0 else ledger.coins[place]: float(ledger.sent[transfers[coins == place]].sum())
@@ -116,7 +118,7 @@ def sums_by_coin(ledger: Ledger, transfers: Ints) -> dict[str | None, float]:
 
 
 def _sentence_of(ledger: Ledger, verb: str, unit: str, moves: list[Any]) -> str:
-    """Return one sentence about the given moves of money: their amounts, times, senders and receivers."""
+    """Return one sentence about movements of money: their amounts, times, senders and receivers."""
     amount, times, *ends = moves
     if not len(amount):
         return ""

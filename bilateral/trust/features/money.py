@@ -1,7 +1,7 @@
-"""Money between accounts: the part that stayed with its receiver, and trust that follows it.
+"""Money between accounts: the part that stayed with its receiver, and the trust that follows it.
 
-An opinion costs its rater what it spent and did not get back. One party's accounts pay each other at no cost, so only
-money that others received counts: it has left the attacker's hands and does not come back.
+An opinion costs its rater what the rater spent and did not get back. Accounts of the same party can pay each other at
+no cost, so only money that others received counts: it has left the attacker's hands and does not come back.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _EARLY: Final = 0.2
 """The share of payers, by their first payments, from whom trust starts. Attackers rarely precede their market."""
 
 _SELLERS: Final = 3
-"""The number of sellers that such a payer paid."""
+"""The number of sellers that such a payer must have paid."""
 
 _ROUNDS: Final = 10
-"""The number of rounds of the walk. Few, so that trust has not mixed into barely linked regions (SybilRank)."""
+"""The number of rounds in the walk: few, so that trust does not spread into barely linked regions (SybilRank)."""
 
 _RESTART: Final = 0.1
-"""The share of trust that restarts in each round, as in EigenTrust: small, so that the walk gets far."""
+"""The share of trust that restarts in each round, as in EigenTrust: small, so that the walk reaches far."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Money:
     """Money between pairs of accounts. A wallet's money counts as its owner's, and exchanges are left out.
 
     Attributes:
-        keys: The pairs of receiver and sender, as `pairs` joins them, ascending. Opinions are sorted by the rated, so
-            that each search for what raters paid begins near the one before.
+        keys: The receiver-sender pairs, encoded by `pairs`, in ascending order. Opinions are sorted by rated account,
+            so that each search for what raters paid begins near the previous one.
         amount: The money of each pair.
-        gifts: The part that did not pay for any service.
-        paid_at: The time of the first payment of each pair; infinite for none.
+        gifts: The part of the money that did not pay for any service.
+        paid_at: The time of each pair's first payment; infinity if there is none.
         size: The number of accounts.
     """
 
@@ -111,7 +111,8 @@ class Money:
 def walked(ledger: Ledger, retained: tuple[Ints, Ints, Floats]) -> Floats:
     """Return how much trust reaches each account that pays or is paid, through its ties; nan for the others.
 
-    Trust starts from early payers of several sellers, and follows money that stayed with its receiver, both ways.
+    Trust starts from early payers of several sellers, and follows money that stayed with its receiver, in both
+    directions.
     """
     size = ledger.accounts
     sender, receiver, left = retained

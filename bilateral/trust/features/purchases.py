@@ -1,7 +1,8 @@
 """Purchases: what a client paid an agent in a day, regardless of the number of payments.
 
-An additional payment costs 20,000 gas with Permit2, and a claim from a channel costs less, so their number proves
-nothing. Buyers of metered services, who pay for each use, are compared with others by the same sums.
+An additional payment costs 20,000 gas with Permit2, and a claim from a channel costs less, so the number of payments
+proves nothing. Comparing sums also puts buyers of metered services, who pay for each use, on the same footing as
+others.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def starts_of_days(keys: Ints, times: Floats) -> Ints:
 
 @dataclass(frozen=True)
 class Purchases:
-    """Payments added up by agent, client and day, in this order. Those of unknown accounts are left out.
+    """Payments added up by agent, client and day, in that order. Payments with unknown accounts are left out.
 
     Attributes:
         paid_at: The time of each purchase's first payment.

@@ -1,4 +1,4 @@
-"""Reviewed cases: an appeal, or a confirmation. They override findings, and inform those about related accounts."""
+"""Reviewed cases: appeals and confirmations. They override findings, and inform findings on related accounts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Case:
     Attributes:
         account: The address.
         guilty: The verdict.
-        reason: The reason, for readers of an explanation.
+        reason: The reason, which explanations show.
     """
 
     account: str
@@ -73,20 +73,20 @@ class Reviews:
         return cls(cases)
 
     def verdicts(self, addresses: pa.Array) -> dict[int, bool]:
-        """Return the verdicts by account number; accounts that do not occur are left out (`absent`)."""
+        """Return the verdicts by account number, without accounts that occur in no table (see `absent`)."""
         places = places_of(addresses, list(self.cases))
         present = addresses.take(pa.array(places)).to_pylist()
         return {int(place): self.cases[name.lower()].guilty for place, name in zip(places, present, strict=True)}
 
     def absent(self, addresses: pa.Array) -> tuple[str, ...]:
-        """Return the reviewed accounts that do not occur, in lower case. Their cases have no effect."""
+        """Return the reviewed accounts that occur in no table, in lower case. Their cases have no effect."""
         places = places_of(addresses, list(self.cases))
         occurring = frozenset(pc.utf8_lower(addresses.take(pa.array(places))).to_pylist())
         return tuple(account for account in self.cases if account not in occurring)
 
 
 def absent_message(accounts: Collection[str]) -> str:
-    """Return a sentence about reviewed accounts that do not occur, for the author of the cases."""
+    """Return a sentence about reviewed accounts that occur in no table, for the author of the cases."""
     listed = sorted(accounts)
     more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
     return (
@@ -105,7 +105,7 @@ def places_of(addresses: pa.Array, accounts: Sequence[str]) -> Ints:
 _FIELDS = ("account", "verdict", "reason")
 _VERDICTS = ("guilty", "innocent")
 _LISTED = 10
-"""The number of accounts that a note lists: they fit on a few terminal lines."""
+"""The maximum number of accounts that a note lists, so that it fits on a few terminal lines."""
 
 
 def labels(verdicts: dict[int, bool], size: int) -> np.ndarray:

@@ -8,13 +8,13 @@ import numpy as np
 from bilateral.trust.tables.arrays import Floats, Ints, first_of, group_counts, pairs, segments, unpaired
 
 _PAIRS: Final = 20_000_000
-"""The maximum number of rater pairs to compare. Beyond it, only the rarest subjects count: all of one size, or none."""
+"""The maximum number of rater pairs to compare. Above it, only the rarest subjects count, all of a size or none."""
 
 _ROWS: Final = 50_000
 """The number of opinions whose raters are paired in one batch."""
 
 _MANY: Final = 500
-"""The number of subjects from which a rater shares some with everybody."""
+"""The number of subjects above which a rater shares some with everybody."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def sharing(rater: Ints, subject: Ints, sizes: tuple[int, int], most: int) -> Sh
 
 
 def _common(rater: Ints, subject: Ints, size: int) -> tuple[Ints, Ints, Ints]:
-    """Return the rater pairs that share several subjects, and their number."""
+    """Return the rater pairs that share several subjects, and the number of subjects that each pair shares."""
     parts = []
     for segment in segments(subject, _ROWS):
         own, starts = rater[segment], np.flatnonzero(first_of(subject[segment]))

@@ -1,4 +1,4 @@
-"""Tails of counts, and corrections for many tests."""
+"""Tail probabilities of counts, and corrections for multiple tests."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,17 +9,17 @@ from scipy import stats
 from bilateral.trust.tables.arrays import Floats, Ints
 
 SMALLEST = 1e-300
-"""The smallest p-value that is distinguished from zero."""
+"""The smallest p-value that is treated as different from zero."""
 
 
 def excess(observed: Ints | Floats, expected: Floats) -> Floats:
-    """Return the probability of a count at least as large if counts follow a Poisson distribution."""
+    """Return the probability of at least such a count if counts follow a Poisson distribution."""
     tail = stats.poisson.sf(np.asarray(observed) - 1, np.maximum(expected, 1e-12))
     return np.maximum(np.asarray(tail, np.float64), SMALLEST)
 
 
 def share(observed: Ints | Floats, trials: Ints | Floats, probability: Floats | float) -> Floats:
-    """Return the probability of at least as many successes, if trials are independent."""
+    """Return the probability of at least this many successes if trials are independent."""
     tail = stats.binom.sf(np.asarray(observed) - 1, np.asarray(trials), np.clip(probability, 1e-9, 1.0))
     return np.maximum(np.asarray(tail, np.float64), SMALLEST)
 
@@ -29,14 +29,14 @@ class Shares:
     """The usual shares of something in a market's groups, as a beta distribution.
 
     Attributes:
-        alpha, beta: Its parameters.
+        alpha, beta: The distribution's parameters.
     """
 
     alpha: float
     beta: float
 
     def excess(self, observed: Ints, trials: Ints) -> Floats:
-        """Return the probability that a group has at least as many occurrences."""
+        """Return the probability that a group has at least this many occurrences."""
         tail = stats.betabinom.sf(np.asarray(observed) - 1, np.asarray(trials), self.alpha, self.beta)
         return np.maximum(np.asarray(tail, np.float64), SMALLEST)
 
@@ -44,8 +44,8 @@ class Shares:
 def usual_shares(observed: Ints, trials: Ints) -> Shares:
     """Learn the usual shares of a market from its groups.
 
-    The highest shares are left out, so that a few attackers do not pass for usual. Few groups say little, so `_ASSUMED`
-    groups of a low share are added.
+    The highest shares are left out, so that a few attackers do not pass for usual. Because few groups say little,
+    `_ASSUMED` groups with a low share are added.
     """
     telling = trials >= _TELLING
     shares = np.sort(observed[telling] / trials[telling])
@@ -57,23 +57,23 @@ def usual_shares(observed: Ints, trials: Ints) -> Shares:
 
 
 _TELLING: Final = 5
-"""The number of trials from which a group's share is meaningful."""
+"""The minimum number of trials for a group's share to be meaningful."""
 
 _EXTREME: Final = 0.02
-"""The part of the groups, those with the highest shares, that is ignored when learning what is usual."""
+"""The share of groups, those with the highest shares, to ignore when learning what is usual."""
 
 _SIZES: Final = (3.0, 10.0)
 """The minimum and maximum certainty about shares, in trials. More would make every odd shop a discovery."""
 
 _ASSUMED: Final = 20
 _LITTLE: Final = 0.01
-"""The number and the share of the groups that are added."""
+"""The number of groups that are added, and their share."""
 
 
 def adjusted(p_values: Floats, tests: int | None = None, families: int = 1) -> Floats:
     """Correct p-values for many tests (Benjamini and Hochberg 1995).
 
-    A detector with several families of tests corrects each for the number of families as well (Bonferroni).
+    A detector with several families of tests also corrects each family for the number of families (Bonferroni).
     """
     count = len(p_values)
     if not count:

@@ -1,9 +1,9 @@
 """Weak signs: what is odd about an account apart from its findings. They rank accounts without findings.
 
-Each feature of an account says little. Three models weigh them together: the first sees the account, the others also
-its neighbours with their scores from the previous model. They were trained by `python -m bench.trust.train` on
-generated worlds whose attacks are combined at random from parts. Each sign may be due to chance or caused by others, so
-the models flag nobody.
+Each feature of an account says little. Three models weigh them together: the first sees only the account; the others
+also see its neighbours, with their scores from the previous model. They were trained by `python -m bench.trust.train`
+on generated worlds whose attacks are combined at random from parts. Each sign may be due to chance or caused by others,
+so the models flag nobody.
 """
 
 import json
@@ -21,11 +21,11 @@ from bilateral.trust.features.judgements import Judgements, validated_distance
 from bilateral.trust.tables.arrays import Floats, Groups, Ints, lexical_order, segments
 
 _ODD: Final = -1.0
-"""The first score from which an opinion counts less than half."""
+"""The score from the first model at which an opinion starts to count less than half."""
 
 
 def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[tuple[str, Floats]]:
-    """Yield the features of all accounts, one by one; nan where one is unknown."""
+    """Yield each feature for all accounts; nan where the value is unknown."""
     ledger = context.ledger
     size = ledger.accounts
     base = float(score[judgements.rater].mean()) if len(judgements.rater) else 0.0
@@ -57,7 +57,7 @@ def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[
 def _weighted_distance(
     mean: Floats, agent: Ints, judgements: Judgements, score: Floats
 ) -> Iterator[tuple[str, Floats]]:
-    """Yield how far opinions are above others' about the subject; the odder the latter are, the less they count."""
+    """Yield how far opinions are above others' opinions about the subject; odder opinions count less."""
     credence = 1 / (1 + np.exp(np.asarray(score, np.float64) - _ODD))
     distance = np.empty(len(judgements.rater), np.float32)
     for segment in segments(judgements.subject):
@@ -85,7 +85,7 @@ def _weighted_distance(
 
 
 def _ties(context: Context, judgements: Judgements) -> Iterator[tuple[str, Groups, Groups]]:
-    """Yield the money ties, each as the accounts at one end and at the other."""
+    """Yield the money ties, each as the accounts at its two ends."""
     size = context.ledger.accounts
     sender, receiver = (Groups.by(side, size) for side in _senders_and_receivers(context))
     yield "receivers of its money", sender, receiver
@@ -103,22 +103,22 @@ def _senders_and_receivers(context: Context) -> tuple[Ints, Ints]:
 
 
 MOST: Final = 1.9
-"""The suspicion of an account against which all weak signs speak. It is below the threshold."""
+"""The suspicion of an account if all weak signs speak against it. This is below the threshold."""
 
 LARGEST: Final = 8.0
 """The score at which a neighbour's contribution is capped."""
 
 UNKNOWN: Final = -1e6
-"""The value of a feature that is unknown."""
+"""The value that stands for an unknown feature."""
 
 MODEL: Final = Path(__file__).with_name("signs.json")
 
 _USUAL: Final = 0.8
 _USUAL_SCORE: Final = -2.0
-"""Four in five accounts should score at most -2. If fewer do, all scores are lowered alike until as many do."""
+"""Four in five accounts should score at most -2. If fewer do, all scores are lowered equally until they do."""
 
 _CERTAIN: Final = 30.0
-"""The limit of the log odds."""
+"""The limit for log odds, above and below zero."""
 
 _EXPLAINED: Final = 200
 """The number of highest-ranked accounts whose features are explained."""
@@ -137,7 +137,7 @@ class Trees:
     Attributes:
         base: The score before all trees.
         feature: The feature that each inner node of each tree tests.
-        above: The largest code that goes left at each of these nodes.
+        above: The largest code that goes left at each inner node.
         value: The value of each leaf of each tree.
     """
 
@@ -165,7 +165,7 @@ class Trees:
 
 
 def _leaves(right: Ints) -> Ints:
-    """Return the leaf of a tree that each account reaches, from the lowest level up: all nodes are compared anyway."""
+    """Return the leaf of a tree that each account reaches, from the lowest level up, because all nodes are compared."""
     # To compare bytes in order is quicker than to follow each account from node to node.
     leaf, size = right[len(right) // 2 :], 2
     while (nodes := len(leaf) // 2) > 0:
@@ -183,8 +183,8 @@ class Model:
     Attributes:
         edges: The boundaries between each feature's codes, by name.
         alone: The trees that see only the account.
-        among: The trees that also see the first trees' scores of its neighbours.
-        again: The trees that see the scores by `among` of its neighbours instead.
+        among: The trees that also see the scores by `alone` of the account's neighbours.
+        again: The trees that see the scores by `among` of the account's neighbours instead.
     """
 
     edges: dict[str, Floats]
@@ -199,7 +199,7 @@ class Model:
         return cls(edges, *(Trees.of(data[name]) for name in ("alone", "among", "again")))
 
     def scores(self, context: Context, chosen: Ints) -> tuple[Floats, Ints]:
-        """Return the log odds, in the training worlds, that accounts are attackers, and their codes."""
+        """Return the log odds, based on the training worlds, that accounts are attackers; also the accounts' codes."""
         judgements = Judgements.of(context)
         codes = np.zeros((len(self.edges), len(chosen)), np.uint8)
         rows = self.coded(features(context, judgements), chosen, codes, 0)
@@ -219,7 +219,7 @@ class Model:
 
 
 def _write_codes(values: Floats, edges: Floats, codes: Ints) -> None:
-    """Write the number of edges below each value. All are compared: searching so few takes five times as long."""
+    """Write the number of edges below each value. All edges are compared: searching so few takes five times as long."""
     # No edge is below nan, as none is below `UNKNOWN`.
     for start in range(0, len(values), _ROWS):
         part, own = np.minimum(values[start : start + _ROWS], -UNKNOWN), codes[start : start + _ROWS]
@@ -235,7 +235,7 @@ class RankReasons:
 
     Attributes:
         codes: The codes of these accounts, one row per feature.
-        usual: The median code of each feature among all accounts.
+        usual: The median code of each feature over all accounts.
     """
 
     accounts: Ints
@@ -245,7 +245,7 @@ class RankReasons:
     def moved(self, number: int = 3) -> list[tuple[int, str, float]]:
         """Return the features with the most effect on each account's rank: account, feature and weight.
 
-        The weight is the logarithm of the odds that the account would lose if the feature were usual.
+        The weight is how much the account's log odds would fall if the feature were usual.
         """
         trees, names = model().again, list(model().edges)
         diagonal, width = np.arange(len(names)), len(names) + 1
@@ -276,8 +276,9 @@ def weak_signs(context: Context, by_findings: Floats) -> tuple[Floats, Floats, R
 
     The third value explains the highest ranks.
 
-    In a market that is odd as a whole, both are lowered for all. Oddness is lowered only to the extent that raters who
-    paid or judge several subjects are odd: a flood of odd empty accounts does not let an attacker's raters look usual.
+    In a market that is odd as a whole, both are lowered for all accounts. Oddness is lowered only to the extent that
+    raters who paid or judge several subjects are odd: a flood of odd empty accounts does not make an attacker's raters
+    look usual.
     """
     ledger = context.ledger
     acts = ledger.acting
@@ -299,7 +300,7 @@ def weak_signs(context: Context, by_findings: Floats) -> tuple[Floats, Floats, R
 
 
 def _excess(score: Floats) -> float:
-    """Return by how much scores are too high for a usual market."""
+    """Return by how much scores exceed those in a usual market."""
     return max(0.0, float(np.quantile(score, _USUAL)) - _USUAL_SCORE) if len(score) else 0.0
 
 

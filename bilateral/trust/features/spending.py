@@ -2,7 +2,7 @@
 
 A payment to one's own seller costs only a fee, because the money comes back. Money that went to sellers that
 unconnected buyers also pay is lost, so only this money backs an opinion, and proves that faking would have cost
-something. However large it was, a purchase counts as at most one usual purchase.
+something. No matter how large it was, a purchase counts as at most one usual purchase.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from bilateral.trust.tables.arrays import Flags, Floats, Ints, group_counts, gro
 from bilateral.trust.tables.ledger import Ledger
 
 _RETURNED: Final = 0.5
-"""The share of a client's money coming back from which a purchase does not count. Cashback and refunds are less."""
+"""If this share of a client's money comes back, a purchase does not count. Cashback and refunds are less."""
 
 _EARLY: Final = 0.2
-"""The share of payers, by their first payments, and the part of the time since the first payment, within which a payer
-is early. Attackers rarely precede their market; accounts that they add later affect the share, but not the time."""
+"""A payer is early if it is within this share of payers, by their first payments, and within this share of the time
+since the market's first payment. Attackers rarely precede their market; accounts that they add later affect the share,
+but not the time."""
 
 _SELLERS: Final = 3
-"""The sellers that an early payer paid: one who tries a market out pays several, a rater of one seller does not."""
+"""How many sellers an early payer must have paid: somebody who is trying out a market pays several."""
 
 _CLIENTS: Final = 2.0
-"""The number of early buyers' usual purchases at which a seller is fully trusted: two possibly unrelated buyers."""
+"""The number of usual purchases by early buyers at which a seller is fully trusted: two may be unrelated."""
 
 _EVIDENCE: Final = 5.0
-"""The usual purchases at a seller that count as evidence, for each one of an early buyer. So an attacker's own seller
-that served a few early buyers well is weak evidence, however many of the attacker's accounts pay it. With two, hardly
-anything counts in the first weeks of a market: on days 10 to 20 of `make market`, 13 % of the demand found no seller
-whose limit allowed it; with five, it was 5 %."""
+"""The number of usual purchases from a seller that count as evidence, for each usual purchase by an early buyer. An
+attacker's own seller that served a few early buyers well is therefore weak evidence, no matter how many of the
+attacker's accounts pay it. With two, hardly anything counts in the first weeks of a market: on days 10 to 20 of `make
+market`, 13 % of the demand found no seller whose limit allowed it; with five, it was 5 %."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,15 @@ class Spending:
     """Purchases, by client and the seller's party.
 
     Attributes:
-        keys: The pairs of seller and client, as `pairs` joins them, ascending.
-        value: The usual purchases that each pair is worth: at most 1, less if the seller is not fully trusted.
-        of_client: Their sum by client.
+        keys: The seller-client pairs, encoded by `pairs`, in ascending order.
+        value: The number of usual purchases that each pair is worth: at most 1, less if the seller is not fully
+            trusted.
+        of_client: The sum of `value` by client.
         evidence: The part of `value` that is evidence of money lost.
-        evidence_of_client: Its sum by client.
+        evidence_of_client: The sum of `evidence` by client.
         usual: The usual payment of a pair, in units of the payment token.
         is_early: Marks the early payers of several sellers.
-        hand: The party behind each account: its source of funds if the account acknowledged it, else the account
+        hand: The party behind each account: its source of funds if the account acknowledged it, or else the account
             itself.
         since: The time of the first payment of each pair.
     """
@@ -65,7 +67,7 @@ class Spending:
 
     @classmethod
     def of(cls, ledger: Ledger, money: Money, hand: Ints) -> Spending:
-        """Sum what clients paid to other parties' sellers, minus what came back."""
+        """Sum what clients paid to sellers of other parties, minus what came back."""
         size = ledger.accounts
         receiver, sender = unpaired(money.keys, size)
         paid = money.amount - money.gifts
@@ -91,11 +93,11 @@ class Spending:
         return cls(keys, value, of_client, evidence, evidence_of_client, usual, is_early, hand, since)
 
     def elsewhere(self, client: Ints, seller: Ints) -> Floats:
-        """Return what each client spent with sellers other than a given one. Both are accounts."""
+        """Return what each client spent with sellers other than a given one. Clients and sellers are accounts."""
         return self._without(self.value, self.of_client, client, seller)
 
     def elsewhere_before(self, client: Ints, seller: Ints, ts: Floats) -> Floats:
-        """Return what each client had spent elsewhere by a time, as if it paid each seller at once."""
+        """Return what each client had spent elsewhere by a time, as if it had paid each seller in one payment."""
         if not len(self.keys):
             return np.zeros(len(client))
         client, begin = client.astype(np.int64), float(self.since.min())

@@ -1,7 +1,7 @@
-"""Groups of accounts that may have one owner, by the money with which they began, and by time.
+"""Groups of accounts that may have the same owner, based on their first funds and on time.
 
-Whom an account pays says nothing about who controls it: that is what customers do. Neither does money that it receives
-once it has acted, because anyone can send it.
+Whom an account pays says nothing about who controls it, because customers pay too. Neither does money that the account
+receives after its first action, because anyone can send money.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ FUNDER: Final = "one funder"
 """The name of the grouping by first funds only, regardless of time and amount."""
 
 COLLECTOR: Final = "one collector of their money"
-"""The name of the grouping by where money ends up. It only ranks: an escrow or a bridge collects from customers."""
+"""The name of the grouping by where money ends up. It only ranks, because an escrow or bridge has customers."""
 
 _SENDERS: Final = 150
 """The maximum number of accounts that send to one collector."""
@@ -29,8 +29,8 @@ _SHARED: Final = 2
 """The minimum number of accounts in a group."""
 
 _DUST: Final = 10.0
-"""The multiple of the first funds of an account that another must have sent before its first act to count as their
-source. A gift is usually less, so framing an account costs more than it began with."""
+"""To count as the source of an account's initial funds, another account must have sent it at least this multiple of
+them before its first action. Gifts are usually smaller, so framing an account costs more than its initial funds."""
 
 HOUR: Final = 3600.0
 DAY: Final = 86400.0
@@ -41,7 +41,7 @@ _RUNS: Final = {
     "one funder within a day": "one funder, with pauses of six hours at most,",
     "the hour of their birth": "a time of birth, with pauses of an hour at most,",
 }
-"""The common property for groupings that are runs in time, used in sentences. A run may last longer than each pause."""
+"""The common property for groupings that are runs in time, used in sentences. A run may be longer than any pause."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,9 @@ class Grouping:
         name: The accounts' common property.
         group: The group of each account; -1 for accounts without one.
         size: The number of groups.
-        is_control: Marks a grouping that shows common control. The others show a coincidence in time, or customers.
-        only_ranks: Marks a grouping that is not evidence against anyone, and is only used by the learned ranking.
+        is_control: Marks a grouping that shows common control. Other groupings show a coincidence in time, or a
+            customer relationship.
+        only_ranks: Marks a grouping that is not evidence against anyone and that only the learned ranking uses.
     """
 
     name: str
@@ -74,13 +75,15 @@ class Ties:
 
     Attributes:
         funder: The source of each account's first funds; -1 if unknown.
-        funding: The position of its first transfer; -1 if unknown.
-        root: The earliest ancestor of each account by funding, below any exchange.
-        is_hub: Marks the exchanges. A tie through them means nothing.
-        born: The time at which each account is first seen.
-        acknowledged: Marks the accounts that sent money to their funder or to its other accounts, unless these sell.
-            Only they confirm the tie by an act of their own: anyone can send money to a fresh account.
-        independence: What each account lost to sellers with other sources of funds, in usual prices, at most 1.
+        funding: The position of the transfer that funded each account; -1 if unknown.
+        root: The earliest account in each account's chain of funding, below any exchange.
+        is_hub: Marks the exchanges. A tie through an exchange means nothing.
+        born: The time at which each account first appears.
+        acknowledged: Marks the accounts that sent money to their funder or its other accounts, unless those accounts
+            sell. Only these accounts confirm the tie by their own action, because anyone can send money to a new
+            account.
+        independence: What each account lost to sellers with other sources of funds, as a multiple of the usual price,
+            at most 1.
     """
 
     groupings: tuple[Grouping, ...]
@@ -131,7 +134,7 @@ def ties_of(ledger: Ledger) -> Ties:
 
 
 def _funding(ledger: Ledger) -> Ints:
-    """Return the transfer that funded each account: the first one, unless it is dust compared with another's."""
+    """Return the transfer that funded each account: the first one, unless it is dust next to another account's."""
     # A stranger's dust may arrive before the account's own money does. Coins compare by their usual amounts.
     funding = ledger.funding.astype(np.int64)
     began = first_acts(ledger)
@@ -170,7 +173,7 @@ def _acknowledged(ledger: Ledger, ties: tuple[Ints, Ints], is_hub: Flags, sells:
 
 
 def first_acts(ledger: Ledger) -> Floats:
-    """Return the time of each account's first act; infinity for one that never acts."""
+    """Return the time of each account's first action; infinity for accounts that never act."""
     return _earliest(
         ledger.accounts,
         (ledger.src, ledger.sent_at),
@@ -201,7 +204,7 @@ def _earliest(size: int, *events: tuple[Ints, Floats]) -> Floats:
 
 
 def roots(funder: Ints, is_hub: np.ndarray) -> Ints:
-    """Follow funding back to the last account below an exchange."""
+    """Follow the chain of funding back to the last account below an exchange."""
     parent = np.where((funder >= 0) & ~is_hub[np.maximum(funder, 0)], funder, np.arange(len(funder)))
     root = np.arange(len(funder))
     for _ in range(DEPTH):
@@ -210,7 +213,7 @@ def roots(funder: Ints, is_hub: np.ndarray) -> Ints:
 
 
 def _amounts(funder: Ints, amount: Floats) -> Ints:
-    """Return a key for the funder and the amount, to within two per cent."""
+    """Return a key for the funder and the amount, rounded to within two per cent."""
     amount = np.nan_to_num(amount, nan=0.0)
     step = np.where(amount > 0, np.round(np.log(np.maximum(amount, 1e-12)) / 0.02), 0).astype(np.int64)
     step -= step.min() if len(step) else 0
@@ -219,7 +222,7 @@ def _amounts(funder: Ints, amount: Floats) -> Ints:
 
 
 def _born_together(born: Floats) -> Ints:
-    """Return runs of accounts that appear in quick succession, measured by the usual pause between two."""
+    """Return runs of accounts that appear in quick succession, relative to the usual pause between accounts."""
     inside = born > 0
     if inside.sum() < 2:  # noqa: PLR2004  # a pair
         return np.full(len(born), -1, np.int64)
@@ -228,7 +231,7 @@ def _born_together(born: Floats) -> Ints:
 
 
 def _collectors(ledger: Ledger, funder: Ints, sells: Flags) -> Ints:
-    """Return the account that receives most of each account's transfers, unless it sells or many send to it."""
+    """Return the account that receives most of each account's transfers, unless it sells or has many senders."""
     out = np.full(ledger.accounts, -1, np.int64)
     inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
     keys, counts = np.unique(pairs(ledger.src[inside], ledger.dst[inside], ledger.accounts), return_counts=True)

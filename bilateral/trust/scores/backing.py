@@ -1,7 +1,7 @@
 """The backing of opinions: what their raters spent with sellers other than the one they rate.
 
-Neither gifts that a rater receives nor others' ratings reduce the weight of its opinions. A seller can reduce it, by
-returning half of a purchase.
+Neither gifts that a rater receives nor others' ratings reduce the weight of its opinions. A seller can reduce the
+weight by returning half of a purchase.
 """
 
 from __future__ import annotations
@@ -16,23 +16,22 @@ from bilateral.trust.tables.arrays import Floats, Ints, group_counts
 
 _BOUGHT: Final = 3.0
 """The number of usual purchases from trusted sellers needed for full weight, or one per rated subject if that is more.
-Honest buyers rate fewer subjects than they buy from; raters for hire rate more."""
+Honest buyers rate fewer sellers than they buy from; raters for hire rate more."""
 
 _BOUGHT_BEFORE: Final = 2.0
-"""The number needed for a bad opinion; only purchases at least `_NOTICE` before it count."""
+"""The number of purchases needed for a bad opinion; only those at least `_NOTICE` before it count."""
 
 _UNPAID: Final = 0.3
-"""The weight of a backed rater's opinion without a payment to the rated account."""
+"""The weight of a backed rater's opinion if the rater did not pay the rated account."""
 
 _NOTICE: Final = 86_400.0
 _OF_MARKET: Final = 0.03
-"""The time before a bad opinion, at most a part of the market's age, by which its rater must have bought elsewhere.
-Slander follows a plan, and needs all of its money at the same time; most honest buyers who complain have been buying
-for weeks."""
+"""How long before a bad opinion its rater must have bought elsewhere, limited to a share of the market's age. Slander
+is planned, and needs all of its money at the same time; most honest buyers who complain have been buying for weeks."""
 
 
 def backing(context: Context, rows: Ints) -> Floats:
-    """Return the weight of the given opinions by what their raters bought from others, from 0 to 1."""
+    """Return the weight of some opinions, from 0 to 1, based on what their raters bought from others."""
     ledger, opinions, spending = context.ledger, context.ledger.opinions, context.spending
     rater, rated = opinions.rater[rows], ledger.subject_account[opinions.subject[rows]]
     subjects = group_counts(opinions.rater[context.pair], ledger.accounts)

@@ -1,12 +1,13 @@
-"""Change points: how likely an opinion is neither slander nor outdated by a turn in its subject.
+"""Change points: how likely it is that an opinion is neither slander nor outdated by a turn in its subject.
 
-A subject is as good as ever, or it turned once. Before and after the turn, its opinions lie around different qualities.
-Some are about failed jobs, and some are from raters who call everything excellent, so neither shows a turn by itself.
-Trusting a bad agent's past costs the reader more than forgetting a good agent's past, so the odds are set high.
+A subject is as good as ever, or its quality turned once. Before and after the turn, opinions about the subject are
+centred on different qualities. Some are about failed jobs, and some are from raters who call everything excellent, so
+neither kind shows a turn by itself. Trusting a bad agent's past costs the reader more than forgetting a good agent's
+past, so the odds are set high.
 
-Bad opinions may also be slander. They can be bought, but silence cannot: in a turn, bad opinions replace the good ones
-that usual customers would write, while slander comes on top of them. So a turn is accepted to the extent that good
-opinions are missing, and slander has no more effect than that.
+Bad opinions may also be slander. Opinions can be bought, but silence cannot: in a turn, bad opinions replace the good
+ones that usual customers would write, while slander comes on top of them. A turn is therefore accepted to the extent
+that good opinions are missing, and slander has no further effect.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _SPREAD: Final = 12.0
 """The standard deviation of opinions about one quality."""
 
 _FAILED: Final = (0.04, 35.0)
-"""The share of failed jobs, and the highest value that they receive."""
+"""The share of jobs that fail, and the highest value that opinions about them have."""
 
 _PRAISED: Final = (0.10, 75.0)
 """The share of raters who call everything excellent, and the lowest value that they give."""
@@ -38,38 +39,38 @@ _SMALLEST: Final = 12.0
 """The smallest change of quality that counts as a turn."""
 
 _SLANDER: Final = 0.12
-"""The odds of slander against a turn for each usual voice that called the subject good before, if as many raters as
-usual speak up. A long record makes a sudden turn improbable, and makes it worthwhile to slander."""
+"""The odds of slander versus a turn, for each usual voice that previously called the subject good, if as many raters as
+usual speak up. A long record makes a sudden turn improbable, and makes slander worthwhile."""
 
 _SILENCE: Final = 2.0
 _REFUTES: Final = 3.0
-"""The log odds for a turn for each good voice that is missing, and against it for each that is heard. They would be 1
-and 2.3 according to the probabilities; two thirds of voices count here, because others are about smaller purchases.
-Sellers of 26 to 70 raters that turn on the market of `tests.trust.attacks` have a bound below 50 four days later, where
-slander of a few hours takes a tenth of a point from them."""
+"""The log odds in favour of a turn for each missing good voice, and against it for each good voice that is heard. The
+probabilities alone imply 1 and 2.3, but only two thirds of voices count here, because the others are about smaller
+purchases. In the market of `tests.trust.attacks`, sellers with 26 to 70 raters have a bound below 50 four days after a
+turn, whereas a few hours of slander cost them a tenth of a point."""
 
 _DAY: Final = 86_400.0
 
 _CLEAR: Final = 1.0
-"""The number of standard errors by which means before and after a place must differ for it to be examined closely."""
+"""The number of standard errors by which means before and after a position must differ for a closer examination."""
 
 _CERTAIN: Final = 60.0
-"""The limit of the log odds."""
+"""The limit for log odds, above and below zero."""
 
 _LENGTH: Final = 100_000
-"""The number of opinions per batch: each takes several numbers for each quality."""
+"""The number of opinions per batch: each opinion takes several numbers for each quality."""
 
 
 @dataclass(frozen=True)
 class Voices:
-    """Opinions in the order of their subjects and times.
+    """Opinions, ordered by subject and time.
 
     Attributes:
-        subject: Their subjects.
-        percent: Their values.
-        at: Their times.
-        weight: Their weights, relative to a usual opinion.
-        last_weight: The rater's weight at its last opinion about a subject; 0 at the others.
+        subject: The opinions' subjects.
+        percent: The opinions' values.
+        at: The opinions' times.
+        weight: The opinions' weights, relative to a usual opinion.
+        last_weight: The rater's weight at the rater's last opinion about a subject; 0 at other opinions.
         is_alike: Marks the opinions about payments at least as large as those in complaints about the subject.
     """
 
@@ -81,7 +82,7 @@ class Voices:
     is_alike: Flags
 
     def __getitem__(self, rows: Ints | slice) -> Voices:
-        """Return a selection of them."""
+        """Return a selection of the opinions."""
         return Voices(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
@@ -96,7 +97,7 @@ def persistence(voices: Voices, minimum: float, now: float) -> tuple[Floats, Flo
 
 
 def _doubtful(voices: Voices, minimum: float) -> Flags:
-    """Mark the opinions about subjects whose means before and after any place differ clearly."""
+    """Mark the opinions about subjects whose means before and after some position differ clearly."""
     subject, weight = voices.subject, voices.weight
     starts, ends = _bounds(subject)
     count, total, raters = (_sums(values) for values in (weight, weight * voices.percent, voices.last_weight))
@@ -156,7 +157,7 @@ def _explained(voices: Voices, minimum: float, now: float) -> tuple[Floats, Floa
 def _weights_since(
     percent: Floats, raters_weight: Floats, usual: Floats, step: Floats, ends: Ints
 ) -> tuple[Floats, Floats]:
-    """Return the weights of raters since each place: those whose last opinion differs by a turn, and others."""
+    """Return the weights of raters since each position: those whose last opinion differs by a turn, and others."""
     # One failed job, or one slander, then makes no turn together with usual opinions.
     place, width = np.arange(len(percent)), _GRID[1] - _GRID[0]
     below = np.zeros((len(_GRID), len(percent) + 1))
@@ -178,7 +179,7 @@ def _bounds(subject: Ints) -> tuple[Ints, Ints]:
 
 
 def _sums(values: Floats) -> Floats:
-    """Return the sums of the values before each place, and of all."""
+    """Return the sums of the values before each position, and of all values."""
     return np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
 
 
@@ -192,7 +193,7 @@ def _logarithms(percent: Floats) -> Floats:
 
 
 def _weighed(sums: Floats) -> tuple[Floats, Floats]:
-    """Return the log of the mean probability of the given opinions over all qualities, and the expected quality."""
+    """Return the log of some opinions' mean probability over all qualities, and the expected quality."""
     top = sums.max(axis=0)
     sums -= top
     share = np.exp(sums, out=sums)

@@ -1,6 +1,6 @@
 """Scores of subjects: a robust mean without false opinions, its interval and lower bound, and a status.
 
-Each score comes with the number of raters, the effective number of opinions, what was removed, and a lower bound.
+Each score comes with the number of raters, the effective number of opinions, the share removed, and a lower bound.
 `abstain` is set if there is too little evidence for a score worth acting on.
 """
 
@@ -25,14 +25,14 @@ _HUBER: Final = 14.0
 """The residual in points from which a value has less weight: about the deviation of an ordinary value."""
 
 _CONSTANT: Final = 3
-"""The number of equal values from which a rater counts as constant."""
+"""The number of equal values at which a rater counts as constant."""
 
 
 class BiasModel:
     """An additive model of qualities and biases, fitted by weighted alternating means.
 
     Attributes:
-        quality_: The quality of each subject, from 0 to 100; the prior's mean without evidence.
+        quality_: The quality of each subject, from 0 to 100; without evidence, the prior's mean.
         bias_: The bias of each rater.
         information_: The weight of the evidence about each subject, as a number of opinions by ordinary raters.
         weight_: The weight of each value.
@@ -76,7 +76,7 @@ class BiasModel:
 
 
 def _informative(by_rater: Groups, values: Floats) -> Floats:
-    """Return a weight for each value: a low one for raters whose values never differ."""
+    """Return a weight for each value, which is low for raters whose values never differ."""
     count = by_rater.count
     usual, squares = np.maximum(count, 1), by_rater.sums(values.astype(np.float64) ** 2)
     variance = squares / usual - (by_rater.sums(values) / usual) ** 2
@@ -91,10 +91,10 @@ _DOUBTFUL: Final = 50.0
 several raters who bought from others. With half as many, attackers in `make market` lost ten cents less per dollar."""
 
 _NARROW: Final = 0.25
-"""The part of the interval's width that is subtracted. The doubtful opinions make bounds cautious already."""
+"""The part of the interval's width that is subtracted. The doubtful opinions already make bounds cautious."""
 
 _NEUTRAL: Final = 50.0
-"""The value from which an opinion is favourable."""
+"""The minimum value at which an opinion is favourable."""
 
 
 class Status(StrEnum):
@@ -109,25 +109,25 @@ class Status(StrEnum):
 _LEAST: Final = 0.2
 """The minimum weight of an opinion whose rater is odd only by weak signs. Others can make honest raters look odd.
 
-It is lower if the subject's owner is also odd, so that many odd raters do not lift an odd owner.
+The weight is lower if the subject's owner is also odd, so that many odd raters do not lift an odd owner.
 """
 
 _WHOLLY: Final = 0.5
 """The share of paid feedback from which unpaid opinions count only to the extent that purchases back their raters. In
-`make market`, 82 % or more is paid: to make unpaid praise count, an attacker must write as many opinions as all
-others."""
+`make market`, 82 % or more is paid: to make unpaid praise count, an attacker must write as many opinions as all others
+combined."""
 
 _TELLING: Final = 0.25
-"""The rater weight from which opinions show that a subject changed: more than the oddest raters' weight."""
+"""The minimum rater weight for opinions to show that a subject changed: more than the oddest raters have."""
 
 PROVEN: Final = 10.0
 """The number of backed voices that must call an agent bad for it to be rejected: with fewer, it can still be tried,
-last in every list. For sixty dollars, a rival gets fewer, including their purchases elsewhere
+last in every list. For sixty dollars, which includes their purchases elsewhere, a rival gets fewer voices
 (`tests/trust/test_slander.py`)."""
 
 _ALIKE: Final = 0.5
-"""The part of the complainers' payments from which other opinions bear on their complaints. An agent may serve small
-purchases well and cheat on large ones."""
+"""How large payments must be, relative to the complainers' payments, for other opinions to bear on the complaints. An
+agent may serve small purchases well and cheat on large ones."""
 
 _CONTESTED: Final = 0.3
 """The share of a subject's raters whose removal makes its score contested if the subject is tied to them."""
@@ -168,10 +168,10 @@ class Credence:
     """The raters' credence by opinion, from 0 to 1.
 
     Attributes:
-        weight: The weight in ratings: how usual the rater is, or how much it bought from others.
-        backed: How much it bought from others.
-        reliance: The extent to which only purchases decide how much the opinion counts: as far as payments are
-            recorded. This grows gradually, so that the first few paid opinions do not undo all others.
+        weight: The weight in ratings: how usual the rater is, or how much the rater bought from others.
+        backed: How much the rater bought from others.
+        reliance: The extent to which only purchases decide how much the opinion counts, which is the extent to which
+            payments are recorded. It grows gradually, so that the first few paid opinions do not undo all others.
     """
 
     weight: Floats
@@ -180,7 +180,7 @@ class Credence:
 
     @classmethod
     def of(cls, context: Context, suspicion: Suspicion, rows: Ints) -> Self:
-        """Return the credence of the given opinions."""
+        """Return the credence of some opinions."""
         opinions, usual, backed = context.ledger.opinions, _usual(suspicion), backing(context, rows)
         owner = context.ledger.subject_account[opinions.subject[rows]]
         weight = np.maximum(np.maximum(usual[opinions.rater[rows]] ** 2, _LEAST * usual[owner]), backed)
@@ -188,7 +188,7 @@ class Credence:
         return cls(weight, backed, np.where(opinions.kind[rows] == Kind.FEEDBACK, recorded, 0.0))
 
     def solid(self, unrecorded: Floats | float = 1.0) -> Floats:
-        """Return the part of the weight for lower bounds and turns: what was bought, if that is recorded."""
+        """Return the part of the weight that counts for lower bounds and turns: purchases, if payments are recorded."""
         # Money that others send a rater, and what they rate, may make it look odd. What it bought they cannot undo. To
         # pay an agent of one's own costs a fee, and would lift it above all agents without ratings.
         return self.reliance * self.backed / np.maximum(self.weight, 1e-9) + (1 - self.reliance) * unrecorded
@@ -202,7 +202,7 @@ def scores(context: Context, suspicion: Suspicion, minimum: float = 1.5) -> Scor
 
 
 def buyer_scores(context: Context, suspicion: Suspicion, returned: Flags, minimum: float = 1.5) -> Scores:
-    """Score accounts as buyers: by ratings from the servers that they paid, without payments that came back."""
+    """Score accounts as buyers, based on ratings from servers that they paid, except payments that came back."""
     ledger, opinions = context.ledger, context.ledger.opinions
     rows = np.flatnonzero((opinions.kind == Kind.CLIENT_RATING) & np.isfinite(opinions.percent))
     real = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & ~returned
@@ -259,7 +259,7 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
 
 
 def weights(context: Context, suspicion: Suspicion, rows: Ints, credence: Credence) -> tuple[Floats, Floats, Flags]:
-    """Return the trust in given opinions, each subject's share of removed raters, and which subjects are contested."""
+    """Return the trust in some opinions, each subject's share of removed raters, and which subjects are contested."""
     # Each rater of a subject counts once, however often it speaks. Anybody can write false opinions about a rival, so a
     # subject is contested only by those that it wrote itself, or that an act of its own ties to it.
     ledger, size = context.ledger, context.ledger.subjects
@@ -287,7 +287,7 @@ def _usual(suspicion: Suspicion) -> Floats:
 
 
 def _last_weights(pair: Ints, trust: Floats, count: int) -> Floats:
-    """Return each rater's weight at its last opinion about a subject; 0 at the others."""
+    """Return each rater's weight at the rater's last opinion about a subject; 0 at other opinions."""
     # So the sum since a time counts each rater once. Otherwise one rater could make a turn by repeating itself.
     last, out = np.zeros(count, np.int64), np.zeros(len(pair), np.float32)
     last[pair] = np.arange(len(pair))
@@ -310,7 +310,7 @@ def _voices(context: Context, rows: Ints, values: Floats, weight: Floats) -> Voi
 def _persistence(  # noqa: PLR0913, PLR0917
     voices: Voices, subject: Ints, telling: Ints, percent: Floats, minimum: float, now: float
 ) -> Floats:
-    """Return the probability that each opinion is up to date and not slander, inferred from the informative ones."""
+    """Return the probability that each opinion is up to date and not slander, inferred from informative opinions."""
     current, genuine = persistence(voices, minimum, now)
     out, count = np.ones(len(subject), np.float32), len(telling)
     if not count:
@@ -352,7 +352,7 @@ def _lower(context: Context, credence: Credence, trust: Floats, rows: Ints) -> F
 
 
 def _spread(model: BiasModel, rater: Ints, subject: Ints, percent: Floats, size: int) -> Floats:
-    """Return the standard deviation of the values about each subject, drawn towards that of all."""
+    """Return the standard deviation of the values about each subject, shrunk towards that of all values."""
     rest = percent - model.quality_[subject] - model.bias_[rater]
     squares = Groups.by(subject, size).sums(model.weight_ * rest**2)
     prior = 4.0

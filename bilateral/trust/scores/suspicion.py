@@ -1,9 +1,9 @@
 """Suspicion: a ranking of accounts by all available evidence and, separately, the accounts that are held back.
 
-Ranking is cheap; condemning is not. Learned weak signs rank. An account is held back by evidence of two independent
-kinds, by a fact, or by strong evidence of common control, whose false discoveries stay rare however large the market.
-Within a kind, only the strongest finding counts. Being the subject of a finding does not count, because anyone can
-praise or slander anyone.
+Ranking is cheap; condemning is not. Learned weak signs only rank accounts. An account is held back by evidence of two
+independent kinds, by a fact, or by strong evidence of common control, which causes few false discoveries no matter how
+large the market is. Within a kind, only the strongest finding counts. Being the subject of a finding does not count,
+because anyone can praise or slander anyone.
 """
 
 from collections.abc import Sequence
@@ -32,17 +32,18 @@ _SECOND: Final = 1.0
 _CONTROL: Final = 3.0
 _WEAK_SECOND: Final = 0.5
 """The strength of control evidence from which a strength of 0.5 in a second kind suffices. In a small market, ten
-accounts that one funder created for its praise have 3.3 for control and 0.6 for opinions, and cannot have more."""
+accounts that one funder created to praise it reach 3.3 for control and 0.6 for opinions, and cannot reach more."""
 
 _ALONE: Final = {Basis.CONTROL: 4.0, Basis.ANSWERS: 4.0, Basis.REVIEWS: THRESHOLD}
-"""The strength from which one kind of evidence suffices. It is based on acts by the accounts themselves, not on market
-habits such as refunds, cashback and free services. Attack-free markets of 40,000 accounts have none beyond 2."""
+"""The strength from which one kind of evidence suffices. Such evidence is based on the accounts' own actions, not on
+market habits such as refunds, cashback and free services. In attack-free markets of 40,000 accounts, no evidence of
+this kind exceeds 2."""
 
 _EVERY_AGENT: Final = 4.0
 """The strength from which all agents of a held-back owner are held back, not only those that findings are about."""
 
 _OF_ONE_HAND: Final = (FUNDER, "one funder and one amount")
-"""Groupings that taint all their members. A common ancestor may be an honest account that sold coins once."""
+"""Groupings that taint all members. A common ancestor does not: it may be honest and have sold coins once."""
 
 GUILTY: Final = 99.0
 """The suspicion of an account that reviewers found guilty, regardless of its findings."""
@@ -65,16 +66,17 @@ class Suspicion:
     """The result of all findings together.
 
     Attributes:
-        total: Each account's suspicion: the sum of all parts if it is held back, else only the parts that rank.
-        unranked: The suspicion only from findings; below the threshold for accounts that are not held back.
+        total: Each account's suspicion: the sum of all parts if the account is held back, or else only the parts that
+            rank.
+        unranked: The suspicion from findings alone, which is below the threshold for accounts that are not held back.
         parts: Each detector's share of the suspicion, by name.
-        odd: Each account's weak signs, regardless of what empty accounts do. Odd accounts' opinions count less.
+        odd: Each account's weak signs, regardless of empty accounts' behaviour. Odd accounts' opinions count less.
         flagged: Marks the accounts that are held back.
         withheld: Marks the subjects that are held back with the account responsible for them.
-        cluster: The cluster of each flagged account; -1 for the others.
+        cluster: The cluster of each flagged account; -1 for other accounts.
         row: The probability that each opinion is false.
-        reasons: The weak signs that moved the highest ranks; None without them.
-        own: Marks the opinions in findings that are tied to the account that they are about by that account's own act.
+        reasons: The weak signs that moved the highest ranks; None if there are none.
+        own: Marks the opinions in findings that the account that they are about has tied to itself by its own action.
     """
 
     total: Floats
@@ -156,7 +158,7 @@ def suspicion(
 
 
 def _of_company(findings: Sequence[Finding], kinds: dict[Basis, Floats]) -> None:
-    """Assign to accounts that gain by their own act the other kinds of evidence that most of their actors have."""
+    """Assign accounts that gain by their own action the other kinds of evidence that most of their actors have."""
     # Who funds its raters answers for them. Others cannot make an account fund anybody.
     before = {basis: digits.copy() for basis, digits in kinds.items()}
     for finding in findings:
@@ -171,7 +173,7 @@ def _of_company(findings: Sequence[Finding], kinds: dict[Basis, Floats]) -> None
 def _evidence(
     kinds: dict[Basis, Floats], own: dict[Basis, Floats], facts: Floats, threshold: float
 ) -> tuple[Floats, Flags]:
-    """Return the total strength of all kinds of evidence, and mark the accounts that it holds back."""
+    """Return the total strength of all kinds of evidence, and mark the accounts that this evidence holds back."""
     # At least one kind has to rest on acts of the account itself. Otherwise an attacker could buy from a rival, take
     # the money back, and praise it.
     digits = np.sort(np.array(list(kinds.values())), axis=0)
@@ -185,7 +187,7 @@ def _evidence(
 
 
 def _withheld(ledger: Ledger, findings: Sequence[Finding], unranked: Floats, is_withheld: Flags) -> Flags:
-    """Mark the subjects that are held back: those that findings are about, or all of an owner if they are strong."""
+    """Mark the subjects that are held back: those that findings are about, or all of an owner's if they are strong."""
     is_targeted = np.zeros(ledger.subjects, bool)
     for finding in findings:
         if finding.weight > 0:
@@ -198,7 +200,7 @@ def _withheld(ledger: Ledger, findings: Sequence[Finding], unranked: Floats, is_
 
 
 def _of_groups(context: Context, total: Floats, is_withheld: Flags, threshold: float) -> Floats:
-    """Return the suspicion that accounts get from groups under common control with most members held back."""
+    """Return accounts' suspicion from groups under common control in which most members are held back."""
     out = np.zeros(len(total))
     active = context.ledger.acting
     for grouping in context.ties.groupings:
@@ -236,7 +238,7 @@ def _false_rows(opinions: Opinions, findings: Sequence[Finding], total: Floats, 
 
 
 def _own(ledger: Ledger, findings: Sequence[Finding]) -> Flags:
-    """Mark the opinions that a finding ties to the account that they are about, by this account's own act."""
+    """Mark the opinions that a finding ties, through an account's own action, to the account that they are about."""
     # Who returns money to a client that asks for it has no hand in what that client says, so returns tie nobody.
     opinions = ledger.opinions
     out = np.zeros(len(opinions), bool)

@@ -1,7 +1,7 @@
 """The cost of evidence: money that those who praise an agent spent with other sellers that early buyers trust.
 
-It counts at most one usual purchase per seller (`features.spending`). One rater can praise many agents with the same
-money, so it is divided among them.
+At most one usual purchase per seller counts (`features.spending`). One rater can praise many agents with the same
+money, so the money is divided among those agents.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import Kind
 
 _GOOD: Final = 50.0
-"""The percentage from which an opinion is praise."""
+"""The minimum percentage at which an opinion is praise."""
 
 _MOST: Final = 0.75
-"""The maximum number of usual purchases that opinions from one source of funds are worth. Anyone who bought much
-elsewhere can be bribed to praise for little more than the price of a purchase; additional accounts for one wallet cost
-gas alone."""
+"""The maximum number of usual purchases that opinions from one source of funds are worth. Anyone who bought a lot
+elsewhere can be bribed to praise for little more than the price of a purchase, and additional accounts for one wallet
+cost only gas."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Stayed:
     Attributes:
         payer: The accounts that paid.
         agent: The agents that they paid.
-        seller: The party behind each seller.
-        paid_at: The times.
+        seller: The parties behind the sellers.
+        paid_at: The times of the payments.
     """
 
     payer: Ints
@@ -44,7 +44,7 @@ class Stayed:
 
     @classmethod
     def of(cls, ledger: Ledger, hand: Ints, returned: Flags) -> Stayed:
-        """Select the payments by other parties to known agents that did not come back."""
+        """Select the payments by other parties to known agents whose money did not come back."""
         inside = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0) & ~returned
         payer, agent = ledger.payer[inside].astype(np.int64), ledger.paid_agent[inside].astype(np.int64)
         seller = hand[ledger.owner[agent]] if len(agent) else agent

@@ -1,6 +1,6 @@
-"""Standings: the one figure used by everything that ranks, gates or decides.
+"""Standings: the single figure used wherever agents are ranked, gated or decided on.
 
-An agent has a standing as a server and one as a client, from the first analysis that sees it.
+An agent has one standing as a server and one as a client, starting with the first analysis that includes it.
 """
 
 import json
@@ -25,8 +25,9 @@ from bilateral.trust.tables.arrays import Flags, Floats, Ints, first_of, spans
 from bilateral.trust.tables.ledger import Ledger
 
 _TURN: Final = 7 * 86_400.0
-"""The duration of a turn. In `make market`, most new agents that sell at all are rated within a week; then the next one
-is tried immediately. At fourteen days, 0.8 % of good sellers wait in a market without attackers: teams fund several."""
+"""The duration of a trial. In `make market`, most new agents that sell at all are rated within a week; then the next
+one is tried immediately. At fourteen days, 0.8 % of good sellers have to wait in a market without attackers, because
+teams fund several agents."""
 
 _OF_OWNER: Final = 4
 """The number of one owner's agents that are tried at the same time. Honest sellers have several agents: in `make
@@ -72,7 +73,7 @@ def _sources(context: Context) -> Ints:
 
 
 def _ahead(source: Ints, owner: Ints) -> Ints:
-    """Return how many trials come before each agent's."""
+    """Return how many trials come before each agent's own trial."""
     _, first, place = np.unique(owner, return_index=True, return_inverse=True)
     leads = np.zeros(len(owner), np.int64)
     leads[first] = 1
@@ -107,10 +108,10 @@ SCHEMA: Final = pa.schema(
 """The columns for a table of standings: those of `Standing`, with the reasons as JSON."""
 
 _MOST_REASONS: Final = 5
-"""The maximum number of reasons in a standing, the most important ones: nobody reads more; the findings have all."""
+"""The maximum number of reasons in a standing. Nobody reads more, and the findings contain all of them."""
 
 _SEGMENT: Final = 2**17
-"""The number of agents whose rows are created at a time: 100 MB of reasons."""
+"""The number of agents whose rows are created at a time, which takes 100 MB for reasons."""
 
 
 def standings(
@@ -188,7 +189,7 @@ def _table(  # noqa: PLR0913, PLR0917
 
 @dataclass(frozen=True)
 class _Paid:
-    """Each account's payments: their number, their sum, and the times of the first and the last one."""
+    """Each account's payments: their number, their sum, and the times of the first and last payments."""
 
     count: Ints
     amount: Floats
@@ -197,7 +198,7 @@ class _Paid:
 
     @classmethod
     def by(cls, account: Ints, stayed: Stayed, size: int) -> Self:
-        """Add payments up by account."""
+        """Add up payments by account."""
         amount = np.bincount(account, weights=stayed.amount, minlength=size).astype(np.float64)
         return cls(np.bincount(account, minlength=size), amount, *spans(stayed.paid_at, account, size))
 
@@ -210,7 +211,7 @@ def _seconds(times: Floats) -> pa.Array:
 def _reasons(
     scores: Scores, place: Ints, count: Ints, paid: Floats, reasons_of: Mapping[int, list[StandingReason]]
 ) -> Iterator[list[StandingReason]]:
-    """Yield the reasons of some subjects, the most important first."""
+    """Yield the reasons for some subjects, most important first."""
     for subject, payments, amount in zip(place.tolist(), count.tolist(), paid.tolist(), strict=True):
         of_subject = list(reasons_of.get(subject, ()))
         raters, effective = int(scores.raters[subject]), float(scores.effective[subject])
@@ -225,7 +226,7 @@ def _reasons(
 
 
 def _of_earlier_owners(ledger: Ledger, scores: Scores, stayed: Stayed) -> dict[int, StandingReason]:
-    """Return the reason for each agent with evidence about an earlier owner, which does not count."""
+    """For each agent with evidence about an earlier owner, return the reason that this evidence does not count."""
     earlier = np.arange(ledger.current, ledger.agents)
     raters, payments = scores.raters[earlier], np.bincount(stayed.agent, minlength=ledger.agents)[earlier]
     paid = np.bincount(stayed.agent, weights=stayed.amount, minlength=ledger.agents)[earlier]
@@ -263,7 +264,7 @@ def _findings_against(ledger: Ledger, findings: Sequence[Finding], withheld: Fla
 
 
 def _of_finding(ledger: Ledger, finding: Finding) -> StandingReason:
-    """Return a finding as a reason: what was paid, what came back, by whom, and when."""
+    """Return a finding as a reason that states what was paid and returned, by whom, and when."""
     paid = round(float(ledger.amount[finding.payments].sum()), 6) if len(finding.payments) else None
     moved = sums_by_coin(ledger, finding.transfers)
     times = ledger.opinions.ts[finding.opinions]

@@ -1,4 +1,4 @@
-"""Addresses in tables: one spelling per account, a check for each address, and a check for what tables share."""
+"""Addresses in tables: one spelling per account, a check of each address, and a check that tables match."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -27,7 +27,7 @@ HEXADECIMAL: Final = "^0[xX]"
 """The prefix of addresses for which case is ignored."""
 
 _ADDRESS: Final = "^(0[xX][0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$"
-"""An address of an EVM chain, or the base58 form of the 32 bytes of an account of a foreign chain."""
+"""An EVM address, or the base58 form of a 32-byte account address on a foreign chain."""
 
 _RELATED: Final = (
     (("feedback", "client"), ("transfers", "dst")),
@@ -41,11 +41,11 @@ _ENOUGH: Final = 20
 """The minimum number of accounts for a meaningful share: with fewer, having none in common may be chance."""
 
 _FEW: Final = 0.05
-"""The share of the smaller column below which tables seem to cover different accounts. In our worlds: over 0.3."""
+"""The share of the smaller column below which tables seem to cover different accounts. In tests, it is over 0.3."""
 
 
 def one_spelling(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
-    """Return tables in which no accounts differ only in case; the same tables if that is already so."""
+    """Return tables in which no accounts differ only in case; the same tables if none did."""
     columns = [tables[name][column] for name, column in _present(tables)]
     lists = [_flat(tables["agents"][column]) for column in _listed(tables)]
     texts = pc.unique(pa.chunked_array(list(_texts([*columns, *lists])), pa.string())).drop_null()

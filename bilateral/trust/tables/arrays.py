@@ -1,4 +1,4 @@
-"""Small array operations shared by several detectors: groups, counts, joins and percentiles of sorted edges."""
+"""Small array operations shared by several detectors: groups, counts, joins, and percentiles of sorted edges."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ _PIECE: Final = 65_536
 a million in one batch takes three times as long as adding them up."""
 
 _RUN: Final = 8
-"""The usual length of a run from which gathering runs is faster: one run takes as long as several rows."""
+"""The usual run length above which gathering runs is faster: one run takes as long as several rows."""
 
 _WORD: Final = 63
 """The number of bits in the largest integer."""
 
 _SEGMENT: Final = 1_000_000
-"""The number of rows per batch where intermediate results take many times their memory."""
+"""The number of rows per batch when intermediate results take many times as much memory as the rows."""
 
 
 def pairs(left: Ints, right: Ints, size: int) -> Ints:
@@ -31,7 +31,7 @@ def pairs(left: Ints, right: Ints, size: int) -> Ints:
 
 
 def unpaired(keys: Ints, size: int) -> tuple[Ints, Ints]:
-    """Return the codes of pairs that were joined by `pairs`."""
+    """Return the two codes in each key created by `pairs`."""
     left, right = np.divmod(keys, np.int64(max(size, 1)))
     return left, right
 
@@ -65,13 +65,13 @@ def group_counts(groups: Ints, size: int) -> Ints:
 class Groups:
     """The groups of some rows, whose sizes are counted once for all aggregations.
 
-    Rows of one group are often adjacent, as those of one subject are. Then each run of them is gathered first, which
-    takes a quarter of the time.
+    Rows of one group, such as those about one subject, are often adjacent. If so, each run of rows is gathered first,
+    which takes a quarter of the time.
 
     Attributes:
-        of: The group of each row, from 0 below the number of groups.
+        of: The group of each row, numbered from 0.
         count: The number of rows of each group.
-        starts: The first row of each run of rows of one group; None if runs are short.
+        starts: The first row of each run of rows in the same group; None if runs are short.
     """
 
     of: Ints
@@ -111,11 +111,11 @@ class Groups:
         return out
 
     def least(self, values: Floats) -> Floats:
-        """Return the smallest value by group, as `top` returns the largest."""
+        """Return the smallest value by group. See `top`, which returns the largest value."""
         return -self.top(-values)
 
     def except_own(self, values: Floats, prior: Floats | float) -> Floats:
-        """Return the mean of the other values of each row's group, drawn towards a prior by one value."""
+        """Return the mean of the other values in each row's group, with a prior that counts as one value."""
         out = self.sums(values)[self.of]
         out -= values
         out += prior
@@ -124,14 +124,14 @@ class Groups:
 
 
 def distinct_keys(keys: Ints) -> Ints:
-    """Return the distinct keys in ascending order. `numpy.unique` hashes them, which takes a hundred times as long."""
+    """Return the distinct keys in ascending order. `numpy.unique` hashes keys, which takes a hundred times as long."""
     ordered = np.sort(keys)
     firsts: Ints = ordered[first_of(ordered)]
     return firsts
 
 
 def lexical_order(*keys: npt.NDArray[Any]) -> Ints:
-    """Return the order of rows by keys, with the last key primary as in `numpy.lexsort`, in a fifth of its time."""
+    """Return the order of rows by keys, with the last key primary as in `numpy.lexsort`, but in a fifth of the time."""
     order = np.arange(len(keys[0]))
     for number, key in enumerate(keys):
         column = np.take(key, order) if number else key  # in a fraction of the time of `key[order]`
@@ -172,7 +172,7 @@ def _ordinal(column: npt.NDArray[Any]) -> Ints:
 
 
 def dense(keys: Ints, least: int = 1) -> tuple[Ints, int]:
-    """Renumber non-negative keys from 0 in their order, and leave negative ones at -1."""
+    """Renumber non-negative keys from 0, in order, and set negative keys to -1."""
     out = np.full(len(keys), -1, np.int64)
     rows = np.flatnonzero(keys >= 0)
     rows = rows[lexical_order(keys[rows])]
@@ -197,7 +197,7 @@ def runs(groups: Ints, times: Floats, gap: float) -> Ints:
 
 
 def percentiles(values: Floats, weights: Floats | None = None) -> Floats:
-    """Return the share of rows with at most each row's own value, in (0, 1]."""
+    """For each row, return the share of rows whose value is at most as large, in (0, 1]."""
     if not len(values):
         return np.zeros(0)
     order = lexical_order(values)
@@ -217,7 +217,7 @@ def first_of(order_keys: Ints | Floats) -> Flags:
 
 
 def look_up(queries: Ints, keys: Ints, values: Floats) -> Floats:
-    """Return the value of each key; 0 for keys without one."""
+    """Return the value of each key; 0 for keys without a value."""
     if not len(keys):
         return np.zeros(len(queries))
     place = np.minimum(np.searchsorted(keys, queries), len(keys) - 1)

@@ -27,7 +27,7 @@ from bilateral.trust.tables.opinions import Kind, Opinions, proven, scaled
 from bilateral.trust.tables.schema import OPTIONAL, SEALED, Tables
 
 _DENSE: Final = 8
-"""The count of numbers per agent up to which a table of all of them, with 4 bytes each, is faster than a search."""
+"""The number of ids per agent up to which a table of all ids, with 4 bytes each, is faster than a search."""
 
 
 def coded(tables: Tables) -> Ledger:
@@ -37,7 +37,7 @@ def coded(tables: Tables) -> Ledger:
 
 @dataclass(frozen=True)
 class _Moves:
-    """Transfers as parallel arrays, sorted by time. `funds` marks those that may be their receiver's first."""
+    """Transfers as parallel arrays, sorted by time. `funds` marks the transfers that may be their receiver's first."""
 
     src: Ints
     dst: Ints
@@ -163,7 +163,7 @@ class _Coding:
         return distinct_keys(pairs(agent[valid], account[valid], len(self.addresses)))
 
     def listed(self, name: str) -> tuple[pa.Array, Ints]:
-        """Return the entries of an optional list column, and the agent of each; -1 for a repeated row."""
+        """Return the entries in an optional list column, and the agent of each entry; -1 for a repeated row."""
         agents = self.tables.agents
         if name not in agents.column_names:
             return pa.array([], OPTIONAL["agents"][name].value_type), np.zeros(0, np.int64)
@@ -188,7 +188,7 @@ class _Coding:
         return np.where(self.agent_ids[places] == ids, places, -1).astype(np.int32)
 
     def tenure(self, agent: Ints, time: Floats) -> Ints:
-        """Return the tenures of agents at some times; -1 for unknown agents and unknown holders."""
+        """Return the tenures of agents at specific times; -1 for unknown agents and unknown holders."""
         return self.holdings.at(agent, time, len(self.agent_ids))
 
     def opinions(
@@ -235,14 +235,14 @@ class _Coding:
         return sorted_opinions, tags, constant
 
     def _paid(self, rows: Ints, agent: Ints, pays: tuple[Ints, Ints]) -> Flags:
-        """Mark the feedback, among some rows, whose client has ever paid the agent."""
+        """Mark the feedback, among some rows, whose client has paid the agent at any time."""
         payer, paid = pays[0], self.tenure(pays[1], floats(self.tables.payments["ts"]))
         some = (payer >= 0) & (paid >= 0) & (floats(self.tables.payments["amount"]) > 0)
         clients, size = self.accounts["feedback", "client"][rows], len(self.addresses)
         return contained(pairs(agent[rows], clients, size), distinct_keys(pairs(paid[some], payer[some], size)))
 
     def _feedback(self, out: Opinions, offsets: Ints, pays: tuple[Ints, Ints]) -> tuple[list[str], Ints]:
-        """Write the feedback, except its payments, and return the tags and the constant ones."""
+        """Write the feedback, except its payments, and return the tags and the constant tags."""
         feedback = self.tables.feedback
         texts = distinct(feedback["tag"]).drop_null()
         tag, raw = positions(feedback["tag"], texts), floats(feedback["value"])
@@ -261,13 +261,13 @@ class _Coding:
 
 
 def _canonical(addresses: pa.Array) -> Flags:
-    """Mark contracts through which x402 payments pass, whose money is not their own; False at -1, for no account."""
+    """Mark contracts through which x402 payments pass without belonging to them; False at -1, for no account."""
     texts = pa.array([spelling for address in sorted(CANONICAL) for spelling in (address, address.lower())])
     return np.append(np.asarray(pc.is_in(addresses, texts), np.bool_), False)
 
 
 def _first_transfers(size: int, moves: _Moves) -> tuple[Ints, Floats, Floats]:
-    """Return the sender, or -1, the time and the amount, or nan, of the first inbound transfer of each account."""
+    """Return the sender (or -1), time and amount (or nan) of each account's first inbound transfer."""
     # Of several at one time, it is the first by sender and amount.
     funder, funded_at, amount = np.full(size, -1, np.int64), np.full(size, np.nan), np.full(size, np.nan)
     inbound = (moves.dst >= 0) & (moves.src >= 0) & (moves.src != moves.dst)
@@ -292,7 +292,7 @@ def _funding(moves: _Moves, funder: Ints, funded_at: Floats, amount: Floats) -> 
 
 
 def _first_act(acts: tuple[tuple[Ints, Floats], ...], size: int) -> Floats:
-    """Return the time of each account's first act. Money that comes later did not create the account."""
+    """Return the time of each account's first action. Money that arrives later did not create the account."""
     # Otherwise a stranger could send money to an old account whose funding is unknown, and so seem to be its funder.
     first = np.full(size, np.inf)
     for accounts, times in acts:

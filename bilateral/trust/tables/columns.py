@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from bilateral.trust.tables.arrays import Flags, Floats, Ints, dense
 
 LARGEST: Final = 1e38
-"""The largest value that the registry stores. Larger ones in a table are clipped to it."""
+"""The largest value that the registry stores. Larger values in a table are clipped to this limit."""
 
 
 def distinct(column: pa.ChunkedArray) -> pa.Array:
@@ -41,7 +41,7 @@ def positions(column: pa.ChunkedArray, among: pa.Array, missing: int = -1) -> In
 def coded_together(columns: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[Ints]]:
     """Return the distinct texts of several columns, sorted, and the position of each row's text; -1 for null.
 
-    The texts go into one hash table, once. A search per column takes many times as long.
+    Each text is put into a single hash table once. A search per column takes many times as long.
     """
     if (shared := _shared_texts(columns)) is not None:
         return shared, [_codes(column) for column in columns]
@@ -73,7 +73,7 @@ def encoded(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _shared_texts(columns: Sequence[pa.ChunkedArray]) -> pa.Array | None:
-    """Return the dictionary that all columns share if it is sorted and without duplicates; else None."""
+    """Return the dictionary that all columns share if it is sorted and has no duplicates; otherwise None."""
     filled = [column for column in columns if len(column)]
     if not filled or not all(pa.types.is_dictionary(column.type) for column in filled):
         return None

@@ -24,13 +24,13 @@ def without_secrets(url: str) -> str:
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of Parquet tables. A table is a file, or a folder of files, as written by engines on several machines.
+    """A folder of Parquet tables. A table is a file, or a folder of files as written by distributed engines.
 
     Attributes:
         shown: The folder's name in messages, without secrets.
-        filesystem: The file system of its store.
-        path: Its path there.
-        query: Its URL's query, which is added to each of its files.
+        filesystem: The file system of the folder's store.
+        path: The folder's path in that store.
+        query: The query in the folder's URL, which is appended to the URL of each file.
     """
 
     label: str
@@ -75,7 +75,7 @@ class Folder:
 
     @contextmanager
     def _readable(self, refused: str) -> Iterator[None]:
-        """Report what cannot be read. A URL's query may be a signature, so messages omit it."""
+        """Report folders that cannot be read. A URL's query may be a signature, so messages omit it."""
         refusals: list[type[Exception]] = [pa.ArrowException, OSError, ValueError]
         if "aiohttp" in sys.modules:  # slow to import, and for web servers only
             refusals.append(sys.modules["aiohttp"].ClientError)
@@ -99,7 +99,7 @@ def _exists(files: Any, path: str) -> bool:
 
 
 def _by_fsspec(url: str, label: str) -> tuple[Any, str, str]:
-    """Return the file system of an fsspec store, the folder's path there, and its query."""
+    """Return the file system of an fsspec store, the folder's path in that store, and its URL's query."""
     import fsspec  # noqa: PLC0415  # slow to import, and for this path only
 
     path, separator, query = url.partition("?")

@@ -1,7 +1,7 @@
-"""The accounts that held agents that changed hands, and the time from which each held them.
+"""For agents that changed hands: the accounts that held them, and the time from which each account did so.
 
-The analysis treats each tenure of an agent as a separate agent of the account that held it then. So evidence from
-before a handover counts only for whoever earned it: an owner cannot sell its standing, nor move its agent away to take
+The analysis treats each tenure of an agent as a separate agent of the account that held it then. Evidence from before a
+handover therefore counts only for whoever earned it: an owner cannot sell its standing, nor move its agent away to take
 false praise out of the ledger, nor give an agent away to blame its new owner for its past.
 """
 
@@ -19,8 +19,8 @@ class Holdings:
     """Holdings as parallel arrays, sorted by agent and time.
 
     Attributes:
-        account: The account that held it; -1 if unknown.
-        since: The time from which it did.
+        account: The account that held the agent; -1 if unknown.
+        since: The time from which the account held the agent.
     """
 
     agent: Ints
@@ -29,7 +29,7 @@ class Holdings:
 
     @classmethod
     def of(cls, agent: Ints, account: Ints, since: Floats) -> Self:
-        """Sort holdings, and join consecutive ones of the same account."""
+        """Sort holdings, and join consecutive holdings by the same account."""
         order = np.lexsort((since, agent))
         order = order[agent[order] >= 0]
         order = order[first_of(agent[order]) | first_of(account[order])]
@@ -41,7 +41,7 @@ class Holdings:
         return np.append(self.agent[:-1] == self.agent[1:], np.zeros(min(len(self.agent), 1), bool))
 
     def tenures(self, agents: int) -> Ints:
-        """Return each holding's tenure number: that of its agent if it is current, else a number after all agents."""
+        """Return each holding's tenure number: that of its agent if current, or else a number after all agents."""
         return np.where(self.ended, agents + np.cumsum(self.ended) - 1, self.agent)
 
     def at(self, agent: Ints, time: Floats, agents: int) -> Ints:

@@ -1,6 +1,6 @@
 """The encoded tables: every account, agent and opinion as numbers in arrays.
 
-All detectors read opinions, so they see every table in the same form.
+All detectors read opinions, and therefore see every table in the same form.
 """
 
 from dataclasses import dataclass
@@ -19,32 +19,32 @@ class Ledger:
 
     Attributes:
         addresses: The address of each account.
-        agent_ids: The id of each agent, ascending; then those of earlier tenures of agents that changed hands, which
-            are separate agents of the account that held the agent then.
-        identity: The number of the agent as it is now, of which each agent is a tenure.
+        agent_ids: The id of each agent, in ascending order, followed by the ids for earlier tenures of agents that
+            changed hands. Each tenure is a separate agent of the account that held the agent then.
+        identity: For each agent, the number of the current agent of which it is a tenure.
         owner: The account that owns each agent.
         wallet: The wallet of each agent.
         registered: The time of each agent's registration, or the time since which its account has held it.
-        until: The time until which its account held it; infinite for agents as they are now.
+        until: The time until which each agent's account held it; infinity for current agents.
         is_received: Marks the agents that their owner did not register. Anyone can give an agent to anyone.
         holdings: The accounts that held the agents that changed hands.
-        operated: The agent-operator pairs, as `pairs` joins them with the number of accounts, ascending.
+        operated: The agent-operator pairs, encoded by `pairs` with the number of accounts, in ascending order.
         is_validator: Marks the agents that validate.
         uri: The code of each agent's URI; -1 where the URI is empty.
         tags: The text of each tag.
-        constant_tags: The codes of tags that only ever have one value, however often they are used.
+        constant_tags: The codes of tags that always have the same value, no matter how often they are used.
         subject_account: The account responsible for each subject.
-        subject_agent: The agent that each subject is; -1 for a client.
+        subject_agent: The agent that corresponds to each subject; -1 for a client.
         subject_kind: The `Kind` of the opinions about each subject.
         payer, payee, paid_agent, amount, paid_at: The payments. `paid_agent` is -1 for an unknown agent.
         src, dst, sent, sent_at: The transfers, sorted by time.
         coin: The coin that each transfer sent, as its position in `coins`; -1 for the unit of payments.
         coins: The coins' symbols.
         moved: The position of each transfer in its table.
-        funding: The position here of the transfer that funds each account; -1 if unknown.
+        funding: The position in `src` of the transfer that funds each account; -1 if unknown.
         funder: The source of each account's first inbound transfer; -1 if unknown, or if the account acted before.
         funded_at: The time of that transfer; nan if unknown.
-        funded_with: Its amount; nan if unknown.
+        funded_with: The amount of that transfer; nan if unknown.
         dropped: The number of rows left out because they refer to an unknown agent.
     """
 
@@ -91,7 +91,7 @@ class Ledger:
 
     @property
     def comparable(self) -> Flags:
-        """Marks the transfers between two accounts in the unit of payments: only these are comparable with payments."""
+        """Marks transfers between two accounts in the unit of payments, the only transfers comparable with payments."""
         return (self.src >= 0) & (self.dst >= 0) & (self.coin < 0)
 
     @property
@@ -114,7 +114,7 @@ class Ledger:
 
     @property
     def registrations(self) -> tuple[Ints, Floats]:
-        """The accounts that registered agents, and the times."""
+        """The accounts that registered agents, and when they did so."""
         return self.owner[~self.is_received], self.registered[~self.is_received]
 
     @property

@@ -1,4 +1,4 @@
-"""Opinions: the rows by which an account judges a subject, with their values on one scale."""
+"""Opinions: the rows by which an account judges a subject, with their values on a common scale."""
 
 from __future__ import annotations
 
@@ -41,11 +41,12 @@ class Opinions:
         rater: The account that judges.
         subject: The subject, numbered over all kinds.
         percent: The value on its tag's scale, from 0 to 100; nan if the tag has no quality scale.
-        raw: The value as it was given.
+        raw: The value as the account gave it.
         tag: The code of the tag; -1 for tables other than feedback.
         ts: The time in Unix seconds.
         row: The row's id in its table; for validations, the position in the table.
-        payment: The position of the payment that feedback refers to; -1 for none, -2 if it does not exist.
+        payment: The position of the payment that feedback refers to; -1 if it refers to none, -2 if the payment does
+            not exist.
         is_sealed: Marks ratings of clients that were sealed before the server could see the clients' feedback.
     """
 
@@ -81,7 +82,7 @@ class Opinions:
         )
 
     def put(self, start: int, **columns: Ints | Floats | Flags) -> None:
-        """Write columns from a position on."""
+        """Write columns, starting at a position."""
         for name, column in columns.items():
             getattr(self, name)[start : start + len(column)] = column
 
@@ -98,11 +99,11 @@ class Opinions:
 
 
 _CONSTANT_ROWS: Final = 50
-"""The minimum number of opinions for inferring an unknown tag's range. Fewer may all be alike by chance."""
+"""The minimum number of opinions for inferring an unknown tag's range. Fewer opinions may be alike by chance."""
 
 
 def scaled(raw: Floats, tag: Ints, texts: list[str]) -> tuple[Floats, Ints]:
-    """Return values as percentages of their tag's scale, and the tags that only ever have one value."""
+    """Return values as percentages of their tag's scale, and the tags that always have the same value."""
     percent = np.full(len(raw), np.nan, np.float32)
     constant = []
     if len(texts) > 0:
@@ -131,10 +132,10 @@ def scaled(raw: Floats, tag: Ints, texts: list[str]) -> tuple[Floats, Ints]:
 def proven(
     claimed: pa.ChunkedArray, transactions: pa.ChunkedArray, pays: tuple[Ints, Ints], says: tuple[Ints, Ints]
 ) -> Ints:
-    """Return the position of the payment that each feedback entry refers to; -1 for none, -2 if it does not exist.
+    """Return the position of the payment to which each feedback entry refers; -1 for none, -2 if it is missing.
 
-    An empty text refers to none. If a transaction contains several payments, the one by this client to this agent is
-    used, if there is one.
+    An empty text refers to no payment. If a transaction contains several payments, the one by this client to this agent
+    is used, if there is one.
     """
     texts = distinct(claimed).drop_null()
     texts = texts.filter(pc.not_equal(texts, ""))  # many writers of tables have no null

@@ -12,8 +12,8 @@ from bilateral.trust.tables.arrays import Floats, Ints
 class EigenTrust:
     """Trust that flows from a reader's list along favourable opinions (Kamvar et al. 2003, with the reader's list).
 
-    Fresh accounts get trust only through accounts that have some. So any number of Sybils must share what one honest
-    account passes on by mistake.
+    New accounts get trust only through accounts that already have some. Any number of Sybils must therefore share what
+    one honest account passes on by mistake.
 
     Attributes:
         trust_: The trust of each account; it sums to 1.
@@ -56,7 +56,7 @@ class LabelSpreading:
     """Suspicion that spreads from reviewed accounts to their neighbours in a graph (Zhou et al. 2004).
 
     Attributes:
-        score_: For each account, the excess of guilty over innocent labels around it, from -1 to 1.
+        score_: For each account, the excess of guilty over innocent labels among its neighbours, from -1 to 1.
     """
 
     def __init__(self, strength: float = 0.8, iterations: int = 20) -> None:

@@ -59,7 +59,7 @@ COLUMNS: Final[dict[str, dict[str, pa.DataType]]] = {
 """The columns of each table. Times are Unix seconds; `payment_tx` is null for feedback without a proof of payment."""
 
 SEALED: Final = "blind"
-"""The column that marks ratings which were sealed before their server could see the client's feedback."""
+"""The column that marks ratings that were sealed before the server could see the client's feedback."""
 
 OPTIONAL: Final[dict[str, dict[str, pa.DataType]]] = {
     "agents": {
@@ -74,15 +74,15 @@ OPTIONAL: Final[dict[str, dict[str, pa.DataType]]] = {
 `operators` are the accounts that an owner approved for an agent, now or earlier. `holders` are the accounts that held
 the agent, and since when; it may be null for an agent that never changed hands. Opinions about an agent and payments to
 it concern its holder at that time, or nobody if that account is null (unknown). `blind` is true for a rating that was
-sealed before its server could see the client's feedback, so it cannot be a response to it. `funds` is false for a
-transfer that cannot be its receiver's first. `coin` is the symbol of the coin that a transfer sent, such as `ETH`; null
-for the unit of payments. Amounts of a coin are neither added to payments nor compared with them.
+sealed before its server could see the client's feedback, so the rating cannot be a response to that feedback. `funds`
+is false for a transfer that cannot be its receiver's first. `coin` is the symbol of the coin that a transfer sent, such
+as `ETH`; null for the unit of payments. Amounts of a coin are neither added to payments nor compared with them.
 """
 
 _REPEATED: Final = {
     name: (*columns, *{"feedback": ["tag"], "ratings": ["kind"]}.get(name, [])) for name, columns in ACCOUNTS.items()
 }
-"""Columns whose texts repeat. They are read as dictionaries, which takes a fraction of the memory."""
+"""Columns with repeated texts, which are read as dictionaries to save most of the memory."""
 
 _CODED: Final = pa.dictionary(pa.int32(), pa.string())
 
@@ -97,8 +97,7 @@ class Tables:
         ratings: One row per rating of a client (`kind` is `client`) or of a validator (`validator`) by a server.
         validations: One row per validation response, 0 to 100.
         payments: One row per payment from a client to an agent.
-        transfers: One row per transfer. The first inbound transfer of an account is its funding, unless `funds` is
-            false.
+        transfers: One row per transfer. An account's first inbound transfer is its funding, unless `funds` is false.
     """
 
     agents: pa.Table
@@ -112,7 +111,7 @@ class Tables:
     def of(cls, **tables: pa.Table) -> Tables:
         """Check tables and cast their columns; an omitted table is empty.
 
-        Addresses that differ only in case are one account, in lower case.
+        Addresses that differ only in case are treated as one account, in lower case.
         """
         if unknown := tables.keys() - COLUMNS.keys():
             raise InvalidArgumentError(f"unknown table {quoted(min(unknown))}: expected one of {', '.join(COLUMNS)}")
@@ -211,7 +210,7 @@ def plain_texts(table: pa.Table) -> pa.Table:
 
 
 def cast(name: str, values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Cast a column to another type. Casts to integers must not lose digits before or after the point."""
+    """Cast a column to a different type. Casts to integers must not lose digits before or after the decimal point."""
     if values.type == kind:
         return values
     if pa.types.is_dictionary(values.type):

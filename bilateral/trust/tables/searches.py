@@ -1,4 +1,4 @@
-"""Searches among rows in groups: the first row from a key on with a large enough value, many searches at a time."""
+"""Batches of searches in groups of rows: find the first row at or after a key whose value is large enough."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from bilateral.trust.tables.arrays import Floats, Ints
 
 @dataclass(frozen=True)
 class Keyed:
-    """Rows, or searches for rows.
+    """Rows to search, or searches for rows.
 
     Attributes:
         key: The key of each row, or the minimum key that a search accepts.
@@ -25,7 +25,8 @@ class Keyed:
 def first_reaching(rows: Keyed, searches: Keyed) -> Ints:
     """Return, for each search, the first row in its group with a key and a value at least as large as its own.
 
-    However many rows a group has, the time grows as for sorting, not with the product of rows and searches.
+    Regardless of the size of groups, the running time grows like that of sorting, not with the product of rows and
+    searches.
     """
     place = _reaching(rows.value, _places(rows, searches), searches.value)
     exists = place < len(rows.group)
@@ -34,7 +35,7 @@ def first_reaching(rows: Keyed, searches: Keyed) -> Ints:
 
 
 def first_equal(rows: Sequence[Ints], searches: Sequence[Ints]) -> Ints:
-    """Return, for each search, the first row that equals it in all columns; -1 without one."""
+    """Return, for each search, the first row that equals it in all columns; -1 if there is none."""
     size = len(rows[0])
     codes = np.zeros(size + len(searches[0]), np.int64)
     for own, query in zip(rows, searches, strict=True):
@@ -47,7 +48,7 @@ def first_equal(rows: Sequence[Ints], searches: Sequence[Ints]) -> Ints:
 
 
 def _places(rows: Keyed, searches: Keyed) -> Ints:
-    """Return the number of rows before each search, in the order of group and key."""
+    """Return how many rows come before each search in the order of group and key."""
     is_row = np.repeat([0, 1], [len(searches.group), len(rows.group)])
     keys = np.concatenate([searches.key, rows.key])
     order = np.lexsort((is_row, keys, np.concatenate([searches.group, rows.group])))
@@ -57,7 +58,7 @@ def _places(rows: Keyed, searches: Keyed) -> Ints:
 
 
 def _reaching(values: Floats, starts: Ints, least: Floats) -> Ints:
-    """Return the first position from each start with at least a minimum value; the number of values if none."""
+    """From each start, return the first position with at least a minimum value; the number of values if none."""
     # The values are halved again and again into blocks, of each of which the maximum is known. A search goes from its
     # start over blocks that grow, until one has a value that is large enough, and then down into it.
     maxima = np.full(1 << len(values).bit_length(), np.inf)  # the place after the last value ends each search
