@@ -107,7 +107,7 @@ class ApiSettings:
                 parse(self.rate)
             except ValueError:
                 raise InvalidArgumentError(
-                    f"the rate {self.rate!r} is invalid: use a form such as 1200/minute"
+                    f"the rate {self.rate!r} is invalid: use a format such as 1200/minute"
                 ) from None
         require_replicas(self.database, self.readers)
         _ = self.proxy_networks

@@ -307,7 +307,9 @@ def subscribe(  # noqa: PLR0913  # two have defaults
     """Store a subscription."""
     host, _ = host_of(url)
     if len(url) > _MOST_URL or "@" in url.partition("?")[0] or "#" in url:
-        raise InvalidArgumentError(f"url: use at most {_MOST_URL:,} characters, without a user, password or fragment")
+        raise InvalidArgumentError(
+            f"url: use at most {_MOST_URL:,} characters, without a user name, password or fragment"
+        )
     if not allow_private and not url.lower().startswith("https://"):
         raise InvalidArgumentError(
             f"url: {quoted(url)} is not an https URL. Pass --allow-private to permit http within your own network"

@@ -201,7 +201,9 @@ class BuyerMessages:
             if filed is None:
                 raise BuyerRefusalError(HTTPStatus.NOT_FOUND, "dispute_not_found", "no such dispute has been filed")
             if filed.state not in ("filed", "withdrawn"):
-                raise BuyerRefusalError(HTTPStatus.CONFLICT, "dispute_decided", f"the dispute is {filed.state}")
+                raise BuyerRefusalError(
+                    HTTPStatus.CONFLICT, "dispute_decided", f"the dispute has already been {filed.state}"
+                )
             connection.execute(update(table).where(table.c.id == filed.id).values(**values))
         return Accepted(filed.id, seller, about["buyer"], True, filed.state == "filed")
 

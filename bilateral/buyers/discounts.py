@@ -31,7 +31,7 @@ _PERCENT: Final = 100  # per cent, and the greatest score
 def _require_number(value: Any) -> Any:
     """Reject text in place of a number, because Python would parse `1_0` and digits in any script."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
-        raise ValueError("use a JSON number, not text")  # noqa: TRY004  # pydantic reports it
+        raise ValueError("use a JSON number, not a string")  # noqa: TRY004  # pydantic reports it
     return value
 
 

@@ -53,7 +53,9 @@ class BuyerMetrics:
                 raise InvalidArgumentError(f"{name} must be a non-negative integer, not {value!r}")
         for count, total in (("reviews", "review_sum"), ("feedback_sellers", "feedback_sum")):
             if getattr(self, total) > 100 * getattr(self, count):
-                raise InvalidArgumentError(f"{total} {getattr(self, total)} exceeds 100 times {count}")
+                raise InvalidArgumentError(
+                    f"{total} {getattr(self, total)} exceeds the maximum, which is 100 times {count}"
+                )
 
     @property
     def fairness(self) -> Fraction | None:

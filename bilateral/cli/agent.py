@@ -62,7 +62,7 @@ def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
     description: FileOptions,
     uri: Uri = "",
     file: File = None,
-    domain: str = option("DOMAIN", "Register under a domain, without a URI (August 2025).", default=""),
+    domain: str = option("DOMAIN", "Register under a domain, without a URI (August 2025 registries).", default=""),
     metadata: list[str] | None = optional("KEY=VALUE", "On-chain metadata; may be repeated."),
 ) -> None:
     """Register an agent that the signer owns. With --name, also create its registration file."""
@@ -137,9 +137,11 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
         "ALIAS",
         f"The wallet's keystore, if the wallet is not the signer; by default, the key in {WALLET_KEY_VARIABLE}.",
     ),
-    wallet_passphrase_file: Path | None = optional("FILE", "A file containing that keystore's passphrase."),
+    wallet_passphrase_file: Path | None = optional(
+        "FILE", "A file containing the passphrase of the wallet's keystore."
+    ),
     signature: str | None = optional("HEX", "The wallet's signature, if it was made in advance."),
-    deadline: int | None = optional("UNIX", "The last second at which that signature is valid."),
+    deadline: int | None = optional("UNIX", "The last second at which the wallet's signature is valid."),
 ) -> None:
     """Set the wallet that receives an agent's payments; the wallet must consent."""
     wallet_signer: TransactionSigner | None = None
@@ -198,7 +200,7 @@ def transfer(
 def resolve(
     invocation: Invocation,
     name: Annotated[str, argument("DOMAIN|ADDRESS", "The domain or address to look up.")],
-    entry: bool = flag("--entry", "Show only the directory entry (August 2025), even for an address."),
+    entry: bool = flag("--entry", "Show only the entry in the August 2025 directory, even for an address."),
 ) -> None:
     """Find the agent that holds a domain, or the primary agent of an address."""
     with invocation.reading() as client:
@@ -218,7 +220,7 @@ def update(
     domain: str = option("DOMAIN", "The new domain.", default=""),
     address: str | None = optional("ADDRESS", "The new owner."),
 ) -> None:
-    """Change an agent's domain, or transfer it to another address (August 2025)."""
+    """Change an agent's domain, or transfer it to a different address (August 2025 registries)."""
     if not domain and address is None:
         raise InvalidArgumentError("pass --domain, --address or both")
     invocation.write("Agent updated", lambda client: client.update_agent(agent, domain=domain, address=address))
@@ -226,7 +228,7 @@ def update(
 
 @command(app, writes=True)
 def release_domain(invocation: Invocation, agent: Agent) -> None:
-    """Release an agent's domain, so that others can register it (August 2025)."""
+    """Release an agent's domain, so that others can register it (August 2025 registries)."""
     invocation.write("Domain released", lambda client: client.release_agent_domain(agent))
 
 

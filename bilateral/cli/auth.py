@@ -80,7 +80,7 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     tag2: Tag2 = "",
     uri: FileUri = "",
     file_hash: FileHash = None,
-    text: str | None = optional("TEXT", "Your comment; it goes into a feedback file."),
+    text: str | None = optional("TEXT", "Your comment, which is stored in a feedback file."),
 ) -> None:
     """As a client, rate an agent with its owner's authorisation."""
     from bilateral.core.signatures import decode_feedback_auth  # noqa: PLC0415
@@ -134,7 +134,7 @@ def _encoded(invocation: Invocation, text: str) -> bytes:
 
 
 def _shape(encoded: bytes) -> dict[str, Any]:
-    """Return the fields of an authorisation. Large numbers, and an expiry after the year 9999, are text."""
+    """Return the fields of an authorisation. Large numbers, and an expiry after the year 9999, are strings."""
     from bilateral.core.signatures import decode_feedback_auth  # noqa: PLC0415  # slow to import
 
     auth, signature = decode_feedback_auth(encoded)
@@ -154,7 +154,7 @@ def _shape(encoded: bytes) -> dict[str, Any]:
 
 
 def _checked(invocation: Invocation, encoded: bytes) -> dict[str, Any]:
-    """Return the signer, and compare it with the agent's owner the way the registry does: by key, then by ERC-1271."""
+    """Return who signed, and whether it was the agent's owner, checked as in the registry: by key, then ERC-1271."""
     from bilateral.core.signatures import Domain, decode_feedback_auth, recover_feedback_auth_signer  # noqa: PLC0415  # slow to import
 
     auth, signature = decode_feedback_auth(encoded)

@@ -53,7 +53,7 @@ class OpenedOptions(PairOptions):
 
 @dataclass(frozen=True)
 class OfferOptions:
-    """The server's envelope: feedback is sealed in response to it instead of being given openly."""
+    """The server's envelope. If it is passed, the feedback is sealed instead of being given openly."""
 
     blind: Path | None = optional("FILE", "Seal the feedback in reply to the server's envelope in this file.")
     vault: Vault = None
@@ -68,7 +68,7 @@ def vault_at(path: Path | None) -> BlindVault:
 
 @command(app, "list")
 def list_(invocation: Invocation, vault: Vault = None) -> None:
-    """List your sealed ratings, the deadline for sealing them on chain, and what is missing."""
+    """List your sealed ratings, the deadlines for sealing them on chain, and what is still missing."""
     with invocation.reading() as client:
         chain_id = client.get_deployment().chain_id
         rows = [_row(client, sealed) for sealed in vault_at(vault).all() if sealed.chain_id == chain_id]
@@ -99,7 +99,7 @@ def open_(
     confirmations: int = option("N", "Wait until the pair has been sealed for N blocks.", default=1, min=1),
     vault: Vault = None,
 ) -> None:
-    """Open a sealed pair: your side from the vault, and the sides passed with --opening."""
+    """Open a sealed pair of ratings: yours with the opening from the vault, and any passed with --opening."""
     from bilateral.client.operations.blind import pair_of  # noqa: PLC0415  # slow to import
 
     envelopes = sealed.read(invocation)
@@ -141,7 +141,9 @@ def opening(invocation: Invocation, envelope: EnvelopeFile, vault: Vault = None)
 def relay(
     invocation: Invocation,
     envelope: EnvelopeFile,
-    url: Annotated[str, option("URL", "The relay. It learns the rating, so choose one you trust.", "--relay")],
+    url: Annotated[
+        str, option("URL", "The relay's URL. The relay learns the rating, so choose one that you trust.", "--relay")
+    ],
     vault: Vault = None,
 ) -> None:
     """Send your envelope and its opening to a relay, which pays the gas. Run it again to see the pair's state."""
@@ -164,7 +166,9 @@ def relay(
 def _own(signed: SignedEnvelope, vault: Path | None) -> Opening:
     opening = _stored(vault_at(vault), signed)
     if opening is None:
-        raise InvalidArgumentError("envelope: the vault has no opening for it: pass a different vault with --vault")
+        raise InvalidArgumentError(
+            "envelope: the vault contains no opening for this envelope: pass a different vault with --vault"
+        )
     return opening
 
 
@@ -230,7 +234,7 @@ _STATES = {
     "SEALED": ("sealed, not opened", None),
     "BLIND": ("opened", None),
 }
-"""The text for each on-chain state, and what is missing."""
+"""The text that describes each on-chain state and what is still missing."""
 
 
 _THIS_MACHINE = {"127.0.0.1", "::1", "localhost"}

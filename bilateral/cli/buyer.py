@@ -36,16 +36,18 @@ def show(
     service: buyer_service.OptionalService = None,
     policy: buyer_service.ScoringPolicy = None,
 ) -> None:
-    """Show a buyer's score and tier, from the specified service or else from both on-chain records.
+    """Show a buyer's score and tier, from a service or, if none is specified, from the on-chain registry.
 
-    The output lists its sources. A service counts all payments it has seen; the on-chain registry counts those it
-    settled and those its attestor vouches for.
+    The output lists its sources. A service counts all payments that it has seen. The on-chain registry counts the
+    payments that it settled itself and those that its attestor vouches for.
     """
     fields: dict[str, Any] = {}
     if service is not None:
         fields = buyer_service.answer_about(invocation, service, buyer, policy)
     elif policy is not None:
-        raise InvalidArgumentError("--policy requires --service: the registry itself always uses the same rule")
+        raise InvalidArgumentError(
+            "--policy requires --service: the on-chain registry always applies the same scoring rules"
+        )
     if service is None or seller is not None:
         with invocation.reading() as client:
             if service is None:
@@ -83,7 +85,7 @@ def record(
 
 @command(app, writes=True)
 def record_many(invocation: Invocation, payments: Terms) -> None:
-    """As the attestor, record payments made on one chain: either all or none."""
+    """As the attestor, record several payments made on one chain. If one is invalid, none is recorded."""
     from bilateral.core.contracts.buyer_terms import PaymentRecord  # noqa: PLC0415  # slow to import
 
     content = object_of(invocation.read_file(payments), "chain_id", "payments")
@@ -95,7 +97,9 @@ def record_many(invocation: Invocation, payments: Terms) -> None:
 def paid(
     invocation: Invocation,
     transaction_hash: PaymentTransaction,
-    position: int | None = optional(None, "The position of the payment's log; any by default.", min=0, max=254),
+    position: int | None = optional(
+        None, "The position of the payment's log in its transaction; any position by default.", min=0, max=254
+    ),
     chain_id: int | None = optional(None, "The payment's chain; the registry's by default."),
 ) -> None:
     """Show whether the attestor recorded a payment."""
@@ -112,7 +116,7 @@ def vote(
     invocation: Invocation,
     votes: Annotated[list[str], argument("BUYER:SELLER=SCORE...", "Sellers' votes on buyers.")],
 ) -> None:
-    """As the attestor, record sellers' votes on buyers, 0 to 100. A vote replaces an earlier one."""
+    """As the attestor, record sellers' votes on buyers, 0 to 100. A new vote replaces the earlier one."""
     feedback = [_vote(vote) for vote in votes]
     if len(feedback) == 1:
         invocation.write("Vote recorded", lambda client: client.record_buyer_feedback(feedback[0]))
@@ -122,7 +126,7 @@ def vote(
 
 @command(app, writes=True)
 def review(invocation: Invocation, reviews: Terms) -> None:
-    """As the attestor, set buyers' reviews and disputes: either all or none."""
+    """As the attestor, record buyers' reviews and disputes. If one entry is invalid, none is recorded."""
     from bilateral.core.contracts.buyer_terms import BuyerReviews  # noqa: PLC0415  # slow to import
 
     parsed = list_of(json_of(invocation.read_file(reviews)), BuyerReviews)
@@ -171,10 +175,10 @@ def verify(invocation: Invocation, state: Terms) -> None:
 @command(app, signs=True)
 def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
-    holder: Annotated[str, argument("HOLDER", "The address that may use it, preferably a fresh one.")],
+    holder: Annotated[str, argument("HOLDER", "The address that may use the credential, preferably a new one.")],
     tier: Annotated[str, option("TIER", "new, verified, trusted or premium.")],
     pseudonym: Annotated[
-        str, option("WORD", "32 bytes that identify the buyer at this gate today, whoever holds the credential.")
+        str, option("WORD", "32 bytes that identify the buyer at this gate today, regardless of the holder.")
     ],
     place: PlaceOptions,
     policy: str = option("NAME", "The policy that determined the tier.", default="brp-1.0"),

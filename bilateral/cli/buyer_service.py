@@ -87,7 +87,7 @@ OptionalService = Annotated[
     str | None, option("URL", "The URL of the service for buyers.", "--service", envvar="BILATERAL_BUYER_SERVICE")
 ]
 ScoringPolicy = Annotated[
-    str | None, option("NAME", "The service's scoring policy; its default if not specified.", "--policy")
+    str | None, option("NAME", "The scoring policy to apply; by default, the service's own.", "--policy")
 ]
 Seller = Annotated[str | None, option("AGENT", "The paid agent, as eip155:8453:0x…#247.", "--seller")]
 
@@ -111,8 +111,8 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
 ) -> None:
     """Show the discount that a seller offers a buyer.
 
-    The score is the one that `show` reports: from the service if one is given, else from both on-chain records. The
-        output lists its sources.
+    The score is the one that `show` reports: from the service if one is specified, or else from the on-chain registry.
+        The output lists its sources.
     """
     if incentives is not None:
         if seller is not None:
@@ -148,7 +148,7 @@ def _read(invocation: Invocation, place: str) -> bytes:
 
 
 def answer_about(invocation: Invocation, service: str, buyer: str, policy: str | None) -> dict[str, Any]:
-    """Return a service's profile of a buyer, with its source."""
+    """Return a buyer's profile from a service, with the source."""
     profile = buyers_module("remote").ask_buyer(service, buyer, chain_id=invocation.settings.chain, policy=policy)
     reputation = profile.get("reputation")
     fields: dict[str, Any] = reputation if isinstance(reputation, dict) else {}
@@ -222,7 +222,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
     incentives: Path | None = optional("FILE", "The policy for buyers: a JSON file with buyerIncentives."),
     details: Path | None = optional("FILE", "A JSON file with additional fields (docs/buyers.md)."),
 ) -> None:
-    """Publish one of your agent's services with its price and buyer policy. Replaces one of the same name."""
+    """Publish one of your agent's services with its price and buyer policy. Replaces any service with that name."""
     policy = None if incentives is None else json_of(invocation.read_file(incentives))
     if isinstance(policy, dict):
         policy = policy.get("buyerIncentives", policy)
@@ -281,7 +281,7 @@ def reply(  # one a field of the message
     seller: Agent,
     service: Service,
 ) -> None:
-    """As the buyer, reply to a feedback entry or dispute about you (once each). Sends no transaction."""
+    """As the buyer, reply to a feedback entry or dispute about you. Only one reply to each is allowed."""
     remote = buyers_module("remote")
     accepted = remote.send(service, remote.MessageReply(message, seller, text), invocation.signer)
     invocation.output.result(dict(accepted), title="Reply given")
@@ -289,13 +289,13 @@ def reply(  # one a field of the message
 
 def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
     invocation: Invocation,
-    holder: Annotated[str, argument("HOLDER", "The address that may use it, preferably a fresh one.")],
+    holder: Annotated[str, argument("HOLDER", "The address that may use the credential, preferably a new one.")],
     service: Service,
     chain_id: Annotated[int, typer.Option(min=1, help="The chain on which the payments were made.")],
     place: PlaceOptions,
     policy: str = option("NAME", "The scoring policy that the gate or scope requires.", default="brp-1.0"),
 ) -> None:
-    """Request a credential for your tier that another address can use, in the format that `credential` reads."""
+    """Request a credential for your tier that a different address can use, in the format that `credential` reads."""
     place.require()
     request, scope = buyers_module("remote").request_credential, place.on(chain_id)
     issued = request(service, holder, invocation.signer, chain_id=chain_id, scope=scope, policy=policy)

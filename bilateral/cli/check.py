@@ -42,10 +42,10 @@ _TERMS: Final = ("scheme", "network", "asset")
 """The terms shown next to a price, because a token can claim any name."""
 
 _SECONDS: Final = 30.0
-"""The time limit for a check in seconds: fifteen times a service's limit, because nobody else is waiting."""
+"""The time limit for a check in seconds: fifteen times a service's, because the command has only one user."""
 
 _SOURCES: Final = {"server": ("files", "measurements"), "client": ("payments",)}
-"""Question fields that refer to the data behind an earlier answer about either side."""
+"""The fields of a question that refer to the data behind an earlier answer."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def check_url_command(
     method: str = option("NAME", "The request's HTTP method.", default="GET"),
     body_file: Path | None = optional("FILE", "A file containing the request body."),
 ) -> None:
-    """Check a paid service by its URL: price, declaration, agent, file, ratings. Exit codes: see `check server`."""
+    """Check a paid service by its URL: price, agent, registration file, ratings. Exit codes: see `check server`."""
     from bilateral.x402.clients.preflight import ask_price  # noqa: PLC0415  # slow, and an extra
     from bilateral.x402.clients.service_check import check_service  # noqa: PLC0415
 

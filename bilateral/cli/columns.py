@@ -11,7 +11,7 @@ Reader = Callable[[Any], Any]
 
 
 def columns(*names: str, **fields: str | Reader) -> dict[str, Reader]:
-    """Return a reader for each column, by label: first fields under their own names, then field paths or readers."""
+    """Return a reader for each column, by label: fields that keep their names, then labelled paths or readers."""
     paths: dict[str, str | Reader] = {**{name: name for name in names}, **fields}
     return {label.replace("_", " "): field_at(path) if isinstance(path, str) else path for label, path in paths.items()}
 
@@ -36,7 +36,7 @@ def tag_at(name: str) -> Reader:
 def marked_tag(tag: str) -> str:
     """Return a tag for tables; if it may be mistaken for another tag, it is quoted and follows a mark.
 
-    The mark comes first, because tables truncate long texts.
+    The mark comes first, because tables truncate long text.
     """
     mark = _mark(tag)
     return f'({mark}) "{tag}"' if mark else tag

@@ -29,7 +29,7 @@ _POLL_SECONDS: Final = 0.25
 """Seconds between two polls for a new block. Anvil mines one per transaction."""
 
 _INDEX_SECONDS: Final = 60
-"""The timeout for indexing and analysing the first twenty blocks; on a busy machine they take ten seconds."""
+"""The timeout for indexing and analysing the first twenty blocks, which takes ten seconds on a busy machine."""
 
 
 @command(app, is_local=True)

@@ -46,7 +46,7 @@ class Stopped(KeyboardInterrupt):  # a request, not an error
 
 
 def stop_by_signal(*_: object) -> NoReturn:
-    """Stop the command in a way that still reports the transactions it sent."""
+    """Stop the command, and report the transactions that it has sent."""
     Stopped.was_raised = True
     raise Stopped
 
@@ -79,7 +79,7 @@ class MistakeError(BilateralError):
     reason = "internal_error"
 
     def __init__(self, mistake: BaseException) -> None:
-        super().__init__(f"a bug in bilateral, please report it: {type(mistake).__name__}: {mistake}")
+        super().__init__(f"this is a bug in bilateral; please report it: {type(mistake).__name__}: {mistake}")
         self.arguments = {"exception": type(mistake).__name__}
 
 

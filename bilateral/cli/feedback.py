@@ -70,7 +70,7 @@ class FeedbackOptions:
     tag1: Tag1 = ""
     tag2: Tag2 = ""
     endpoint: str = option("URI", "The URI of the endpoint that was used.", default="")
-    text: str | None = optional("TEXT", "Your comment; it goes into a feedback file.")
+    text: str | None = optional("TEXT", "Your comment, which is stored in a feedback file.")
     capability: str | None = optional("KIND", "The MCP capability used: tools, prompts or resources.")
     name: str | None = optional("NAME", "The name of the MCP capability.")
     skill: Skills = None
@@ -121,7 +121,7 @@ class FeedbackOptions:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Filters for a feedback search, named as in the client."""
+    """Filters for a feedback search, with the names that the SDK client uses."""
 
     reviewers: Reviewers = None
     tags: list[str] | None = optional("TAG", "A tag that the feedback must have; may be repeated.", "--tag")
@@ -136,7 +136,7 @@ class SearchOptions:
     min_value: str | None = optional("VALUE", "The minimum value.", "--min")
     max_value: str | None = optional("VALUE", "The maximum value.", "--max")
     include_revoked: WithRevoked = False
-    load_files: bool = flag("--load", "Load events and files too.")
+    load_files: bool = flag("--load", "Also load each entry's events and file.")
 
     def filters(self) -> dict[str, Any]:
         """Return the filters that are set."""

@@ -95,7 +95,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     seed: int = option(None, "The seed for random choices.", default=0),
     owners: int = option(
         None,
-        "Compare this many randomly chosen agents' owners with ownerOf; the node must still have that state.",
+        "The number of random agents whose owners to compare with ownerOf; the node must still have that state.",
         default=0,
         min=0,
     ),
@@ -168,12 +168,12 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
 def prove(
     invocation: Invocation,
     solana_nodes: Annotated[
-        list[str], option("URL", "A Solana node; may be repeated, one per chain.", "--solana-node")
+        list[str], option("URL", "The URL of a Solana node; may be repeated, once per chain.", "--solana-node")
     ],
     database: index_options.Database = None,
     settings_file: index_options.SettingsFile = None,
 ) -> None:
-    """Check on Solana, once per claim and day, whether agents confirm the EVM agents that claim to be them."""
+    """Once a day for each claim, check whether the agent on Solana confirms the EVM agent that claims to be it."""
     from bilateral.checks.solana_claims import prove_claims  # noqa: PLC0415  # slow to import
     from bilateral.documents import Loader  # noqa: PLC0415
 
@@ -209,7 +209,7 @@ def shards(
     settings_file: _Settings,
     adopt: bool = flag("--adopt", "Take over the shards of a coordinator that no longer exists."),
 ) -> None:
-    """Let the coordinator read the chains on the shards listed in the settings, and show where each chain is."""
+    """Let the coordinator read the chains from the shards in the settings, and show the shard of each chain."""
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
     from bilateral.index.shards.coordinator import update_shards  # noqa: PLC0415  # slow to import
 
@@ -223,7 +223,7 @@ def shards(
 def move(
     invocation: Invocation, settings_file: _Settings, chain_id: Annotated[int, typer.Option(help="The chain.")]
 ) -> None:
-    """Move a chain to the shard listed in the settings. Readers keep working; the chain's worker waits."""
+    """Move a chain to the shard that the settings assign it to. Readers can continue; the chain's worker waits."""
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
     from bilateral.index.shards.moving import move_chain  # noqa: PLC0415  # slow to import
 
@@ -242,7 +242,7 @@ def migrate_all(invocation: Invocation, settings: IndexSettings) -> None:
 
 
 def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
-    """Return the URL of a chain's database: its shard's URL if shards are configured."""
+    """Return the URL of a chain's database, which is its shard's database if shards are configured."""
     if not settings.shards:
         return settings.database
     from bilateral.index.shards.process import shard_of  # noqa: PLC0415  # slow to import

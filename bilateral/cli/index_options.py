@@ -38,7 +38,7 @@ RpcUrls = Annotated[
     list[str] | None,
     option(
         "URL",
-        "A node's JSON-RPC URL; may be repeated: a run fails over to the next node, a verification queries each.",
+        "A node's JSON-RPC URL; may be repeated: run fails over to the next node, and verify queries all.",
         "--rpc-url",
         envvar="BILATERAL_RPC_URL",
     ),
@@ -52,7 +52,7 @@ Deployments = Annotated[
     ),
 ]
 SettingsFile = Annotated[
-    Path | None, option("FILE", "A TOML file with the same options for several chains.", "--settings")
+    Path | None, option("FILE", "A TOML file that sets these options for one or more chains.", "--settings")
 ]
 
 
@@ -63,7 +63,7 @@ class MonitorOptions:
     metrics_port: int | None = optional(
         None, "Serve /healthz, /readyz and /metrics for monitoring on this port.", min=0, max=65535
     )
-    metrics_host: str = option("ADDRESS", "The address to serve monitoring on.", default="127.0.0.1")
+    metrics_host: str = option("ADDRESS", "The address on which to serve monitoring.", default="127.0.0.1")
 
     @contextmanager
     def answering(
@@ -122,9 +122,9 @@ class RunOptions:
     """Options for where a worker starts and stops, its files, and its time limits."""
 
     from_block: int | None = optional(
-        None, "The first block; by default, the one in the record or that of the deployment.", min=0
+        None, "The first block to index; by default, the one in which the registries were deployed.", min=0
     )
-    until_head: bool = flag("--until-head", "Stop at the head of the chain once every file has been tried.")
+    until_head: bool = flag("--until-head", "Stop at the head of the chain, after trying to fetch every file.")
     no_files: bool = flag("--no-files", "Do not fetch registration and feedback files.")
     file_workers: int | None = optional(None, "The number of files to fetch at once; 4 by default.", min=1, max=64)
     max_wait: float | None = optional(
@@ -200,7 +200,7 @@ def _standings(status: ChainStatus) -> str:
 
 
 def ended_by_signals() -> tuple[threading.Event, list[int]]:
-    """Return an event that SIGINT and SIGTERM set from now on, and the list of signals received."""
+    """Return an event that SIGINT or SIGTERM will set, and the list of signals received."""
     stop, signals = threading.Event(), list[int]()
 
     def end(number: int, _: object) -> None:

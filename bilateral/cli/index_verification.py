@@ -1,4 +1,4 @@
-"""The steps of `bilateral index verify`: compare rows with logs, owners with registries, derived tables with rows.
+"""The steps of `bilateral index verify`, which compare stored rows with logs, and owners with registries.
 
 Its modules require the `index` extra.
 """

@@ -47,10 +47,10 @@ _CHOICES: Final = {
     "canonical": "canonical: the authors of ERC-8004 deployed them, by the packaged address book",
     "bilateral": "bilateral: this project's, by the packaged deployment record",
 }
-"""The packaged deployments that --deployment accepts, and the authors of their records."""
+"""The packaged deployments that --deployment accepts by name, and the authors of their registries."""
 
 _POLL_SECONDS: Final = 0.25
-"""Seconds between two polls for a receipt. The chains in use have block times of at most two seconds."""
+"""The seconds between two polls for a receipt. The chains in use have block times of at most two seconds."""
 
 
 @dataclass
@@ -92,7 +92,7 @@ class Invocation:
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """Open a client that signs, and report at the end which registries it used, unless the user chose them."""
+        """Open a client that signs. At the end, report which registries it used, unless the user chose them."""
         with self._connected(self.signer) as client, client_notes(self.output):
             yield client
             if self.settings.deployment is None:
@@ -106,7 +106,7 @@ class Invocation:
             self.show_write(title, handle, handle.wait)
 
     def choice_of(self, deployment: Deployment) -> str:
-        """Return which registries a command uses, and what determined them."""
+        """Return which registries a command uses, and how they were chosen."""
         if self.settings.deployment is not None:
             return f"named by --deployment {self.settings.deployment}"
         return _CHOICES[str(deployment.origin)]

@@ -112,7 +112,7 @@ def key_of_variable(variable: str, option: str) -> LocalAccount:
 
 
 def key_of(text: str, refusal: str) -> LocalAccount:
-    """Parse a private key. For any other text, the error message starts with the given words."""
+    """Parse a private key. The error message for any other text starts with the words in `refusal`."""
     from eth_account import Account  # noqa: PLC0415  # slow to import
 
     problem = KeyUnavailableError("malformed_key", f"{refusal} private key (64 hexadecimal digits)")
@@ -138,7 +138,7 @@ def find_passphrase(alias: str, file: Path | None, ask: Ask, *, is_new: bool = F
     if not sys.stdin.isatty():
         raise KeyUnavailableError(
             "no_passphrase",
-            f"no terminal to ask for the passphrase of {quoted(alias)}: "
+            f"there is no terminal on which to prompt for the passphrase for {quoted(alias)}: "
             f"set {PASSPHRASE_VARIABLE}, or pass --passphrase-file",
         )
     try:

@@ -1,4 +1,4 @@
-"""A decorator that creates commands, the options they share, and help that ends with examples to paste."""
+"""A decorator that creates commands, the options that they share, and help that ends with examples."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ Reviewers = Annotated[
     ),
 ]
 FileUri = Annotated[str, option("URI", "The URI of a file that is already stored.", "--uri")]
-FileHash = Annotated[str | None, option("HASH", "The keccak-256 hash of that file.", "--hash")]
+FileHash = Annotated[str | None, option("HASH", "The keccak-256 hash of the stored file.", "--hash")]
 
 _JSON: Final = inspect.Parameter(
     "as_json",

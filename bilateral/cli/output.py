@@ -26,37 +26,37 @@ from bilateral.core.errors import BilateralError
 from bilateral.core.text import printable
 
 _MAX_TEXT: Final = 300
-"""Maximum length of a text in tables, in characters; JSON contains all of it."""
+"""The maximum length of text in tables, in characters. JSON contains the whole text."""
 
 _BYTES = re.compile(r"0x[0-9a-fA-F]{0,998}")
-"""The number of bytes that tables show in full: 1,000 characters, twice the length of a key's authorisation."""
+"""The maximum number of bytes that tables show in full: 1,000 digits, twice the length of an authorisation."""
 
 _ZERO = re.compile(r"0x(0{40}|0{64})")
 """The address and hash that mean "none"."""
 
 _DATA_URI: Final = 60
-"""The number of characters shown of a data URI in tables: its type and the start of its content."""
+"""The number of characters of a data URI that tables show: its type and the start of its content."""
 
 _IDENTIFIER = re.compile(r"0x[0-9a-fA-F]{40,64}")
 """An address or a hash, which is never wrapped."""
 
 _NARROW_CELL: Final = 16
-"""The number of characters shown of a tag or other text in a row that would otherwise not fit."""
+"""The number of characters to show of a tag or other text in a row that would otherwise not fit."""
 
 _LABEL: Final = 40
-"""The number of characters shown of a field's name, which is untrusted in documents."""
+"""The number of characters to show of a field's name, which is untrusted in documents."""
 
 _ROWS: Final = 200
-"""Maximum rows in a table for one field, such as a document."""
+"""The maximum number of table rows for one field, such as a document."""
 
 _INDENT: Final = 12
-"""Maximum indentation of nested fields, in columns."""
+"""The maximum indentation of nested fields, in columns."""
 
 _WIDTH: Final = 10_000
-"""Width of output to a file or another program, in columns, so that nothing is wrapped."""
+"""The width of output to a file or a program, in columns: so large that nothing is wrapped."""
 
 _OF_ARGUMENTS: Final = (errors.ExitCode.USAGE, errors.ExitCode.INPUT, errors.ExitCode.KEY)
-"""Errors that repeat arguments, which may contain a misplaced key."""
+"""Errors whose messages repeat arguments, which may contain a misplaced key."""
 
 
 class Output:
@@ -130,7 +130,7 @@ class Output:
             self._write_error(Text(_unescaped(text)))
 
     def raw(self, text: str) -> None:
-        """Write a text that is itself the result, such as an authorisation."""
+        """Write text that is itself the result, such as an authorisation."""
         _write(text)
 
     def error(self, error: BilateralError) -> None:
@@ -256,7 +256,7 @@ def cell_text(value: Any) -> Text:
 
 
 def _rows(label: str, value: Any, room: int, indent: str = "") -> Iterator[tuple[Text, Text]]:
-    """Yield a field's rows in a table: one row, or one per non-empty part below its name."""
+    """Yield a field's table rows: a single row, or its name followed by a row for each non-empty part."""
     title = Text(indent + printable(label))
     if not (isinstance(value, dict) or _is_list_of_objects(value)):
         yield title, _on_one_line(cell_text(value), room)
@@ -301,7 +301,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _unescaped(text: str) -> str:
-    """Return a message with unprintable characters escaped; untrusted texts in it are escaped already."""
+    """Return a message with unprintable characters escaped. Untrusted text in it is already escaped."""
     return text if text.isprintable() else printable(text)
 
 

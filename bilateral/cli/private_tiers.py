@@ -25,7 +25,7 @@ Gate = Annotated[
     str, option("ADDRESS", "The contract where the proof is used; it inherits PrivateTierGated.", "--gate")
 ]
 RequestHash = Annotated[str, option("HASH", "The hash of the request, if the gate requires one.", "--request")]
-Holder = Annotated[str, argument("HOLDER", "The account that uses the proof, preferably a fresh one.")]
+Holder = Annotated[str, argument("HOLDER", "The account that uses the proof, preferably a new one.")]
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -41,7 +41,7 @@ def add_commands(app: typer.Typer) -> None:
 
 def install(
     invocation: Invocation,
-    folder: Path | None = optional("FOLDER", "The folder; the default can be set in BILATERAL_PROVER."),
+    folder: Path | None = optional("FOLDER", "The prover's folder; the variable BILATERAL_PROVER sets the default."),
 ) -> None:
     """Install the prover for private tiers with npm, with every file pinned by hash. Requires Node 20 or newer."""
     from bilateral.buyers.private.prover import default_folder, install_prover  # noqa: PLC0415  # slow to import
@@ -87,7 +87,7 @@ def post_roots(
     invocation: Invocation,
     epoch: Annotated[int, argument("EPOCH", "The UTC day, in days since 1970-01-01.")],
     roots: Annotated[
-        list[str], option("NUMBER", "The roots for verified, trusted and premium, in this order.", "--root")
+        list[str], option("NUMBER", "The roots for the tiers verified, trusted and premium, in this order.", "--root")
     ],
     policy: Policy = "brp-1.0",
 ) -> None:
@@ -134,9 +134,15 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
     policy: Policy = "brp-1.0",
     epoch: Day = None,
     request: RequestHash = "0x" + "00" * 32,
-    least: int = option(None, "The smallest group in which to prove membership.", "--least-members", default=20, min=1),
+    least: int = option(
+        None,
+        "The minimum number of members in the group, so that the proof hides its author.",
+        "--least-members",
+        default=20,
+        min=1,
+    ),
 ) -> None:
-    """Prove a tier privately for one contract, day and holder. Writes the proof and sends nothing."""
+    """Prove a tier privately for one contract, day and holder. Writes the proof, but sends no transaction."""
     from bilateral.buyers.private.proving import fetch_list, identity_secret, prove_tier  # noqa: PLC0415
     from bilateral.buyers.private.tiers import epoch_of, private_gate_scope  # noqa: PLC0415
     from bilateral.core.contracts.buyer_terms import policy_hash  # noqa: PLC0415
@@ -166,7 +172,7 @@ def verify(
     gate: Gate,
     request: RequestHash = "0x" + "00" * 32,
 ) -> None:
-    """Check a private tier proof by calling the contract. This does not mark it as used: the gate does that."""
+    """Check a private tier proof by calling the contract. Only the gate marks a proof as used."""
     from bilateral.buyers.private.tiers import TierProof, private_gate_scope, use_message  # noqa: PLC0415
 
     fields = object_of(invocation.read_file(proof), "policy", "tier", "epoch", "merkleTreeDepth", "nullifier", "points")
@@ -186,7 +192,7 @@ def _tier(name: str) -> BuyerTier:
 
     names = [tier.value for tier in BuyerTier if tier is not BuyerTier.NEW]
     if name not in names:
-        raise InvalidArgumentError(f"a tier with a group must be one of {', '.join(names)}, not {name}")
+        raise InvalidArgumentError(f"a private proof is only possible for the tiers {', '.join(names)}, not for {name}")
     return BuyerTier(name)
 
 

@@ -37,7 +37,7 @@ Confirmations = Annotated[
 
 @dataclass(frozen=True)
 class RatingOptions:
-    """The rating of one agent, and the facts on which it depends."""
+    """The rating of one agent, the agent that gives it, and the checks before it is sent."""
 
     subject: Annotated[str, argument("SUBJECT", "The agent that is rated: 42 or 84532:42.")]
     rating: Annotated[int, argument("RATING", "0 to 100.")]
@@ -50,7 +50,7 @@ class RatingOptions:
 
 @dataclass(frozen=True)
 class RatingsOptions:
-    """The ratings of many agents, and the facts on which they depend."""
+    """The ratings of many agents, the agent that gives them, and the checks before they are sent."""
 
     ratings: Annotated[list[str], argument("AGENT=RATING...", "Agents and their ratings, such as 7=90.")]
     server_id: Server = None

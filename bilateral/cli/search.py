@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 _SECONDS: Final = 30.0
-"""The time limit for a search in seconds: fifteen times a service's limit, because nobody else is waiting."""
+"""The time limit for a search in seconds: fifteen times a service's, because the command has only one user."""
 
 _PAGE: Final = "Order and pages"
 

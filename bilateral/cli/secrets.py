@@ -26,7 +26,7 @@ _FORBIDDEN_OPTION = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _KEY_INSIDE = re.compile(r"(0[xX])?[0-9a-fA-F]{41,}")
-"""More digits than an address has: a key, possibly preceded by other digits, or part of a key in a message."""
+"""More digits than an address has: a key, perhaps after other digits, or part of a key in a message."""
 
 
 def refuse_keys(arguments: Sequence[str]) -> None:
@@ -41,7 +41,7 @@ def refuse_keys(arguments: Sequence[str]) -> None:
 
 
 def without_keys(value: Any, hashes: Collection[str]) -> Any:
-    """Replace every text that may be a key with `…`."""
+    """Replace every string that may be a key with `…`."""
     match value:
         case str():
             return _KEY_INSIDE.sub(lambda match: match[0] if match[0] in hashes else "…", value)

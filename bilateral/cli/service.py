@@ -1,4 +1,4 @@
-"""`bilateral serve` and `bilateral mcp`: the index for other programs."""
+"""`bilateral serve` and `bilateral mcp`: serve the index to other programs."""
 
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ class ServeOptions:
         None, "The port; 8004 by default, 0 for any.", envvar="BILATERAL_PORT", min=0, max=65535
     )
     workers: int | None = optional(
-        None, "The number of processes that answer requests.", envvar="BILATERAL_WORKERS", min=1, max=256
+        None, "The number of processes that handle requests.", envvar="BILATERAL_WORKERS", min=1, max=256
     )
     rate: str | None = optional("LIMIT", "The rate limit per address, such as 1200/minute.", envvar="BILATERAL_RATE")
     trusted_proxies: list[str] | None = optional(

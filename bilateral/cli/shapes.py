@@ -35,7 +35,7 @@ def plain(value: Any) -> Any:
 
 
 def _object(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object, adding the bytes of each text that is not valid UTF-8."""
+    """Return an object, adding the bytes of each string that is not valid UTF-8."""
     fields: dict[str, Any] = {}
     for name, value in items:
         fields[name] = plain(value)
@@ -69,7 +69,7 @@ _SHAPES: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...]]
     (Mapping, lambda value: _object((str(name), inner) for name, inner in value.items())),
     ((list, tuple, set, frozenset), lambda value: [plain(inner) for inner in value]),
 )
-"""The JSON form by value type; the first match counts. Everything else is an SDK dataclass."""
+"""The JSON form for each value type; the first match counts. All other values are SDK dataclasses."""
 
 
 def view_of(value: Any) -> Any:

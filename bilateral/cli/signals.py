@@ -76,7 +76,7 @@ def _signals(content: bytes) -> Sequence[Signal]:
         unknown = entry.keys() - {*_REQUIRED, *_OPTIONAL}
         if unknown or not entry.keys() >= {*_REQUIRED}:
             raise InvalidArgumentError(
-                f"a measurement must have {', '.join(_REQUIRED)}, may have {', '.join(_OPTIONAL)}, and nothing else"
+                f"a measurement must have {', '.join(_REQUIRED)}, may have {', '.join(_OPTIONAL)}, and no other fields"
             )
         if not all(isinstance(value, str | bool) for value in entry.values()):
             raise InvalidArgumentError("a measurement's fields must be strings, numbers or booleans")

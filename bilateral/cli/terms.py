@@ -45,14 +45,14 @@ def term_of(value: Any, kind: type[T], place: str = "the file") -> T:
 
 
 def fields_of(term: Any) -> dict[str, Any]:
-    """Return a term's JSON object, as `term_of` reads it."""
+    """Return a term as the JSON object that `term_of` reads."""
     from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
 
     return {field.name: plain(getattr(term, field.name)) for field in dataclasses.fields(term)}
 
 
 def bytes_of(value: Any, place: str) -> bytes:
-    """Return the bytes encoded by a hexadecimal text."""
+    """Return the bytes encoded by a hexadecimal string."""
     if not isinstance(value, str) or not _HEX.fullmatch(value):
         raise InvalidArgumentError(f"{place} must be hexadecimal, such as 0x5c1f")
     return bytes.fromhex(value[2:])

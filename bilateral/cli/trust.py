@@ -59,7 +59,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     judged: ReviewOptions,
     tables: list[str] | None = optional(
         "[CHAIN=]DIR|URL",
-        "The folder with the Parquet tables, or its URL. To analyse several chains, repeat it with each chain's id.",
+        "The folder with the Parquet tables, or its URL. To analyse several chains, repeat it as ID=FOLDER.",
         "--tables",
         callback=_refuse_databases,
     ),
@@ -115,7 +115,7 @@ class _Pace:
     """Reports a run's progress, at most every few seconds."""
 
     _PAUSE: Final = 5.0
-    """The seconds between two lines: a short analysis prints nothing, a long one a screen or two."""
+    """The seconds between two lines: short analyses print nothing, long ones fill a screen or two."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report, self._reported_at = report, 0.0
@@ -142,7 +142,9 @@ def _chains(tables: list[str]) -> dict[int, str] | None:
     if len(tables) == 1 and not chains:
         return None
     if len(chains) < len(tables):
-        raise UsageProblemError("with several --tables, each needs a chain id, as in --tables 1=DIR --tables 8453=DIR")
+        raise UsageProblemError(
+            "if there are several --tables, each needs a chain id, as in --tables 1=DIR --tables 8453=DIR"
+        )
     return chains
 
 
@@ -170,17 +172,17 @@ def decide(
     invocation: Invocation,
     tables: _Tables,
     asks: Annotated[
-        Path, option("FILE", "A Parquet file of asks with columns ask_id, asker, agent_id, ts and amount.")
+        Path, option("FILE", "A Parquet file of payment requests (asks): ask_id, asker, agent_id, ts and amount.")
     ],
     out: Annotated[Path, option("FILE", "The Parquet file to write the decisions to.")],
     analyses: int = option(
         None,
-        "The maximum number of analyses. With more, each decision can use more recent rows, up to its ask.",
+        "The maximum number of analyses to run. More analyses let each decision use more recent data.",
         default=4,
         min=1,
     ),
 ) -> None:
-    """For each ask, decide whether to pay, based on the agent's standing and the amount at that time."""
+    """For each payment request, decide whether to pay, based on the amount and the agent's standing at the time."""
     import pyarrow.parquet as pq  # noqa: PLC0415  # heavy, and an extra
 
     from bilateral.trust.decisions import decide as decided  # noqa: PLC0415
@@ -215,7 +217,7 @@ def propose_seeds(
 @command(app, is_local=True)
 def explain(
     invocation: Invocation,
-    identifier: Annotated[str, argument("ID", "A finding, an address or an agent's number.")],
+    identifier: Annotated[str, argument("ID", "The finding, address or agent number to explain.")],
     out: _Out = Path("results"),
     database: str | None = optional("URL", "An index's database, to explain what bilateral index analyse stored."),
     chain_id: int | None = optional(None, "The chain, if there are several."),

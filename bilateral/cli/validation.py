@@ -60,7 +60,9 @@ def summary(
     invocation: Invocation,
     agent: Agent,
     validators: list[str] | None = optional(
-        "ADDRESS", "Count only responses from this validator; may be repeated. All by default.", "--validator"
+        "ADDRESS",
+        "Count only responses from this validator; may be repeated. All validators count by default.",
+        "--validator",
     ),
     tag: ValidationTag = "",
 ) -> None:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 app = make_group("watch")
 
 _SECONDS: Final = 30.0
-"""The time limit for a read in seconds: fifteen times a service's limit, because nobody else is waiting."""
+"""The time limit for a read in seconds: fifteen times a service's, because the command has only one user."""
 
 _PAUSE: Final = 1.0
-"""Seconds between two polls for changes."""
+"""The seconds between two polls for changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class WatchOptions(ChangeOptions):
     since: str | None = optional(
         "CURSOR", "Start after the change with this id; 0 for all changes. By default, new changes only."
     )
-    once: bool = flag("--once", "Stop at the end of the feed instead of waiting for more.")
+    once: bool = flag("--once", "Stop at the end of the feed instead of waiting for more changes.")
     database: Database = None
 
 
@@ -98,7 +98,7 @@ def _watch(
 
 
 def _line(change: FeedChange, *, as_json: bool) -> str:
-    """Return a change as one line. Untrusted texts cannot control the terminal."""
+    """Return a change as one line. Untrusted text cannot control the terminal."""
     from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
 
     if as_json:

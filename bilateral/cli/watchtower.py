@@ -55,7 +55,7 @@ class ProbeOptions:
     contact: str = option(
         "URL", "Your web page or mail address, shown to those who are probed.", envvar="BILATERAL_CONTACT"
     )
-    allow_private: bool = flag("--allow-private", "Permit private addresses; only within your own network.")
+    allow_private: bool = flag("--allow-private", "Permit private addresses. Use this only within your own network.")
 
     def settings(self) -> ProbeSettings:
         """Return the settings for probes."""
@@ -86,10 +86,10 @@ class WatchOptions:
         exists=True,
         dir_okay=False,
     )
-    once: bool = flag("--once", "Stop once each endpoint has been probed, and show the table.")
+    once: bool = flag("--once", "Stop once each endpoint has been probed, and show the results.")
 
     def watch_settings(self, settings: IndexSettings) -> WatchSettings:
-        """Return a run's settings. By default, the references are the chains' nodes."""
+        """Return a run's settings. By default, the chains' nodes serve as reference hosts."""
         from bilateral.watchtower import politeness, run  # noqa: PLC0415  # slow to import
 
         references = self.references or [url for chain in settings.chains for url in chain.rpc_urls]
@@ -107,7 +107,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     database: Database = None,
     settings_file: SettingsFile = None,
 ) -> None:
-    """Probe the endpoints of all agents in the index until you stop it. Fails to start if a key is set."""
+    """Probe the endpoints of all agents in the index until you stop it. Fails if a signing key is set."""
     if keys := [name for name in _KEYS if os.environ.get(name)]:
         raise UsageProblemError(f"a watchtower that probes needs no key: unset {' and '.join(keys)}")
     stop, signals = ended_by_signals()

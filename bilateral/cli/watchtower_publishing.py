@@ -70,7 +70,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a setting
     tower: StoreUrl = None,
     database: Database = None,
 ) -> None:
-    """Publish a week: the root of all measurements, in your agent's metadata, and signals with evidence.
+    """Publish a week's signals with evidence, and store the root of all measurements in your agent's metadata.
 
     Run it again to complete an interrupted run. AGENT is your own.
     """
@@ -113,7 +113,7 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
     store_url: StoreUrl = None,
     database: Database = None,
 ) -> None:
-    """Write all measurements from a week, one per line, as stored by `publish`, so anyone can recompute the signals."""
+    """Write a week's measurements, one per line, as `publish` stores them, so that anyone can recompute the signals."""
     from bilateral.watchtower import indexed, periods, publishing  # noqa: PLC0415  # slow to import
 
     week, store = periods.Period.parse(period), opened(store_url)
@@ -143,7 +143,7 @@ def merge(
     vantage: Vantage,
     store_url: StoreUrl = None,
 ) -> None:
-    """Add another vantage point's measurements to those to publish. Files without a valid signature are rejected."""
+    """Add measurements from another vantage point before publishing. Files without a valid signature are rejected."""
     from joserfc.errors import JoseError  # noqa: PLC0415  # slow to import
     from joserfc.jwk import OKPKey  # noqa: PLC0415
 
@@ -159,15 +159,15 @@ def merge(
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetOptions:
-    """Limits for paid probes."""
+    """The limits on spending for paid probes."""
 
     tokens: list[str] = option(
         "TOKEN",
         "A token worth one dollar, as eip155:8453/0x…=6: network, address and decimals; may be repeated.",
         "--token",
     )
-    call: str = option("DOLLARS", "The highest amount for a single call.", default="0.05")
-    day: str = option("DOLLARS", "The highest amount per UTC day.", default="5")
+    call: str = option("DOLLARS", "The maximum price of a single call.", default="0.05")
+    day: str = option("DOLLARS", "The maximum amount to spend per UTC day.", default="5")
 
     def budget(self) -> Budget:
         """Return the budget."""
@@ -192,7 +192,7 @@ def buy(
     store_url: StoreUrl = None,
     database: Database = None,
 ) -> None:
-    """Buy weekly from each seller whose price fits the budget, and report who delivers. Payments are final."""
+    """Buy once a week from each seller whose price fits the budget, and report who delivers. Payments are final."""
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415
     from bilateral.watchtower.buying import Buyer, Purchase  # noqa: PLC0415  # slow to import
 

@@ -41,13 +41,14 @@ KeyFile = Annotated[
 ]
 Owner = Annotated[str, option("NAME", "The name of the webhook's owner.", "--owner")]
 Private = Annotated[
-    bool, typer.Option("--allow-private", help="Permit http and private addresses; only within your own network.")
+    bool,
+    typer.Option("--allow-private", help="Permit http and private addresses. Use this only within your own network."),
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class WebhookOptions(ChangeOptions):
-    """Options for the changes that a webhook receives, where they start, and whom they concern."""
+    """Options that select the changes that a webhook receives, and the change to start at."""
 
     agents: list[str] | None = optional("AGENT", "Only changes to this agent; may be repeated.", "--agent")
     accounts: list[str] | None = optional(

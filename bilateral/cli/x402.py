@@ -47,7 +47,7 @@ def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
     ),
     cluster: str = option("CHAIN", "The chain that the node serves: mainnet, devnet or testnet.", default="mainnet"),
 ) -> None:
-    """Request a server's price and check its agent, wallet and keys without paying. Exit code 13 means problems."""
+    """Check a server's price, agent, wallet and keys without paying. Exits with code 13 if problems are found."""
     from bilateral.x402.clients.preflight import check_url  # noqa: PLC0415  # slow, and an extra
     from bilateral.x402.proof.solana import SolanaReader  # noqa: PLC0415
     from bilateral.x402.proof.verifier import Verifier  # noqa: PLC0415
@@ -107,8 +107,8 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
     ),
     algorithm: str = option("NAME", "secp256k1 or ed25519.", default="secp256k1"),
     role: str = option("ROLE", "owner or delegate.", default="delegate"),
-    valid_from: int | None = optional("SECONDS", "When it becomes valid, in Unix time; a minute ago by default."),
-    valid_until: int | None = optional("SECONDS", "When it expires, in Unix time; never by default."),
+    valid_from: int | None = optional("SECONDS", "When the key becomes valid, in Unix time; a minute ago by default."),
+    valid_until: int | None = optional("SECONDS", "When the key expires, in Unix time; never by default."),
     comment: str | None = optional("TEXT", "A note for human readers."),
 ) -> None:
     """Add a key to an agent's registration file, store the file, and set the agent's URI."""

@@ -1,7 +1,7 @@
-"""Documents contained in their URI, and thus on chain: `data:application/json;base64,…` (RFC 2397) and variants.
+"""Documents contained in their own URI, and thus on chain: `data:application/json;base64,…` (RFC 2397) and variants.
 
-Agents register their files in many forms: as almost valid data URIs, as bare JSON, and as bare base64. Every
-unambiguous form is accepted.
+Agents register their files in many forms: as almost valid data URIs, as JSON without a prefix, or as base64 without a
+prefix. Every unambiguous form is accepted.
 """
 
 import base64
@@ -19,7 +19,7 @@ _JSON: Final = "application/json"
 _BYTES: Final = "application/octet-stream"
 
 _PARTS: Final = re.compile(r"data:\s*([^,;{\s]*(?:\s*;\s*[^,;{\s]*)*)\s*(?:,|\s|(?=\{))(.*)", re.IGNORECASE | re.DOTALL)
-"""The media type with its parameters, and the content after a comma or the space that some authors write instead."""
+"""The media type with its parameters, and the content after a comma or after the space that some authors use."""
 
 _BARE_JSON: Final = re.compile(r"\{|%7B", re.IGNORECASE)
 _BARE_BASE64: Final = re.compile(r"(?:e[w-z0-9+/_-]|H4sI)[A-Za-z0-9+/_\s-]*={0,2}")  # of a JSON object, or of gzip
@@ -27,7 +27,7 @@ _SPACE: Final = re.compile(r"[ \t\r\n]+")
 _PACKINGS: Final = {"enc=gzip", "enc=deflate", "encoding=gzip", "encoding=deflate", "gzip"}
 
 _GZIP: Final = b"\x1f\x8b"
-"""The first bytes of gzip data. No JSON starts with them."""
+"""The first bytes of gzip data. JSON never starts with these bytes."""
 
 _EITHER: Final = 32 + zlib.MAX_WBITS  # gzip or zlib, as the first bytes say
 _RAW: Final = -zlib.MAX_WBITS  # without a header, as some servers send what they call deflate
@@ -49,12 +49,12 @@ def unpacked(content: bytes, limit: int) -> bytes | None:
 
 
 def is_inline(uri: str) -> bool:
-    """Return True if a URI, or a text used as one, is the document itself."""
+    """Return True if a URI, or a string used in place of one, is the document itself."""
     return uri[:5].lower() == "data:" or bool(_BARE_JSON.match(uri) or _BARE_BASE64.fullmatch(uri))
 
 
 def encode_data_uri(content: bytes) -> str:
-    """Return a URI that contains a document, in ERC-8004's form. Its media type is that of JSON, or generic."""
+    """Return a data URI that contains a document, as in ERC-8004. The media type is that of JSON, or generic."""
     kind = _JSON if _is_json(content) else _BYTES
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
@@ -81,7 +81,7 @@ def decode_data_uri(uri: str, limit: int) -> bytes:
 
 
 def _content(uri: str, payload: str, limit: int, *, is_base64: bool) -> bytes:
-    """Decode a data URI's content according to its actual form, if that is unambiguous, rather than its label."""
+    """Decode a data URI's content by its actual encoding, if that is unambiguous, rather than by the declared one."""
     plain, unquoted = payload.encode("utf-8", "replace"), unquote_to_bytes(payload)
     if plain[:1] == b"{" and (is_base64 or b"%" not in plain):  # a writer of the wrong label did not quote either
         return plain if _is_json(plain) else unquoted
@@ -95,7 +95,7 @@ def _content(uri: str, payload: str, limit: int, *, is_base64: bool) -> bytes:
 
 
 def _from_base64(uri: str, payload: bytes, limit: int) -> bytes:
-    """Decode base64 strictly, but accept either alphabet and any white space and padding, because writers differ."""
+    """Decode base64 strictly, but accept both alphabets and any white space and padding, because authors differ."""
     try:
         text = payload.decode("ascii").strip()
         readings = [_SPACE.sub("", text)]

@@ -1,4 +1,4 @@
-"""One request and its response, for monitoring servers: status, headers, limited body, time and certificate."""
+"""A single request and its response, for probing servers: status, headers, limited body, time and certificate."""
 
 import re
 import ssl
@@ -34,9 +34,10 @@ class Answer:
         url: The URL that responded, after redirects.
         milliseconds: The time from the name lookup to the response headers.
         certificate_ends: The Unix time at which the server's certificate expires; None without TLS.
-        event: The kind of the event; None if the response is not a stream, or if the stream ended before the event.
-        encoding: The content encoding, if the server used one although none was requested. In this case, the content is
-            not read.
+        event: The type of the expected event; None if the response is not a stream, or if the stream ended before that
+            event.
+        encoding: The content encoding, if the server used one although none was requested. The content is then not
+            read.
     """
 
     status: int
@@ -81,12 +82,12 @@ def exchange(  # noqa: PLR0913  # a request, its limits, and how much of the ans
 
     Args:
         limits: The limits. The limit on redirects applies only to GET.
-        check: Raises an error for a request that must not be sent. It is also called for redirects.
-        is_last: Returns whether an event is the expected one, after which the stream is closed.
-        is_cut: True to read only the first bytes if a body is too large. Otherwise, a large body is an error.
+        check: A function that raises an error for a request that must not be sent. It is also called for redirects.
+        is_last: A function that returns whether an event is the expected one. The stream is closed after that event.
+        is_cut: True to truncate a body that is too large. Otherwise, such a body is an error.
 
     Raises:
-        DocumentError: No complete response was received. The error's class indicates the reason.
+        DocumentError: No complete response was received. The class of the error indicates the reason.
     """
     with (
         HttpSession(limits, network, check) as session,

@@ -19,14 +19,14 @@ SIGNED_FIELDS: Final = frozenset(
         *("taskRef", "interactionHash", "agentSignature", "clientSignature", "proofOfInteraction"),
     }
 )
-"""The fields that are also on chain or signed. If one is malformed, it is not treated as missing."""
+"""The fields that are also on chain or signed. A malformed one makes the file invalid instead of being dropped."""
 
 _FLAT_NAMES: Final = {
     "mcp": {"tool": "mcpTool", "prompt": "mcpPrompt", "resource": "mcpResource"},
     "a2a": {"skills": "a2aSkills", "contextId": "a2aContextId", "taskId": "a2aTaskId"},
     "oasf": {"skills": "oasfSkills", "domains": "oasfDomains"},
 }
-"""The fields that agent0's SDKs use for parts of other fields."""
+"""The fields in which agent0's SDKs store what belongs in parts of other fields."""
 
 Capability: TypeAlias = Literal["tools", "prompts", "resources"]
 
@@ -63,10 +63,10 @@ class ProofOfPayment(DocumentModel):
     tx_hash: str | None = None
 
     def require_complete(self) -> Self:
-        """Require the fields that identify a payment.
+        """Check that the fields that identify a payment are present and valid.
 
         Returns:
-            The proof, with addresses in checksum form and the hash in lower case.
+            The proof of payment, with checksummed addresses and the hash in lower case.
 
         Raises:
             MalformedDocumentError: A field is missing or malformed.
@@ -123,7 +123,8 @@ class FeedbackFile(DocumentModel):
         client_signature: The client's signature of the feedback, in hexadecimal digits.
         tags: Both tags.
         comment: The client's comment.
-        proof_of_interaction: Payment, hash and signatures. This field and `reasoning` are from the upstream draft.
+        proof_of_interaction: The payment, the hash and the signatures. This field and `reasoning` are from the upstream
+            draft.
         reasoning: The client's reasons.
     """
 
@@ -164,7 +165,7 @@ class FeedbackFile(DocumentModel):
 
     @property
     def payment_reference(self) -> str | None:
-        """The reference to the payment's transaction, from a file in either form; None if there is none."""
+        """The reference to the payment's transaction, in whichever field it is; None if there is none."""
         return self.task_ref if self.proof_of_interaction is None else self.proof_of_interaction.task_ref
 
     def to_bytes(self) -> bytes:
@@ -192,7 +193,7 @@ class FeedbackFile(DocumentModel):
         endpoint: str = "",
         created_at: datetime | None = None,
     ) -> Self:
-        """Add the fields that will also be on chain, replacing those in the file.
+        """Add the fields that will also be on chain, replacing any such fields in the file.
 
         Args:
             agent: The agent that is rated.
@@ -250,8 +251,8 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
             `oasf.skills`.
         oasf_domains: The OASF domains of the skills, which become `oasf.domains`.
         endpoint: The URI of the endpoint that was used.
-        **fields: Any other fields, by JSON name. You can also pass `mcp`, `a2a`, `oasf` and `proofOfPayment` in place
-            of the arguments that set them.
+        **fields: Any other fields, by JSON name. You can also pass `mcp`, `a2a`, `oasf` and `proofOfPayment` whole,
+            instead of the arguments for their parts.
 
     Returns:
         The file without the on-chain fields, which `FeedbackFile.complete` adds.
@@ -293,7 +294,7 @@ def _present(**fields: Any) -> dict[str, Any]:
 
 
 def _iso(time: datetime) -> str:
-    """Format a time in ISO 8601, in UTC and with full seconds, as the best practices do."""
+    """Format a time in ISO 8601, in UTC and without fractions of a second, as the best practices do."""
     if time.tzinfo is None:
         raise MalformedDocumentError("created_at has no time zone: pass a datetime with tzinfo")
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

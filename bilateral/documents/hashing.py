@@ -1,7 +1,7 @@
-"""A document's on-chain hash, and the other hashes that authors have published for the same content.
+"""A document's on-chain hash, and the other hashes that authors publish for the same content.
 
 ERC-8004 requires keccak-256 of the file's bytes. Some clients store one serialisation of a document but hash a
-different one, so a mismatch does not prove tampering.
+different one, so a mismatch alone does not prove that somebody changed the document.
 """
 
 from __future__ import annotations  # errors of arguments quote them
@@ -60,7 +60,7 @@ def verify_hash(content: bytes, expected: bytes) -> bool:
 
 
 def _variants(content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the hashes, with names, that authors have published instead of the hash of the stored bytes."""
+    """Yield the names and values of the hashes that authors have published in place of the stored bytes' hash."""
     yield "the same bytes by SHA-256", hashlib.sha256(content).digest()
     yield "the same bytes without the white space at their end", keccak(content.rstrip())
     try:

@@ -1,8 +1,7 @@
-"""HTTP for documents, with guarded connections, few redirects, a size limit, and this package's errors.
+"""HTTP requests for documents, with checked addresses, limits on redirects and size, and this package's errors.
 
-A host is resolved once, its addresses are checked, and the connection uses a checked address. An attacker therefore
-gains nothing by making the host resolve differently a moment later ("DNS rebinding"), or by writing an address in an
-unusual notation (`0x7f.1`).
+A host is resolved once, its addresses are checked, and the connection uses a checked address. This defeats hosts that
+resolve to a different address a moment later ("DNS rebinding"), and addresses in an unusual notation (`0x7f.1`).
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Limits:
 
     Attributes:
         bytes: The maximum size of the document.
-        seconds: The time limit for everything: name lookups, connections, redirects, IPFS blocks and content.
+        seconds: The overall time limit, which covers name lookups, connections, redirects, IPFS blocks and content.
         redirects: The maximum number of redirects.
     """
 
@@ -69,7 +68,8 @@ class Network:
     Attributes:
         trusted: Hosts and ports that the program's user chose. They may have private addresses.
         allow_private: True if all hosts may have private addresses.
-        ssl_context: Determines which certificates are trusted; by default those that the system trusts.
+        ssl_context: The TLS context, which determines the trusted certificates; by default, those that the system
+            trusts.
         resolver: Looks up a host's addresses.
         backend: Connects to an address.
     """
@@ -81,13 +81,13 @@ class Network:
     backend: httpcore.NetworkBackend | None = None
 
     def trusting(self, *urls: str) -> Network:
-        """Return these settings, but trusting the hosts in URLs that the program's user chose."""
+        """Return a copy of these settings that also trusts the hosts in URLs that the program's user chose."""
         return replace(self, trusted=self.trusted | {host_of(url) for url in urls})
 
 
 @dataclass(frozen=True)
 class Validators:
-    """The validators of the version of a document on a server, for conditional requests (RFC 9110, section 13).
+    """The validators of a document's version on a server, for conditional requests (RFC 9110, section 13).
 
     Attributes:
         etag: The `ETag` header; None if there was none.
@@ -110,7 +110,7 @@ class Validators:
 
 
 UNKNOWN_VERSION: Final = Validators()
-"""The validators for a document that was never loaded."""
+"""The validators to use for a document that has never been loaded."""
 
 
 @lru_cache(maxsize=512)  # a file names few hosts, each several times; a URL of httpx has up to 64 KiB
@@ -131,12 +131,12 @@ def without_query(url: str) -> str:
 
 
 class HttpSession:
-    """Requests for one document, which share its time limit.
+    """Sends the requests for one document, which share one time limit.
 
     Args:
         limits: The limits for the document.
         network: The settings of connections.
-        check: Raises an error for a request that must not be sent. It is called with each request.
+        check: A function that raises an error for a request that must not be sent. It is called with each request.
     """
 
     def __init__(self, limits: Limits, network: Network, check: Callable[[httpx.Request], None] | None = None) -> None:
@@ -162,7 +162,7 @@ class HttpSession:
     def get_changes(
         self, url: str, cached: Validators, *, limit: int | None = None, headers: Mapping[str, str] | None = None
     ) -> tuple[bytes | None, Validators]:
-        """Get a resource, following redirects. Return it (None if unchanged) and the validators of its version."""
+        """Get a resource, following redirects. Return the resource (None if unchanged) and its version's validators."""
         with self.open("GET", url, headers={**(headers or {}), **cached.headers()}) as response:
             if response.status_code == _UNCHANGED and cached != UNKNOWN_VERSION:
                 return None, cached
@@ -187,7 +187,7 @@ class HttpSession:
 
     @property
     def first_byte_seconds(self) -> float:
-        """The seconds from the start to the headers of the last response."""
+        """The number of seconds from the start to the headers of the last response."""
         return self._deadline.answered_at - self._deadline.began_at
 
     def send(self, method: str, url: str, *, limit: int | None = None, **options: Any) -> bytes:
@@ -227,7 +227,7 @@ class HttpSession:
 
 
 _MIN_SECONDS: Final = 0.001
-"""The minimum timeout to set on a socket, because 0 would make the socket non-blocking."""
+"""The minimum timeout to set on a socket: a timeout of 0 would make the socket non-blocking."""
 
 
 _PHASES: Final[Mapping[str, errors.Phase]] = {
@@ -236,11 +236,11 @@ _PHASES: Final[Mapping[str, errors.Phase]] = {
     "http11.send_request_headers.started": "first_byte",
     "http11.receive_response_headers.complete": "body",
 }
-"""The phase of a request that each httpcore event starts. `connect` starts once the addresses are resolved."""
+"""The phase of a request that each httpcore event begins. `connect` begins once the addresses are resolved."""
 
 
 class Deadline:
-    """The deadline for one document, and the phase that is in progress if the deadline is missed."""
+    """The deadline for one document, and the current phase, which is reported if the deadline passes."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -335,7 +335,7 @@ _OF_CERTIFICATE: Final = {
     18: errors.SelfSignedCertificateError,
     **dict.fromkeys((62, 64), errors.CertificateNameError),
 }
-"""The errors by OpenSSL verification code (x509_vfy.h), because the `ssl` module has no names for these codes."""
+"""The errors, by OpenSSL verification code (x509_vfy.h): the `ssl` module has no names for these codes."""
 
 _HEADERS_TOO_LARGE: Final = 431  # as h11 marks the error of an answer whose headers exceed 100 KiB
 
@@ -370,7 +370,7 @@ def _is_loadable(url: httpx.URL) -> bool:
 
 
 def _decoded(content: bytes, encodings: str, limit: int) -> bytes:
-    """Remove encodings that a server used without being asked to. Unknown and invalid encodings are ignored."""
+    """Decode content encodings that were not requested. Unknown and invalid encodings are ignored."""
     for encoding in reversed(encodings.lower().split(",")[:_MAX_ENCODINGS]):
         if encoding.strip() in _ENCODINGS:
             result = unpacked(content, limit)

@@ -1,7 +1,7 @@
 """IPFS files, read from blocks that are checked against their identifiers (CIDs). Requires the extra `ipfs`.
 
 Neither the server nor the author of the blocks is trusted. The number of blocks and the file's size are limited, and
-the traversal of blocks (UnixFS and dag-pb) is not recursive.
+the blocks (UnixFS and dag-pb) are read in a loop, without recursion.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ class Cid:
 
     @classmethod
     def parse(cls, cid: str | bytes) -> Self:
-        """Parse a CID given as text (any multibase) or as bytes, as in links."""
+        """Parse a CID from text in any multibase, or from bytes, as in links between blocks."""
         visible = quoted(cid) if isinstance(cid, str) else f"0x{cid[:_MAX_LENGTH].hex()}"
         if len(cid) > _MAX_LENGTH:
             raise errors.UnsupportedUriError(f"{visible} is too long for a CID")
@@ -81,7 +81,7 @@ def _libipld() -> Any:
 
 
 MAX_BLOCKS: Final = 256
-"""The maximum number of blocks in one file. Without a limit, reading a hostile file might never end."""
+"""The maximum number of blocks to read for one file. Without it, reading a hostile file might never end."""
 
 _RAW_DATA: Final = 0  # `DataType.Raw` of the specification of UnixFS
 _DIRECTORY: Final = 1  # `DataType.Directory`

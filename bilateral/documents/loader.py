@@ -1,4 +1,4 @@
-"""Loading of untrusted documents by any kind of URI that agents use."""
+"""Load untrusted documents by any kind of URI that agents use."""
 
 import asyncio
 import re
@@ -24,7 +24,7 @@ PUBLIC_GATEWAYS: Final = ("https://trustless-gateway.link", "https://ipfs.io")
 Integrity: TypeAlias = Literal["inline", "cid", "hash"]
 
 _CID: Final = r"(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|b[a-z2-7]{58})"
-"""The usual notation of file CIDs."""
+"""A pattern for CIDs of files in their usual notation."""
 
 _BARE_CID: Final = re.compile(rf"/?(?:ipfs/)?{_CID}(?:[/?#].*)?", re.DOTALL)
 _GATEWAY_PATH: Final = re.compile(rf"(https?://[^/?#]+)/ipfs/({_CID})(/[^?#]*)?(\?[^#]*)?(?:#.*)?", re.IGNORECASE)
@@ -47,9 +47,9 @@ class Document:
 
     Attributes:
         content: The document's bytes.
-        integrity: The proof that the author published these bytes: the URI itself contains them ("inline"), or the CID
-            or the on-chain hash was checked. None if only the server vouches for them.
-        validators: The validators of the server's version, for `Loader.load_changes`.
+        integrity: The proof that the author published these bytes: the URI itself contains them ("inline"), or they
+            match the CID or the on-chain hash. None if only the server vouches for them.
+        validators: The validators of the server's version of the document, to pass to `Loader.load_changes`.
     """
 
     uri: str
@@ -86,9 +86,9 @@ class Loader:
 
     Attributes:
         limits: The limits for one document: bytes, seconds, redirects.
-        gateways: IPFS gateways that deliver blocks. They are tried in order, and may have private addresses because the
+        gateways: The IPFS gateways that deliver blocks, tried in order. They may have private addresses, because the
             program's user chooses them.
-        files: The folder from which `file:` URIs may load files. By default, they cannot load any file, because an
+        files: The folder from which files may be loaded by `file:` URI. By default, no file may be, because an
             untrusted on-chain URI must not make a program read files on its own machine.
         network: The settings of connections. Set `allow_private` only in tests and closed networks.
     """
@@ -119,9 +119,9 @@ class Loader:
             TooManyRedirectsError: There are more redirects than the limit, or one leads from https to http.
             DocumentTimeoutError: Loading the document takes longer than the limit.
             DocumentTooLargeError: The document is larger than the limit.
-            CidMismatchError: A gateway delivers content with a different CID.
+            CidMismatchError: A gateway delivers content that does not match the CID.
             MalformedDocumentError: The CID does not identify a file.
-            HashMismatchError: The document's hash is not the expected hash.
+            HashMismatchError: The document's hash differs from the expected hash.
         """
         document = self.load_changes(uri, UNKNOWN_VERSION)
         if document is None:  # only a document that is known can be unchanged
@@ -134,7 +134,7 @@ class Loader:
         """Load a document, unless the server reports that it has not changed.
 
         Args:
-            cached: The validators of the version that the caller has.
+            cached: The validators of the version that the caller already has.
 
         Returns:
             The document, or None if it has not changed. The document's hash is not checked.
@@ -189,7 +189,7 @@ class Loader:
         """Load a file inside the folder. Links that lead outside are rejected."""
         if self.files is None:
             raise errors.UnsupportedUriError(
-                f"{quoted(uri)}: this loader does not read local files: pass their folder as files"
+                f"{quoted(uri)}: this loader does not read local files: pass the folder that contains them as files=…"
             )
         try:
             parts = urlsplit(uri)
@@ -208,7 +208,7 @@ class Loader:
     def _load_from_gateway_url(
         self, uri: str, cached: Validators, cid: Cid, path: list[str], own: str
     ) -> Document | None:
-        """Load an IPFS file by its CID, from the gateway that its author specified or, if that fails, any gateway."""
+        """Load an IPFS file by its CID, from the gateway in the URL or, if that fails, from any configured gateway."""
         deadline = time.monotonic() + self.limits.seconds
         document, failure = None, None
         try:
@@ -261,7 +261,7 @@ class Loader:
 
 
 def scheme_of(uri: str) -> str:
-    """Return, in lower case, the scheme by which a URI is loaded: `data` for bare JSON, `ipfs` for a bare CID."""
+    """Return the scheme by which a URI is loaded, in lower case: `data` for JSON alone, `ipfs` for a CID alone."""
     uri = uri.strip()
     if is_inline(uri):
         return "data"

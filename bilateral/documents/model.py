@@ -1,7 +1,8 @@
-"""The base of all document models: fields are in camel case, unknown fields preserved, and absent fields not added.
+"""The base class of document models. Fields are in camel case, unknown fields are kept, and absent ones are not added.
 
-Files are written strictly (`written`, `of`). Untrusted files are read with `from_bytes` and `read`, which drop and
-report anything that cannot be read, because a single odd optional field must not make an agent unverifiable.
+Files are validated strictly when they are written (`written`, `of`). Untrusted files are read with `from_bytes` and
+`read`, which drop and report anything unreadable, because a single odd optional field must not make an agent
+unverifiable.
 """
 
 import copy
@@ -32,7 +33,7 @@ _EXPECTED: Final = {
     "model_type": "an object",
     "string_type": "a text",
 }
-"""The expected type for each of pydantic's error types."""
+"""The words for the expected type, by pydantic error type."""
 
 _DROPPED: Final = object()
 
@@ -45,7 +46,7 @@ class DocumentModel(BaseModel):
     )
 
     STRICT: ClassVar[frozenset[str]] = frozenset()
-    """Fields, by JSON name, that are never repaired: a single fault in them makes the document unreadable."""
+    """Fields, by JSON name, that are never repaired: a single malformed one makes the document unreadable."""
 
     _source: dict[str, Any] | None = PrivateAttr(default=None)
     _faults: tuple[str, ...] = PrivateAttr(default=())
@@ -89,7 +90,7 @@ class DocumentModel(BaseModel):
     def read(cls, source: dict[str, Any], *, is_strict: bool = True) -> Self:
         """Read an untrusted document. Malformed fields are dropped, except those in `STRICT`.
 
-        A number in place of a text is converted to its digits. `faults` lists the fields that were dropped or
+        A number in place of a string is converted to its digits. `faults` lists the fields that were dropped or
         converted.
 
         Args:
@@ -131,7 +132,7 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def _in_present_form(cls, source: dict[str, Any], faults: list[str]) -> dict[str, Any]:
-        """Return an untrusted document with current field names. Subclasses map earlier and alternative names."""
+        """Return an untrusted document under the current field names. Subclasses map earlier and alternative names."""
         del faults
         return source
 
@@ -162,7 +163,7 @@ def _listed(problems: list[str]) -> str:
 
 
 def _by_path(value: Any, error: ValidationError) -> dict[tuple[Any, ...], list[Any]]:
-    """Return an error's problems by their paths in a JSON value, omitting parts that are not in the value."""
+    """Return an error's problems, keyed by path in a JSON value, omitting path segments that are not in the value."""
     problems: dict[tuple[Any, ...], list[Any]] = {}
     for problem in error.errors(include_url=False, include_context=False):
         path: list[int | str] = []
@@ -186,7 +187,7 @@ def _sentence(path: tuple[Any, ...], problems: list[Any]) -> str:
 
 
 def _digits_or_nothing(problems: list[Any]) -> Any:
-    """If a number is in place of a text, return its digits; for anything else, return the marker for a dropped part."""
+    """Return the digits of a number that is in place of a string; otherwise, return the marker for a dropped part."""
     value = problems[0]["input"]
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     is_text_expected = any(problem["type"] == "string_type" for problem in problems)

@@ -1,8 +1,8 @@
 """The registration file: an agent's description of itself (ERC-8004, and `signers` from the x402 extension).
 
-Incomplete and odd files can be read: `problems` lists what was dropped, and which fields required by ERC-8004 are
-missing. `RegistrationFile.new`, which is used for writing, rejects such files. Signers determine whose signatures
-count, and registrations determine to which agent the file belongs. Both are therefore read strictly: a single malformed
+Incomplete and malformed files can be read: `problems` lists what was dropped, and which fields required by ERC-8004 are
+missing. `RegistrationFile.new`, which is used for writing, rejects such files. The fields `signers` and `registrations`
+are read strictly, because they determine whose signatures count and to which agent the file belongs: a single malformed
 entry makes the file unreadable.
 """
 
@@ -31,7 +31,7 @@ _SECP256K1_FORMS: Final = ((b"\x02", 33), (b"\x03", 33), (b"\x04", 65))  # SEC 1
 
 
 class Service(DocumentModel):
-    """A way to reach the agent. Any name is preserved: `MCP`, `A2A`, `OASF`, `ENS`, `DID`, `web`, or the author's own.
+    """A way to reach the agent. The name may be `MCP`, `A2A`, `OASF`, `ENS`, `DID`, `web`, or the author's own.
 
     Attributes:
         name: The kind of service.
@@ -49,7 +49,7 @@ class Registration(DocumentModel):
 
     Attributes:
         agent_registry: The identity registry, as a CAIP-10 account id.
-        agent_id: The token id on EVM chains, an address on other chains; None before the agent has an id.
+        agent_id: The token id on EVM chains, or an address on other chains; None before the agent has an id.
     """
 
     agent_registry: str
@@ -58,7 +58,7 @@ class Registration(DocumentModel):
     def is_agent(self, agent: GlobalAgentId) -> bool:
         """Return True if this entry is for the given agent. The case of EVM addresses is ignored.
 
-        Some tools for foreign registries write the chain before the address. Both forms are accepted.
+        Some tools for foreign registries prefix the address with the chain. Both forms are accepted.
         """
         return self.agent == agent
 
@@ -96,19 +96,21 @@ class Signer(DocumentModel):
     @field_validator("public_key")
     @classmethod
     def _is_hexadecimal(cls, public_key: str) -> str:
-        """Reject anything but hexadecimal digits, because `bytes.fromhex` would also accept spaces."""
+        """Reject anything but hexadecimal digits: `bytes.fromhex` alone would also accept spaces."""
         if len(public_key) % 2 or not set(public_key) <= set("0123456789abcdefABCDEF"):
             raise ValueError("expected hexadecimal digits in pairs, without 0x")
         return public_key
 
     @model_validator(mode="after")
     def _is_key(self) -> Self:
-        """Reject a key whose form does not match its algorithm. A key off the curve never verifies a signature."""
+        """Reject a key whose format does not match its algorithm. Keys that are not on the curve verify nothing."""
         form = self.key[:1], len(self.key)
         if self.algorithm == "ed25519" and form[1] != _ED25519_BYTES:
             raise ValueError(f"an ed25519 key must have {_ED25519_BYTES} bytes, not {form[1]}")
         if self.algorithm == "secp256k1" and form not in _SECP256K1_FORMS:
-            raise ValueError("a secp256k1 key must have 33 bytes, beginning with 02 or 03, or 65, beginning with 04")
+            raise ValueError(
+                "a secp256k1 key must have 33 bytes that begin with 02 or 03, or 65 bytes that begin with 04"
+            )
         return self
 
     @property
@@ -130,7 +132,7 @@ class RegistrationFile(DocumentModel):
         name: The agent's name.
         description: A description of the agent.
         image: The URI of the agent's picture.
-        endpoints: The name of `services` in October 2025. `all_services` reads it.
+        endpoints: The former name of `services` (October 2025). `all_services` reads both.
         x402_support: True if the agent accepts x402 payments.
         active: True if the agent is in service.
         registrations: The agent's entries in registries.
@@ -227,7 +229,7 @@ class RegistrationFile(DocumentModel):
     def registered_agents(self) -> tuple[GlobalAgentId, ...]:
         """Return the agents that `registrations` lists, on any chain, ignoring malformed entries.
 
-        An agent with several registrations lists all of them. That two agents are the same is proven only if the other
+        An agent with several registrations lists all of them. Two agents are only proven to be the same if the other
         agent's file also lists this one.
         """
         agents = (registration.agent for registration in self.registrations or [])

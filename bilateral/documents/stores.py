@@ -1,4 +1,4 @@
-"""Stores, which make documents available at a URI: in the URI itself, or in a folder, on a web server or on IPFS.
+"""Stores that make documents available at a URI: in the URI itself, in a folder, on a web server, or on IPFS.
 
 No IPFS service is trusted: each document is read back by the CID that the service returned, and compared. The IPFS
 stores (a node with Kubo's API, a pinning service, and Pinata) need the extra `ipfs`.
@@ -50,7 +50,7 @@ class StoredDocument:
 
 
 class Store(Protocol):
-    """A place to store documents, each of which gets a URI."""
+    """A place to store documents. Each stored document gets a URI."""
 
     def put(self, content: bytes) -> StoredDocument:
         """Store a document.
@@ -66,7 +66,7 @@ class Store(Protocol):
 @checked_class
 @dataclass(frozen=True)
 class DataUriStore:
-    """Stores a document in its own URI, and thus on chain. No server is needed, but each byte costs gas."""
+    """Stores a document in its own URI, and thus on chain. This needs no server, but each byte costs gas."""
 
     def put(self, content: bytes) -> StoredDocument:
         """Store a document. See `Store`."""
@@ -114,7 +114,7 @@ class FolderStore:
 class HttpPutStore:
     """Stores one document with a PUT request to a URL, such as a presigned URL from S3 or another object store.
 
-    The document is then loaded from its public URL and compared, so that no broken URL is put on chain.
+    The document is then loaded from its public URL and compared, so that no broken URL is stored on chain.
 
     Attributes:
         upload_url: The URL for the PUT request. Its query may be a signature, which is never shown in errors or logs.

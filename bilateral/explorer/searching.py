@@ -337,7 +337,9 @@ def _day(name: str, fields: Mapping[str, str], *, is_end: bool = False) -> int |
         first = datetime.fromisoformat(text).replace(tzinfo=UTC)
         return int(first.timestamp()) + (_DAY - 1 if is_end else 0)
     except ValueError:
-        raise InvalidArgumentError(f"{name} {quoted(text)} is not a date: use the form 2026-11-22") from None
+        raise InvalidArgumentError(
+            f"{name} {quoted(text)} is not a date: use the format YYYY-MM-DD, such as 2026-11-22"
+        ) from None
 
 
 def _capability(text: str) -> str:

@@ -172,7 +172,7 @@ class EarlierRegistryError(FormattedError):
 
     reason = "earlier_registry"
     template = (
-        "a registry to add was deployed in block {first} or an unknown block, but the database has chain "
+        "a registry to add was deployed in block {first} or in an unknown block, but the database has chain "
         "{chain_id} only from block {stored}: pass --from-block {stored} to omit earlier events, or a different "
         "--database"
     )

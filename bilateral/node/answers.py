@@ -12,14 +12,14 @@ _REVERT_CODE: Final = 3  # the code of JSON-RPC by which Geth and others report 
 
 
 def quantity(answer: Any) -> int:
-    """Parse a number in hexadecimal form."""
+    """Parse a number in hexadecimal notation."""
     if not isinstance(answer, str) or not _QUANTITY.fullmatch(answer):
         malformed("a number")
     return int(answer, 16)
 
 
 def data(answer: Any) -> bytes:
-    """Parse bytes in hexadecimal form."""
+    """Parse bytes in hexadecimal notation."""
     if not isinstance(answer, str) or not _DATA.fullmatch(answer):
         malformed("bytes in hexadecimal digits")
     return bytes.fromhex(answer[2:])
@@ -40,15 +40,15 @@ def records(answer: Any) -> list[dict[str, Any]]:
 
 
 def malformed(expected: str) -> NoReturn:
-    """Raise the error for a response in an unexpected form."""
+    """Raise the error for a response in an unexpected format."""
     raise MalformedNodeAnswerError(f"the node's response is not {expected}")
 
 
 def revert_of(error: NodeError) -> ContractRevertError | None:
     """Return the contract revert that a node reports; None if the node reports a different error.
 
-    Nodes report reverts in several ways: with code 3, in the message, and with the data either bare or inside an
-        object.
+    Nodes report reverts in different ways: with code 3 or only in the message, and with the revert data either on its
+        own or inside an object.
     """
     revert_data = _revert_data(error.data)
     if revert_data is not None:
@@ -59,7 +59,7 @@ def revert_of(error: NodeError) -> ContractRevertError | None:
 
 
 def _revert_data(reported: object) -> bytes | None:
-    """Find revert data in an error's data: bare, after a prefix, or inside an object."""
+    """Find revert data in an error's data: on its own, after a prefix, or inside an object."""
     if isinstance(reported, dict):
         return next(
             (revert_data for name in ("data", "result") if (revert_data := _revert_data(reported.get(name)))), None

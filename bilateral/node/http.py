@@ -25,7 +25,7 @@ MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
 """The maximum size of a decompressed response, in bytes. Larger lists of logs are requested in parts."""
 
 _KEEPALIVE_SECONDS: Final = 30.0
-"""How long to keep an idle connection open: on every chain, the next block arrives sooner."""
+"""How long to keep an idle connection open. On every chain, the next block arrives before this time is over."""
 
 _MAX_RETRY_AFTER_SECONDS: Final = 3600.0
 """The longest wait that a node may request, so that an incorrect header does not block anyone for days."""
@@ -209,7 +209,7 @@ def _node_errors(method: str) -> Iterator[None]:
 
 
 class _RequestDeadline:
-    """The deadline for each thread's request."""
+    """Stores the deadline of each thread's current request."""
 
     def __init__(self) -> None:
         self._request = threading.local()
@@ -224,7 +224,7 @@ class _RequestDeadline:
             del self._request.deadline
 
     def remaining(self, at_most: float | None = None, /) -> float | None:
-        """Return the seconds until this thread's deadline, at most `at_most`; `at_most` if there is no deadline."""
+        """Return the seconds until this thread's deadline, at most `at_most`. Without a deadline, return `at_most`."""
         deadline: float | None = getattr(self._request, "deadline", None)
         if deadline is None:
             return at_most

@@ -35,7 +35,7 @@ _BACKOFF_SECONDS: Final = 0.2
 """The pause before the first retry. It doubles each time, so three retries take at most two seconds."""
 
 _BATCH_SIZES: Final = (100, 10, 1)
-"""The numbers of requests per batch to try. If a node rejects one size, the next is used."""
+"""The batch sizes to try, in requests per batch. If a node rejects one size, the next is used."""
 
 REPEATABLE: Final = frozenset(
     {
@@ -49,7 +49,7 @@ REPEATABLE: Final = frozenset(
         *("getSignatureStatuses", "getSignaturesForAddress", "getTransaction"),
     }
 )
-"""Node methods on any kind of chain that are safe to retry. A transaction is sent once, then looked up."""
+"""The methods, on any kind of chain, that are safe to retry. A transaction is sent only once, and then looked up."""
 
 _TOO_LARGE: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
 """HTTP statuses that mean that a request is too large and should be split."""
@@ -173,14 +173,14 @@ class JsonRpc:
         return values
 
     def _again(self, request: Rpc, error: BilateralError) -> Exchange[Any]:
-        """Resend a single request from a batch after a rate limit or a missing response. Return its result or error."""
+        """Resend a request from a batch after a rate limit or a missing response. Return its result or error."""
         is_worth_it = not isinstance(error, NodeError) or is_temporary(error.node_message, error.code)
         if request.method not in REPEATABLE or not is_worth_it:
             return error
         return (yield from self._alone(request))
 
     def _post(self, method: str, body: bytes, *, is_repeatable: bool) -> Exchange[Reply]:
-        """Post bytes. Retry after temporary failures, as long as the wait ends before the deadline."""
+        """Post bytes. Retry after temporary failures, unless the wait would exceed the deadline."""
         deadline = time.monotonic() + self.timeout
         for attempt in range(RETRIES + 1):
             wait = _BACKOFF_SECONDS * 2**attempt * random.uniform(1.0, 1.25)  # noqa: S311  # spreads retries

@@ -11,13 +11,13 @@ from bilateral.node.ranges import Reaction, judge
 from bilateral.node.steps import Operation, Rpc
 
 Topic: TypeAlias = str | Sequence[str] | None
-"""A topic as 0x and 64 hexadecimal digits; several topics, one of which must match; or None for any topic."""
+"""A filter for a topic: 0x and 64 digits, several such topics (one must match), or None for any topic."""
 
 _FIRST_SPAN: Final = 10_000
-"""The number of blocks to request after the first rejection: the limit on most nodes that have one."""
+"""The number of blocks to request after the first rejection. Most nodes that limit block ranges allow this many."""
 
 _SUCCESSES_TO_GROW: Final = 8
-"""The number of responses in a row before a longer range is tried: a rejection costs as much as a response."""
+"""The number of consecutive responses after which a longer range is tried. A rejection costs as much as a response."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class LogFilter:
 class RangeLimit:
     """The size of block range that a node accepts, adjusted after each rejection.
 
-    A reader of few logs first requests the whole range. The index, which reads a whole chain, needs a more precise
+    Readers of a few logs first request the whole range. The index reads the whole chain, so it uses a more precise
     limit: see `bilateral.index.chain.source.RangeSize`.
 
     Attributes:
@@ -55,7 +55,7 @@ class RangeLimit:
     _successes: int = 0
 
     def accepted(self) -> None:
-        """Record a response. After eight responses in a row, the span grows by a quarter, up to the ceiling."""
+        """Record a response. After eight consecutive responses, the span grows by a quarter, up to the ceiling."""
         self._successes += 1
         if self.span is not None and self.ceiling is not None and self._successes % _SUCCESSES_TO_GROW == 0:
             self.span = min(self.ceiling, self.span + max(1, self.span // 4))

@@ -1,8 +1,7 @@
 """Classifies rejections of block ranges, whose messages may state a node's block limit. No other module does so.
 
-Each node has its own limits, and its own messages for them. A rejection's class takes precedence over the number that
-its message states. That number is a ceiling to try, never a certainty. `tests/index/test_limits.py` lists the supported
-messages.
+Each node has its own limits, and its own messages for them. The class of a rejection takes precedence over any number
+in its message, which is only used as a ceiling to try. `tests/index/test_limits.py` lists the supported messages.
 """
 
 import json
@@ -40,8 +39,8 @@ class Verdict:
         blocks: The number of blocks to request next, if the reaction is `SPLIT` and the rejection states a number.
         repeats: The number of consecutive rejections to which this reaction applies; None for any number.
         otherwise: The reaction to subsequent rejections.
-        limits_blocks: False if the node limits logs, bytes or time, so that its number applies only to this segment of
-            the chain.
+        limits_blocks: False if the node limits logs, bytes or time, so that the number of blocks applies only to this
+            segment of the chain.
     """
 
     reaction: Reaction
@@ -72,7 +71,7 @@ _SIZE: Final = re.compile(
     re.IGNORECASE,
 )
 _UNTRUE: Final = re.compile(r"on free(tier| plan)", re.IGNORECASE)
-"""Wording that accompanies a stated number of blocks a hundred times the enforced limit."""
+"""Wording of messages that state a number of blocks a hundred times larger than the enforced limit."""
 
 _NUMBERS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -97,7 +96,7 @@ _TOO_WIDE: Final = re.compile(
     r"range (is )?(too|bigger|larger|exceed)|too (wide|many|large)|too big|maxblockrange", re.IGNORECASE
 )
 _AMBIGUOUS: Final = re.compile(r"limit exceeded", re.IGNORECASE)
-"""Wording that some nodes use for the block range and others for the request rate."""
+"""Wording that some nodes use for rejected block ranges and others for rate limits."""
 
 _THOUSAND: Final = 1000  # of limits such as `10k`
 _TIMEOUTS: Final = 3  # an eighth of the range that times out, too, is slow for another reason
@@ -146,7 +145,7 @@ def _by_class(classes: Iterable[tuple[re.Pattern[str], Verdict]], text: str) -> 
 
 
 def _by_hint(text: str, first: int, last: int) -> Verdict | None:
-    """Return the verdict on a rejection that suggests a range. Repeating the requested range is no use."""
+    """Return the verdict on a rejection that suggests a range. A suggestion to repeat the same range is ignored."""
     hint = _HINT.search(text)
     if hint is None:
         return None

@@ -16,10 +16,10 @@ from bilateral.node.transport import AsyncTransport, Transport
 T = TypeVar("T")
 
 Run: TypeAlias = Callable[[Operation[Any]], Any]
-"""Runs an operation to its end."""
+"""Runs an operation to completion."""
 
 AsyncRun: TypeAlias = Callable[[Operation[Any]], Awaitable[Any]]
-"""Runs an operation to its end without blocking the event loop."""
+"""Runs an operation to completion without blocking the event loop."""
 
 
 class StepRunner:
@@ -33,7 +33,7 @@ class StepRunner:
         self._transport, self._lock = transport, threading.Lock()
 
     def run(self, operation: Operation[T]) -> T:
-        """Run an operation to its end, and return its result."""
+        """Run an operation to completion, and return its result."""
         return run(operation, self._perform)
 
     def _perform(self, step: Step) -> Any:
@@ -63,7 +63,7 @@ class AsyncStepRunner:
         self._transport, self._lock = transport, asyncio.Lock()
 
     async def run(self, operation: Operation[T]) -> T:
-        """Run an operation to its end, and return its result."""
+        """Run an operation to completion, and return its result."""
         return await run_async(operation, self._perform)
 
     async def _perform(self, step: Step) -> Any:

@@ -85,7 +85,7 @@ _NOT_SHARED: Final = ("eth_sendRawTransaction", "sendTransaction")
 
 
 def run(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
-    """Run a generator of steps to its end, using a function that performs one step. Exceptions are thrown into it."""
+    """Run a generator of steps to completion. A function performs each step; its exceptions are thrown in."""
     try:
         step = next(steps)
         while True:
@@ -101,7 +101,7 @@ def run(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
 
 
 async def run_async(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
-    """Run a generator of steps to its end, using a coroutine that performs one step. See `run`."""
+    """Run a generator of steps to completion, using a coroutine that performs one step. See `run`."""
     try:
         step = next(steps)
         while True:
@@ -119,7 +119,8 @@ async def run_async(steps: Generator[S, Any, T], perform: Callable[[S], Awaitabl
 def together(operations: Sequence[Operation[T]]) -> Operation[list[T]]:
     """Run operations in lockstep, and send their requests to the node as one batch per round.
 
-    Ten thousand reads with three requests each take three batches. Identical requests in a round are sent once.
+    For example, ten thousand reads that need three requests each are sent as three batches. Identical requests in a
+    round are sent once.
     """
     results: dict[int, T] = {}
     answers: dict[int, Any] = dict.fromkeys(range(len(operations)))

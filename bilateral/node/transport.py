@@ -14,7 +14,7 @@ _MAX_SECONDS: Final = 10**6  # eleven days; more is a mistake of units
 
 
 class Provider(Protocol):
-    """A connection to a node that the user created. Those in web3.py are such connections."""
+    """A connection to a node that the user created, such as a provider from web3.py."""
 
     def make_request(self, method: Any, params: Any, /) -> Any:
         """Send a request, and return the JSON-RPC response: a mapping with `result` or `error`."""
@@ -55,7 +55,7 @@ class Transport:
         """Send several requests together, or individually if the transport is a provider or the node rejects batches.
 
         Returns:
-            For each request, its result, or the `NodeError` or `MalformedNodeAnswerError` that occurred.
+            For each request, either its result, or the `NodeError` or `MalformedNodeAnswerError` that occurred.
         """
         return run(self._rpc.batch(requests), self._perform)
 
@@ -106,7 +106,7 @@ class AsyncTransport:
 
 
 class _OfProvider:
-    """A session with a provider, which does its own retries. Each response belongs to one request."""
+    """A session with a provider, which does its own retries and takes one request at a time."""
 
     def request(self, method: str, parameters: Sequence[Any]) -> Generator[Rpc, Any, Any]:
         """Send a request."""

@@ -46,7 +46,8 @@ def address_text(content: bytes) -> str:
 def is_on_curve(content: bytes) -> bool:
     """Return whether 32 bytes decompress to a point on the curve, so that a private key may exist for them.
 
-    The subgroup does not matter: libsodium's test for valid points is stricter and would derive different addresses.
+    Points outside the main subgroup count too. libsodium's stricter test for valid points would derive different
+    addresses.
     """
     y = int.from_bytes(content, "little") & ((1 << 255) - 1)
     square = y * y % _PRIME
@@ -56,15 +57,17 @@ def is_on_curve(content: bytes) -> bool:
 
 @lru_cache(maxsize=4096)  # a derivation takes milliseconds, and a seller's payments all go to one account
 def program_address(program: str, *seeds: bytes) -> tuple[str, int]:
-    """Derive a program's address: the first address off the curve, trying bumps from 255 down."""
+    """Derive a program's address: the first address that is not on the curve, trying bump seeds from 255 down."""
     if len(seeds) >= _MAX_SEEDS or any(len(seed) > _MAX_SEED for seed in seeds):
-        raise ValueError(f"an address can have at most {_MAX_SEEDS - 1} seeds of at most {_MAX_SEED} bytes")
+        raise ValueError(
+            f"an address can be derived from at most {_MAX_SEEDS - 1} seeds of at most {_MAX_SEED} bytes each"
+        )
     joined, suffix = b"".join(seeds), address_bytes(program) + _MARKER
     for bump in reversed(range(_BUMPS)):
         candidate = sha256(joined + bytes([bump]) + suffix).digest()
         if not is_on_curve(candidate):
             return address_text(candidate), bump
-    raise ValueError("no bump produces an address")  # the chance is 2^-256
+    raise ValueError("no bump seed produces a valid address")  # the chance is 2^-256
 
 
 def token_account(owner: str, mint: str, program: str) -> str:
@@ -78,5 +81,5 @@ def registry_address(program: str = SATI) -> str:
 
 
 def index_address(number: int, program: str = SATI) -> str:
-    """Derive the SATI account that lists the agent with a given number, from 1."""
+    """Derive the SATI account that lists the agent with a given number. Numbers start at 1."""
     return program_address(program, b"agent_index", number.to_bytes(8, "little"))[0]

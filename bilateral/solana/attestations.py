@@ -1,4 +1,4 @@
-"""SATI feedback as bytes: its data, the messages that agent and counterparty sign, and strictly decoded attestations.
+"""SATI feedback as bytes: its data, the messages that both sides sign, and strictly decoded attestations.
 
 Nothing here writes to Solana. SATI's client submits feedback through Light's programs, and Photon returns attestations.
 The layouts are those of SATI's program 1.0.0.
@@ -18,7 +18,7 @@ from bilateral.solana.fields import Fields
 
 MAX_CONTENT: Final = 512
 MAX_PUBLIC_CONTENT: Final = 100
-"""The maximum size of content in public feedback, in bytes, given that a transaction contains it twice."""
+"""The maximum size of the content of public feedback, in bytes. A transaction contains the content twice."""
 
 _VERSION: Final = 1  # of the layout of SATI
 _INTERACTION: Final = b"SATI:interaction:v1"

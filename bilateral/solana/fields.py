@@ -1,4 +1,4 @@
-"""Accounts, and a reader for the fields in their bytes that checks every length before using it."""
+"""Accounts, and a reader that decodes the fields in their bytes and checks every length before using it."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -11,7 +11,7 @@ class Fields:
 
     Args:
         content: The bytes.
-        kind: What the bytes represent, such as "a mint", for messages.
+        kind: What the bytes represent, such as "a mint", for error messages.
     """
 
     def __init__(self, content: bytes, kind: str) -> None:
@@ -46,7 +46,7 @@ class Fields:
         raise self.malformed("a length has more than three bytes")
 
     def text(self) -> str:
-        """Return the next text: its length in four bytes, then UTF-8."""
+        """Return the next string: its length in four bytes, followed by UTF-8."""
         try:
             return self.take(self.number(4)).decode()
         except UnicodeDecodeError:

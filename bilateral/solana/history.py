@@ -1,4 +1,4 @@
-"""An agent's past. Nodes do not retain past state, so it is provable only if nothing has changed since then."""
+"""An agent's past state. Nodes do not retain it, so it can only be proven if nothing has changed since."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ _PAGE: Final = 1000
 """The maximum number of signatures in one response."""
 
 MAX_EXAMINED: Final = 20
-"""The maximum number of transactions to examine. With more, an agent's past is not provable."""
+"""The maximum number of transactions to examine. If there are more, an agent's past state cannot be proven."""
 
 _MAX_DATA_DIGITS: Final = 2 * MAX_TRANSACTION
-"""The maximum number of digits of inner data to decode. No harmless instruction has longer data."""
+"""The maximum number of digits of an inner instruction's data to decode. Harmless instructions have shorter data."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Watched:
 
     Attributes:
         addresses: The accounts.
-        harmless: The programs that may change these accounts, each with the first bytes of the instructions that change
-            neither the wallet, the URI nor the holder.
+        harmless: The programs that may change these accounts, each with the first bytes of those of its instructions
+            that change neither the wallet, the URI nor the holder.
     """
 
     addresses: tuple[str, ...]
@@ -83,7 +83,7 @@ def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operatio
 
 
 def block_at(node: SolanaNode, as_of: datetime) -> Operation[int]:
-    """Return the last block at or before a time, by bisection. Skipped slots have no block."""
+    """Return the last block produced at or before a time, found by bisection. Skipped slots have no block."""
     yield from node.require_chain()
     commitment = {"commitment": node.commitment}
     low, high = yield from _all([Rpc("getFirstAvailableBlock"), Rpc("getSlot", (commitment,))])

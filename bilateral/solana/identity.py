@@ -1,4 +1,4 @@
-"""Change a SATI agent as its owner: URI, metadata, wallet, transfer. Registration needs SATI's own client.
+"""Change a SATI agent as its owner: its URI, metadata, wallet or holder. Registration needs SATI's own client.
 
 with SatiIdentity("https://api.mainnet-beta.solana.com", MAINNET, secret) as identity:
     identity.set_uri(mint, "ipfs://…") identity.set_wallet(mint, wallet)
@@ -22,20 +22,20 @@ from bilateral.solana.sati import WALLET_KEY, SatiAgent, read_agent
 from bilateral.solana.sending import keypair_of, send
 
 _OWN_FIELDS: Final = frozenset({"name", "symbol", "uri"})
-"""The fields that token metadata always contains. They are not among an agent's additional texts."""
+"""The fields that token metadata always contains. They do not count as an agent's additional fields."""
 
 _LENGTHS: Final = 8
-"""The number of bytes for the lengths of a key and its value."""
+"""The number of bytes in which the lengths of a key and its value are stored."""
 
 
 class SatiIdentity(Closing):
-    """Changes SATI agents using their owner's key. Each write is simulated, sent once, and then awaited.
+    """Changes SATI agents using their owner's key. Each write is simulated, sent once, and awaited.
 
     Args:
         provider: The URL of a node.
         chain: The chain (CAIP-2).
         secret: The owner's key: a 32-byte seed, or the 64 bytes in a Solana key file.
-        commitment: The commitment that a write waits for: `confirmed` or `finalized`.
+        commitment: The commitment level that a write waits for: `confirmed` or `finalized`.
         seconds: The maximum time to wait for a transaction. A blockhash expires after about 90 seconds.
         request_timeout: The timeout for one request to the node, in seconds.
 
@@ -92,7 +92,7 @@ class SatiIdentity(Closing):
         return self._run(self._set(mint, instructions.URI, uri))
 
     def set_metadata(self, mint: str, key: str, value: str) -> str:
-        """Set an additional text in an agent's metadata. See `set_uri`. For the wallet, use `set_wallet`."""
+        """Set an additional field in an agent's metadata. See `set_uri`. To set the wallet, use `set_wallet`."""
         if not key or key in _OWN_FIELDS or key == WALLET_KEY:
             raise SolanaWriteError(f"the key {key!r} is reserved: use set_uri or set_wallet", "reserved_key")
         return self._run(self._set(mint, key, value))
@@ -107,13 +107,13 @@ class SatiIdentity(Closing):
         try:
             account = AccountId.parse(wallet) if ":" in wallet else AccountId(self._node.chain, wallet)
         except MalformedIdentifierError as error:
-            raise SolanaWriteError(f"the wallet is malformed: {error}", "malformed_wallet") from None
+            raise SolanaWriteError(f"the wallet's address is malformed: {error}", "malformed_wallet") from None
         if account.chain != self._node.chain:
             raise SolanaWriteError(f"the wallet {account} is not on {self._node.chain}", "malformed_wallet")
         return self._run(self._set(mint, WALLET_KEY, str(account)))
 
     def remove(self, mint: str, key: str) -> str:
-        """Remove an additional text from an agent's metadata. See `set_uri`. Without a wallet, the holder is paid."""
+        """Remove an additional field from an agent's metadata. See `set_uri`. Without a wallet, the holder is paid."""
         return self._run(self._remove(mint, key))
 
     def transfer(self, mint: str, to: str) -> str:
@@ -140,7 +140,7 @@ class SatiIdentity(Closing):
         return agent
 
     def _set(self, mint: str, key: str, value: str) -> Operation[str]:
-        """Set a text, and pay the rent for additional bytes."""
+        """Set a metadata field, and pay the rent for additional bytes."""
         agent = yield from self._owned(mint)
         present = agent.uri if key == instructions.URI else agent.metadata.entries.get(key)
         grown = len(value.encode()) - len((present or "").encode())
@@ -150,7 +150,7 @@ class SatiIdentity(Closing):
         return (yield from self._send([*calls, instructions.set_field(mint, self.address, key, value)]))
 
     def _rent(self, mint: str, grown: int) -> Operation[list[Call]]:
-        """Return the instruction that pays for additional bytes in a mint, if its lamports do not suffice."""
+        """Return the instruction that pays the rent for additional bytes in a mint, if its lamports do not suffice."""
         if grown <= 0:
             return []
         options = {"encoding": "base64", "commitment": self._node.commitment}
@@ -170,7 +170,7 @@ class SatiIdentity(Closing):
         try:
             address_bytes(to)
         except MalformedIdentifierError as error:
-            raise SolanaWriteError(f"the new owner is malformed: {error}", "malformed_owner") from None
+            raise SolanaWriteError(f"the new owner's address is malformed: {error}", "malformed_owner") from None
         agent = yield from self._owned(mint)
         if agent.is_soulbound:
             raise SolanaWriteError(f"the agent {mint} is soulbound and cannot be transferred", "soulbound")

@@ -43,13 +43,13 @@ class Call:
 
 
 def set_field(mint: str, authority: str, key: str, value: str) -> Call:
-    """Set a text in an agent's metadata: `uri`, or an additional text by its key."""
+    """Set a field in an agent's metadata: `uri`, or an additional field by its key."""
     field = _URI_FIELD if key == URI else _KEY_FIELD + _text(key)
     return _metadata_call("updating_field", field + _text(value), mint, authority)
 
 
 def remove_field(mint: str, authority: str, key: str) -> Call:
-    """Remove an additional text from an agent's metadata. A missing text is ignored."""
+    """Remove an additional field from an agent's metadata. A missing field is ignored."""
     return _metadata_call("remove_key_ix", b"\x01" + _text(key), mint, authority)
 
 
@@ -65,7 +65,7 @@ def hand_over_pointer(mint: str, authority: str, new: str) -> Call:
 
 
 def make_token_account(payer: str, owner: str, mint: str) -> Call:
-    """Create an owner's associated token account, unless it exists."""
+    """Create an owner's associated token account, unless it already exists."""
     accounts = [
         Account(payer, is_signer=True, is_writable=True),
         Account(token_account(owner, mint, TOKEN_2022), is_writable=True),
@@ -101,6 +101,6 @@ def _changing(mint: str, authority: str) -> list[Account]:
 
 
 def _text(value: str) -> bytes:
-    """Return a text in Borsh encoding: its length in four bytes, then UTF-8."""
+    """Return a string in Borsh encoding: its length in four bytes, followed by UTF-8."""
     content = value.encode()
     return len(content).to_bytes(4, "little") + content

@@ -16,10 +16,10 @@ from bilateral.solana.fields import Account
 Commitment: TypeAlias = Literal["confirmed", "finalized"]
 
 COMMITMENTS: Final = ("confirmed", "finalized")
-"""The supported commitments. The state of a `processed` block may never become part of the chain."""
+"""The supported commitment levels. `processed` is not among them, because such blocks may be discarded."""
 
 OLDER_SLOT: Final = -32016
-"""The error from a node that has not yet reached the slot of an earlier response."""
+"""The code of the error from a node that has not yet reached the slot of an earlier response."""
 
 MAX_ACCOUNT: Final = 100 * 1024
 """The largest account to read, in bytes: a large mint takes 3 KiB, and a transaction adds at most 10 KiB."""
@@ -27,14 +27,14 @@ MAX_ACCOUNT: Final = 100 * 1024
 
 @dataclass
 class SolanaNode:
-    """A node's chain, and the commitment of its responses.
+    """A node's chain, and the commitment level of its responses.
 
     Attributes:
         chain: The chain that the node must serve.
         commitment: `confirmed` or `finalized`.
 
     Raises:
-        InvalidArgumentError: The chain is not a Solana chain, or the commitment is invalid.
+        InvalidArgumentError: The chain is not a Solana chain, or the commitment level is invalid.
     """
 
     chain: ChainId
@@ -42,14 +42,14 @@ class SolanaNode:
     _is_checked: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Reject other chains and commitments."""
+        """Reject chains other than Solana's, and unsupported commitment levels."""
         if self.chain.namespace != "solana":
             raise InvalidArgumentError(f"{self.chain} is not a Solana chain")
         if self.commitment not in COMMITMENTS:
             raise InvalidArgumentError(f"commitment {self.commitment!r} is not one of {', '.join(COMMITMENTS)}")
 
     def require_chain(self) -> Operation[None]:
-        """Check the node's chain, once."""
+        """Check that the node serves the chain. Later calls do nothing."""
         if self._is_checked:
             return
         genesis = yield Rpc("getGenesisHash")
@@ -77,7 +77,9 @@ class SolanaNode:
             return (yield request)
         except NodeError as error:
             if error.code == OLDER_SLOT:
-                raise InconsistentNodeError(f"the node has not reached the slot of its own response: {error}") from None
+                raise InconsistentNodeError(
+                    f"the node has not yet reached the slot that it reported earlier: {error}"
+                ) from None
             raise
 
 

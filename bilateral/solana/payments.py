@@ -26,7 +26,7 @@ _TRANSFERS: Final = frozenset({_TRANSFER, _TRANSFER_CHECKED, _TRANSFER_WITH_FEE}
 _TRANSFER_BYTES: Final = 10  # `TransferChecked`: its number, 8 bytes of an amount, and decimals
 _TRANSFER_ACCOUNTS: Final = 4  # source, mint, destination and authority
 _MAX_AMOUNT_DIGITS: Final = 20
-"""The number of digits in the largest amount, 2^64 - 1."""
+"""The number of decimal digits in the largest possible amount, 2^64 - 1."""
 
 PAYMENT_MISSING: Final = "payment_not_found"
 _LATEST_VERSION: Final = 0
@@ -35,7 +35,7 @@ _LATEST_VERSION: Final = 0
 
 @dataclass(frozen=True)
 class Transfer:
-    """A transfer that specifies its token (`TransferChecked`).
+    """A transfer instruction that specifies its token (`TransferChecked`).
 
     Attributes:
         index: The instruction's position in the transaction.
@@ -148,7 +148,7 @@ class ChainPayment:
 def find_payment(
     node: SolanaNode, expected: ExpectedPayment, transaction: str, confirmations: int
 ) -> Operation[ChainPayment]:
-    """Find a payment on the chain."""
+    """Look up a payment on the chain."""
     yield from node.require_chain()
     commitment: Commitment = "finalized" if confirmations > 1 else node.commitment
     answer = yield from _transaction(transaction, commitment)
@@ -162,7 +162,7 @@ def find_payment(
 
 
 def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: str) -> ChainPayment:
-    """Judge the response to `getTransaction`, regardless of a facilitator's report."""
+    """Judge a payment by the node's response to `getTransaction`, ignoring what a facilitator reports."""
     meta = answer.get("meta")
     if not isinstance(meta, dict) or "err" not in meta:
         raise SolanaError("the node did not return the transaction's outcome")

@@ -33,7 +33,7 @@ class SolanaAgent(ReadAgent, Protocol):
 
     @property
     def wallet_source(self) -> str:
-        """`proven` if the wallet's key signed, `metadata` if the wallet is unproven, `owner` if there is no wallet."""
+        """`proven` if the wallet signed its consent, `metadata` if it did not, `owner` if there is no wallet."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ _READERS: Final[Mapping[str, ReadAgentOperation]] = {SATI_NAME: read_agent, NAME
 
 
 def agent_registries(chain: ChainId, names: Collection[str] | None = None) -> dict[str, ReadAgentOperation]:
-    """Return the operations that read agents from a node, by the registry's program."""
+    """Return the operations that read agents from a node, keyed by the registry's program."""
     record = foreign_book().get(str(chain))
     programs = {} if record is None else record.registries
     missing = [name for name in names or () if name not in programs]

@@ -1,4 +1,4 @@
-"""Agents in 8004-solana, the second registry: an account of its program and the Metaplex Core asset it describes.
+"""Agents in 8004-solana. Each is an account of that program, and the Metaplex Core asset that it describes.
 
 Like ERC-8004, the program requires the wallet's signature, and clears the wallet when it transfers an agent. A transfer
 made directly through Metaplex Core does not update the stored owner or wallet until somebody calls `sync_owner`. The
@@ -29,7 +29,7 @@ _AGENT_BYTES: Final = 748
 _ASSET: Final = 1  # `Key::AssetV1` of Metaplex Core
 _OF_COLLECTION: Final = 2  # `UpdateAuthority::Collection` of Metaplex Core
 _COUNTERS: Final = 3 * (32 + 8)
-"""The size of three digests and counts, for feedback, responses and revocations."""
+"""The size, in bytes, of three digests with counts: for feedback, responses and revocations."""
 
 _HARMLESS: Final = tuple(
     sha256(f"global:{name}".encode()).digest()[:8]
@@ -48,7 +48,7 @@ class Record:
 
     Attributes:
         collection: The collection that contains all agents.
-        owner: The owner as of the program's last change. It may be stale.
+        owner: The owner that the program last stored, which may be outdated.
         asset: The asset, which is the agent's `agentId`.
         wallet: The proven wallet; None if there is none.
         uri: The URI of the registration file.
@@ -114,7 +114,7 @@ def agent_address(asset: str, program: str) -> str:
 
 
 def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], program: str, slot: int) -> Agent8004:
-    """Judge an agent's accounts."""
+    """Check an agent's accounts, and return the agent that they prove."""
     described, asset_account = accounts
     if described is None:
         raise _unregistered(asset, "the program has no account for this asset")
@@ -155,7 +155,7 @@ def _owner_of(asset: str, account: Account | None, collection: str) -> str:
     fields = Fields(account.content, "an asset of Metaplex Core")
     kind = fields.number(1)
     if kind != _ASSET:
-        raise _unregistered(asset, "it was burnt" if not kind else f"its account has a different kind, {kind}")
+        raise _unregistered(asset, "it was burnt" if not kind else f"its account is of a different type, {kind}")
     owner = address_text(fields.take(32))
     if fields.number(1) != _OF_COLLECTION or address_text(fields.take(32)) != collection:
         raise _unregistered(asset, f"it does not belong to collection {collection}")

@@ -22,7 +22,7 @@ from bilateral.solana.history import Watched
 from bilateral.solana.nodes import SolanaNode
 
 _ATTEMPTS: Final = 2
-"""How many times to read an agent that is changing, or if nodes disagree. A third time would rarely help."""
+"""How many times to read an agent that changes in between, or about which nodes disagree. A third time rarely helps."""
 
 WALLET_KEY: Final = "agentWallet"
 METADATA: Final = "metadata"
@@ -85,7 +85,7 @@ class SatiAgent:
 
     Attributes:
         mint: The agent's mint, which is its `agentId`.
-        number: The agent's number among the members.
+        number: The agent's number among the members of SATI's group.
         holder: The account that holds the agent and controls its metadata.
         token_account: The account that contains the token.
         uri: The URI of the registration file.
@@ -125,7 +125,7 @@ MISMATCH: Final = "authority_mismatch"
 
 
 def minted_agent(mint: str, account: Account | None, registry: Registry) -> MintedAgent:
-    """Judge the account of an agent's mint."""
+    """Check the account of an agent's mint, and return what it proves."""
     if account is None:
         raise _unregistered(mint, "there is no account at this address")
     if account.owner != TOKEN_2022:
@@ -166,7 +166,7 @@ def minted_agent(mint: str, account: Account | None, registry: Registry) -> Mint
 
 
 _TOKEN_ACCOUNT_KIND_AT: Final = 165
-"""The byte that distinguishes mints from token accounts with extensions."""
+"""The position of the byte that distinguishes mints from token accounts, if they have extensions."""
 
 
 def check_index(mint: str, account: Account | None, program: str) -> None:
@@ -197,7 +197,7 @@ def has_holder(account: Account | None, mint: str, holder: str) -> bool:
 
 
 def transferred(mint: str, authority: str) -> AgentRefusedError:
-    """Return the error for an agent that its update authority does not hold."""
+    """Return the error for an agent whose holder is not its update authority."""
     problem = (
         f"the agent {mint} was transferred, and its former owner {authority} still controls wallet and URI: "
         "the holder must take over the update authority first"
@@ -225,9 +225,9 @@ def agent_of(mint: str, minted: MintedAgent, token_account: str, chain: ChainId,
 
 
 def wallet_of(minted: MintedAgent, chain: ChainId) -> tuple[str, str, tuple[str, ...]]:
-    """Return an agent's wallet, its source, and remarks about its form.
+    """Return an agent's wallet, the wallet's source, and remarks about its format.
 
-    The forms are CAIP-10 and two used in SATI's own documents: `solana:<address>` and the bare address.
+    The accepted formats are CAIP-10 and the two in SATI's own documents: `solana:<address>` and the bare address.
     """
     text = minted.metadata.entries.get(WALLET_KEY)
     if text is None:
@@ -257,7 +257,7 @@ def read_agent(node: SolanaNode, mint: str, program: str = SATI) -> Operation[Sa
 
 
 def _read_once(node: SolanaNode, mint: str, program: str) -> Operation[SatiAgent]:
-    """Read an agent as one snapshot: the mint must be the same in the first and second responses."""
+    """Read an agent as one snapshot: the mint must not change between the first and the second response."""
     slot, (account, registry_account) = yield from node.accounts([mint, registry_address(program)])
     minted = minted_agent(mint, account, Registry.of(registry_account, program))
     holder, number = minted.authority, minted.member.number
@@ -282,7 +282,7 @@ def _require_same(mint: str, account: Account | None, again: Account | None, slo
 
 
 def _largest_account(node: SolanaNode, mint: str, holder: str) -> Operation[str]:
-    """Request the account that holds an agent, unless it is the update authority's associated account."""
+    """Request the token account that holds an agent, unless that is the update authority's associated account."""
     try:
         answer = yield from node.ask(Rpc("getTokenLargestAccounts", (mint, {"commitment": node.commitment})))
     except NodeError as error:
@@ -295,7 +295,7 @@ def _largest_account(node: SolanaNode, mint: str, holder: str) -> Operation[str]
 
 
 def _mint_problem(mint: token2022.Mint) -> str | None:
-    """Return the reason why a mint's supply is not fixed at one token; None if it is."""
+    """Return the reason why a mint's supply is not fixed at one token; None if it is fixed."""
     if not mint.is_initialized:
         return "its mint is not initialised"
     if mint.supply != 1 or mint.decimals:

@@ -1,4 +1,4 @@
-"""Transactions, which are simulated, sent once, and then looked up by their signature. Signing needs solders."""
+"""Transactions: they are simulated, sent once, and then looked up by signature. Signing requires solders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from solders.keypair import Keypair
 
 _POLL_SECONDS: Final = 0.5
-"""A slot takes 0.4 seconds."""
+"""The seconds to wait between polls. A slot takes 0.4 seconds."""
 
 EXPIRED: Final = "blockhash_expired"
 

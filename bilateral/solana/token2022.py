@@ -1,4 +1,4 @@
-"""Token-2022 mints and token accounts: base fields, followed by extensions as type, length and value."""
+"""Token-2022 mints and token accounts: base fields, followed by extensions (type, length and value)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _with_extensions(mint: Mint, fields: Fields, content: bytes) -> Mint:
     if len(content) == _MULTISIG_BYTES or any(fields.take(_ACCOUNT_BYTES - _MINT_BYTES)):
         raise fields.malformed("the base account is not followed by zeros")
     if fields.number(1) != _MINT_KIND:
-        raise fields.malformed("the account has a different kind")
+        raise fields.malformed("the account is of a different type")
     return replace(mint, extensions=_extensions(fields))
 
 
@@ -109,7 +109,7 @@ class TokenAccount:
         fields.take(_ACCOUNT_BYTES - fields.position)
         if fields.left:
             if len(content) == _MULTISIG_BYTES or fields.number(1) != _ACCOUNT_KIND:
-                raise fields.malformed("the account has a different kind")
+                raise fields.malformed("the account is of a different type")
             _extensions(fields)
         return cls(mint, owner, amount, AccountState(state))
 
@@ -120,7 +120,7 @@ class TokenMetadata:
 
     Attributes:
         update_authority: The account that may change the metadata; None if nobody may.
-        entries: The additional texts, by key.
+        entries: The additional fields, by key.
     """
 
     update_authority: str | None

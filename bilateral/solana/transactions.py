@@ -1,4 +1,4 @@
-"""Solana transactions, legacy or version 0: signatures, and a message with instructions."""
+"""Solana transactions, legacy or version 0, which consist of signatures and a message with instructions."""
 
 from __future__ import annotations
 

@@ -114,8 +114,8 @@ def _numbered(tables: Tables, chain_id: int) -> Tables:
             bounds = pc.min_max(ids).as_py()
             if len(ids) > ids.null_count and not 0 <= bounds["min"] <= bounds["max"] < _SIZE:
                 raise InvalidArgumentError(
-                    f"{name}.{column} of chain {chain_id} has {bounds['min']} to {bounds['max']}: several chains are "
-                    f"analysed together only with numbers from 0 to {_SIZE - 1}"
+                    f"{name}.{column} of chain {chain_id} ranges from {bounds['min']} to {bounds['max']}: several "
+                    f"chains can only be analysed together if all values are from 0 to {_SIZE - 1}"
                 )
             numbered[name] = numbered[name].set_column(
                 numbered[name].column_names.index(column), column, pc.add(ids, pa.scalar(chain_id * _SIZE))

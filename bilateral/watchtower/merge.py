@@ -68,13 +68,15 @@ def merge(store: Store, file: bytes, vantage: str, key: OKPKey) -> int:
         verifier = HTTPMessageVerifier(signature_algorithm=algorithms.ED25519, key_resolver=keys)
         verifier.verify(request, max_age=None, expect_tag=TAG, require_components=_COVERED, body=content)
         if request.headers["Vantage"] != vantage:
-            raise InvalidArgumentError(f"the file is from vantage {request.headers['Vantage']!r}, not {vantage!r}")
+            raise InvalidArgumentError(
+                f"the file is from the vantage point {request.headers['Vantage']!r}, not {vantage!r}"
+            )
     except (HTTPMessageSignaturesException, ValueError, AttributeError) as problem:
-        raise InvalidArgumentError(f"the file is not signed by the vantage {vantage!r}: {problem}") from None
+        raise InvalidArgumentError(f"the file is not signed by the vantage point {vantage!r}: {problem}") from None
     try:
         return _add(store, vantage, [json.loads(line) for line in content.splitlines()])
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
-        raise InvalidArgumentError(f"the file from vantage {vantage!r} is malformed: {problem!r}") from None
+        raise InvalidArgumentError(f"the file from the vantage point {vantage!r} is malformed: {problem!r}") from None
 
 
 def _message(vantage: str, content: bytes, headers: dict[str, str] | None = None) -> httpx.Request:
@@ -104,5 +106,5 @@ def _hour(vantage: str, number: int, line: dict[str, Any]) -> dict[str, Any]:
     counts = {name: {str(key): int(count) for key, count in line[name].items()} for name in _HOUR[3:]}
     least = min((count for entry in counts.values() for count in entry.values()), default=0)
     if least < 0 or sum(counts["counts"].values()) > values["scheduled"]:
-        raise ValueError("an hour has more results than probes")
+        raise ValueError("the file lists more results than probes for an hour")
     return {"vantage": vantage, "endpoint": number, **values, **counts}

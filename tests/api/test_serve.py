@@ -216,6 +216,6 @@ def test_a_wrong_setting_in_the_file_is_named(tmp_path, line):
 
 def test_a_rate_without_a_period_is_refused_in_words_of_its_own():
     with pytest.raises(
-        InvalidArgumentError, match=r"^api: the rate '5/fortnight' is invalid: use a form such as 1200/minute$"
+        InvalidArgumentError, match=r"^api: the rate '5/fortnight' is invalid: use a format such as 1200/minute$"
     ):
         read_api_settings(None, rate="5/fortnight")

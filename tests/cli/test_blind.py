@@ -99,7 +99,10 @@ def test_relayer_exchanges_with_both_openings(bilateral, done, refused, stranger
 
 def test_opening_that_the_vault_lacks_is_refused(refused, offer, vaults):
     error = refused(3, "blind", "opening", offer, *vaults[1])
-    assert error["message"] == "envelope: the vault has no opening for it: pass a different vault with --vault"
+    assert (
+        error["message"]
+        == "envelope: the vault contains no opening for this envelope: pass a different vault with --vault"
+    )
 
 
 def test_feedback_for_another_server_than_the_envelopes_is_refused(refused, client, offer, vaults):

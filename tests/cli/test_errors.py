@@ -264,7 +264,8 @@ def test_a_bug_is_one_line_of_json_for_machines(refused, monkeypatch, owner):
     error = refused(1, "agent", "register", key=owner)
     assert error == {
         "reason": "internal_error",
-        "message": "a bug in bilateral, please report it: ZeroDivisionError: integer division or modulo by zero",
+        "message": "this is a bug in bilateral; please report it: "
+        "ZeroDivisionError: integer division or modulo by zero",
         "arguments": {"exception": "ZeroDivisionError"},
         "transaction": None,
     }

@@ -424,12 +424,12 @@ def test_a_preview_of_a_search_leads_to_the_same_search(site):
 @pytest.mark.parametrize(
     ("query", "problem"),
     [
-        ("registered_from=soon", 'registered_from "soon" is not a date: use the form 2026-11-22'),
+        ("registered_from=soon", 'registered_from "soon" is not a date: use the format YYYY-MM-DD, such as 2026-11-22'),
         ("maximum_2=x", 'maximum_2 "x" is not a number'),
         ("maximum_count=0", 'maximum_count "0" is too small: write at least 1'),
         ("rated=maybe", 'rated "maybe" must be yes or no'),
         ("chain=base,nowhere", 'the chain "nowhere" is unknown: use its name or its number'),
-        ("metadata=a=hex:x", 'the metadata "a=hex:x" must have a form such as region=eu or region=hex:6575'),
+        ("metadata=a=hex:x", 'the metadata "a=hex:x" must have a format such as region=eu or region=hex:6575'),
         ("wallet=0x", 'wallet "0x" is not an address: expected 0x and 40 hexadecimal digits'),
     ],
 )

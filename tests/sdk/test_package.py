@@ -132,7 +132,7 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(run):
             "    print(error)",
         ]
     )
-    assert run("-c", program) == ("numpy, scipy, pyarrow missing: install them with pip install 'bilateral[trust]'\n")
+    assert run("-c", program) == ("numpy, scipy, pyarrow must be installed: run pip install 'bilateral[trust]'\n")
 
 
 def test_the_command_line_without_its_extra_says_in_one_line_what_to_install(run, installed):
@@ -151,7 +151,7 @@ def test_ipfs_without_its_extra_says_in_one_line_what_to_install(run):
             "    print(error.reason, error)",
         ]
     )
-    assert run("-c", program) == "missing_extra libipld missing: install them with pip install 'bilateral[ipfs]'\n"
+    assert run("-c", program) == "missing_extra libipld must be installed: run pip install 'bilateral[ipfs]'\n"
 
 
 def test_the_command_line_works_without_ape(run, installed_with_cli, tmp_path, identity, owner):

@@ -110,7 +110,7 @@ def test_missing_burnt_and_foreign_assets_are_not_agents(run, reader, listed, wo
     program = Pubkey.from_string(CORE)
     for content, owner, expected in (
         (b"\0", program, "it was burnt"),
-        (b"\5" * 70, program, "its account has a different kind, 5"),
+        (b"\5" * 70, program, "its account is of a different type, 5"),
         (b"\1" * 70, stranger.pubkey(), "it is not a Metaplex Core asset"),
     ):
         world.write(core, content, owner)

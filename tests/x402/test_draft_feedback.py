@@ -113,7 +113,7 @@ def test_second_feedback_for_a_payment_is_refused(client, verified, buyer):
 
 @pytest.mark.parametrize("tags", [RESOURCE_DELIVERED, Tags("starred", "")])
 def test_second_tag_is_that_of_the_draft(verified, buyer, tags):
-    with pytest.raises(InvalidArgumentError, match="in the profile reputation, tag2 must be 'x402'"):
+    with pytest.raises(InvalidArgumentError, match="in the reputation profile, tag2 must be 'x402'"):
         paid_feedback(verified, 95, buyer, tags)
 
 

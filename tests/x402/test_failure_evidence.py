@@ -232,7 +232,7 @@ def test_payment_that_its_buyer_padded_counts_and_takes_no_memory(open_shop, buy
 
 def test_failure_is_not_published_about_another_account(failure, standing, verifier, stranger):
     other = replace(standing, payer=stranger.address)
-    with pytest.raises(InvalidArgumentError, match="was due to pay, not"):
+    with pytest.raises(InvalidArgumentError, match="the failed payment is from"):
         failed_settlement_feedback(verifier, failure, other)
 
 

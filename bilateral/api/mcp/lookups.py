@@ -36,7 +36,7 @@ AgentText = Annotated[str, Field(description="Such as 8453:247.", max_length=200
 """An agent as a tool argument."""
 
 Limit = Annotated[int, Field(ge=1, le=_MOST, description="1 to 100.")]
-Cursor = Annotated[str | None, Field(max_length=1_200, description="`next` of the former page.")]
+Cursor = Annotated[str | None, Field(max_length=1_200, description="`next` from the previous page.")]
 Tag = Annotated[str | None, Field(max_length=1_000, description="Such as starred.")]
 
 

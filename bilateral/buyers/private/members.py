@@ -172,7 +172,7 @@ def _prepare(
     chain_id, registry, policy, epoch = place
     anchor_epoch = client.get_next_epoch() - 1
     if anchor_epoch < 1:
-        raise InvalidArgumentError("no states are anchored: run `bilateral buyer anchor` first")
+        raise InvalidArgumentError("no states have been anchored: run `bilateral buyer anchor` first")
     anchored = chain_id, client.get_deployment().address_of(Registry.BUYERS), anchor_epoch
     with engine.connect() as connection:
         members = _members(connection, anchored, policy, epoch)

@@ -169,7 +169,7 @@ def call(
         return decode_result(registry, function, returned)
     except errors.UnexpectedAnswerError as error:
         yield from require_registry(state, registry)
-        raise errors.UnexpectedAnswerError(f"{error}: a contract other than {registry} is at {to}") from None
+        raise errors.UnexpectedAnswerError(f"{error}: a contract other than {registry} is deployed at {to}") from None
 
 
 @contextmanager
@@ -297,7 +297,7 @@ def decode(registry: Registry, raw: RawLog) -> Event | None:
         return decoded
     if decoded.reason is Undecodable.MALFORMED:
         name = selectors(registry, "event")[raw.topics[0]]["name"]
-        raise errors.UnexpectedAnswerError(f"{registry} emitted {name} in an unexpected form: {decoded.problem}")
+        raise errors.UnexpectedAnswerError(f"{registry} emitted {name} in an unexpected format: {decoded.problem}")
     return None
 
 

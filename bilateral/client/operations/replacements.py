@@ -90,7 +90,7 @@ def _send(state: ClientState, prepared: Sent[T], previous: str) -> Operation[Sen
         return (yield from transactions.send_with_nonce(state, prepared, int(prepared.transaction["nonce"])))
     except transactions.NonceUsedError:
         raise TransactionReplacedError(
-            "is already in a block, or a different transaction with its nonce is", previous
+            "is already in a block, or a different transaction with the same nonce is", previous
         ) from None
     finally:
         state.nonces = nonces

@@ -75,7 +75,7 @@ def _type(part: Mapping[str, Any]) -> str:
 
 
 def _decode(parts: Sequence[Mapping[str, Any]], data: bytes, subject: str) -> tuple[Any, ...]:
-    problem = UnexpectedAnswerError(f"{subject} in an unexpected form ({len(data)} bytes)")
+    problem = UnexpectedAnswerError(f"{subject} in an unexpected format ({len(data)} bytes)")
     if len(data) < _WORD * len(parts):  # Ape, if it is in the process, makes eth-abi read zeros beyond the end
         raise problem
     try:

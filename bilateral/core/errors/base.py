@@ -56,7 +56,7 @@ class MissingExtraError(BilateralError, ImportError):
     reason = "missing_extra"
 
     def __init__(self, extra: str, modules: Sequence[str]) -> None:
-        super().__init__(f"{', '.join(modules)} missing: install them with pip install 'bilateral[{extra}]'")
+        super().__init__(f"{', '.join(modules)} must be installed: run pip install 'bilateral[{extra}]'")
         self.extra = extra
         self.modules = tuple(modules)
 

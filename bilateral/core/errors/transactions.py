@@ -43,8 +43,8 @@ class AgentUnsettledError(FormattedError, TimeoutError):
 
     reason = "agent_unsettled"
     template = (
-        "agent {agent} has not had the same owner for {confirmations} blocks after {seconds:g} seconds: wait for more "
-        "blocks, or request fewer confirmations"
+        "agent {agent} has not had the same owner for {confirmations} blocks, after waiting for {seconds:g} seconds: "
+        "wait for more blocks, or request fewer confirmations"
     )
     agent: str
     confirmations: int
@@ -56,8 +56,8 @@ class SealUnsettledError(FormattedError, TimeoutError):
 
     reason = "seal_unsettled"
     template = (
-        "the ratings of client {client_id} and server {server_id} are not yet sealed for {confirmations} blocks after "
-        "{seconds:g} seconds: seal it first, or wait for more blocks"
+        "the ratings of client {client_id} and server {server_id} have not been sealed for {confirmations} blocks, "
+        "after waiting for {seconds:g} seconds: seal them first, or wait for more blocks"
     )
     client_id: InitVar[int]
     server_id: InitVar[int]
@@ -89,7 +89,7 @@ class IndexMismatchError(FormattedError, ValueError):
 
     reason = "index_mismatch"
     template = (
-        "the node says that {client} has given {node_index} feedback entries for the agent, not {last_index}: if the "
+        "the node states that {client} has given {node_index} feedback entries for the agent, not {last_index}: if the "
         "node is right, pass its number as last_index; otherwise pass index_limit"
     )
     client: str
@@ -141,7 +141,7 @@ class PaymentSettledHereError(BilateralError):
         digits = f"0x{transaction_hash.hex()}"
         advice = "; record another payment in the transaction with record_payments and its position" if is_whole else ""
         super().__init__(
-            f"the registry itself already settled and counted a payment by {buyer} in {digits}: omit it{advice}"
+            f"the registry already settled and counted a payment by {buyer} in transaction {digits}: omit it{advice}"
         )
         self.transaction_hash = transaction_hash
         self.buyer = buyer
@@ -232,6 +232,6 @@ class BatchInterruptedError(BilateralError):
     reason = "batch_interrupted"
 
     def __init__(self, hashes: tuple[str, ...], missing: int, why: str) -> None:
-        super().__init__(f"{len(hashes)} transactions were sent, {missing} were not: {why}. Retry to continue.")
+        super().__init__(f"{len(hashes)} transactions were sent, but {missing} were not: {why}. Retry to continue.")
         self.hashes = hashes
         self.missing = missing

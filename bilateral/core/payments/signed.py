@@ -124,7 +124,9 @@ def _check_permit2(kind: PaymentKind, scheme: str, signed: Mapping[str, Any]) ->
         raise InvalidPaymentError("unknown_spender", f"{PERMIT2_PART}.spender", problem)
     field, facilitator = f"{PERMIT2_PART}.witness.facilitator", signed["witness"].get("facilitator")
     if scheme == "upto" and (facilitator is None or facilitator == ZERO_ADDRESS):
-        raise InvalidPaymentError("missing_facilitator", field, "missing, so anyone or no one could settle")
+        raise InvalidPaymentError(
+            "missing_facilitator", field, "missing, so either anyone or no one could settle the payment"
+        )
     if scheme == "exact" and facilitator is not None:
         raise InvalidPaymentError("unexpected_facilitator", field, "the proxy for the exact scheme uses no facilitator")
 

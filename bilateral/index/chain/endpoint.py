@@ -131,7 +131,9 @@ class Endpoint:
             if reply.status in _READABLE_ERRORS:
                 text = f"HTTP status {reply.status}: {reply.body[:300].decode(errors='replace')}"
                 raise NodeError(method, reply.status, text, wait_seconds=reply.retry_after) from None
-            raise MalformedNodeAnswerError(f"{self.name}: {method} returned an unexpected form: {problem}") from None
+            raise MalformedNodeAnswerError(
+                f"{self.name}: {method} returned a response in an unexpected format: {problem}"
+            ) from None
 
     def _result(self, method: str, answer: Any, number: int, reply: Reply) -> Any:
         if answer.error is not None:

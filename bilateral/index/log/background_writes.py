@@ -92,7 +92,7 @@ def _has_spare(engine: Engine) -> bool:
 
 def _refuse(*_arguments: Any, **_options: Any) -> NoReturn:
     """Reject operations that batches do not need: `Rows` would run them on the wrong connection."""
-    raise NotImplementedError("rows written in the background do not support this: use a connection's own rows")
+    raise NotImplementedError("background writes do not support this operation: use a connection's own `Rows`")
 
 
 class Writer:

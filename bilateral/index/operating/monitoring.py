@@ -53,7 +53,9 @@ def monitored(
     try:
         server = make_server(host, port, answer, ThreadingWSGIServer, _QuietHandler)
     except (OSError, OverflowError) as problem:
-        raise InvalidArgumentError(f"monitors cannot be served at {host}, port {port}: {problem}") from None
+        raise InvalidArgumentError(
+            f"the endpoint for monitors cannot be served at {host}, port {port}: {problem}"
+        ) from None
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
     try:
         yield server.server_port

@@ -246,7 +246,7 @@ def _arguments(members: Sequence[Member]) -> Iterator[sa.ColumnElement[Any]]:
 def _quoted(text: str) -> sa.ColumnElement[Any]:
     """Return a GraphQL name, which contains only letters, digits and underscores, as an SQL literal."""
     if not text.isidentifier() or not text.isascii():
-        raise ValueError(f"{text!r} is not a name")
+        raise ValueError(f"{text!r} is not a valid GraphQL name")
     return sa.literal_column(f"'{text}'", sa.Text)
 
 

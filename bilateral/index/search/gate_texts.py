@@ -69,7 +69,7 @@ def gate_of(text: str) -> Gate:
     except ValueError:
         pairs = []
     if not pairs:
-        raise InvalidArgumentError(f"the gate {quoted(text)} must have a form such as {EXAMPLE}")
+        raise InvalidArgumentError(f"the gate {quoted(text)} must have a format such as {EXAMPLE}")
     fields: dict[str, Any] = {}
     for name, value in pairs:
         if name not in _NAMES:
@@ -91,7 +91,7 @@ def capability_of(text: str) -> tuple[Capability, str]:
     kind, colon, value = text.partition(":")
     if not colon or kind not in list(Capability):
         raise InvalidArgumentError(
-            f"a capability is a kind and a value, such as mcp_tool:get_weather; the kinds are {', '.join(Capability)}"
+            f"a capability has a kind and a value, such as mcp_tool:get_weather; the kinds are {', '.join(Capability)}"
         )
     return Capability(kind), value
 
@@ -102,7 +102,9 @@ def entry_of(text: str) -> tuple[str, bytes | None]:
     try:
         hash_bytes = bytes.fromhex(value.removeprefix(_HEX)) if value.startswith(_HEX) else value.encode()
     except ValueError:
-        raise InvalidArgumentError(f"the metadata {quoted(text)} must be like region=eu or region=hex:6575") from None
+        raise InvalidArgumentError(
+            f"the metadata {quoted(text)} must have a format such as region=eu or region=hex:6575"
+        ) from None
     return key, hash_bytes if equals else None
 
 
@@ -116,7 +118,7 @@ class AgentFilters(BaseModel):
     ] = None
     chains: Annotated[
         list[Annotated[int, Field(ge=1, lt=2**63)]] | None,
-        Field(alias="chain", max_length=MAX_LISTED, description="Only on this chain; may be repeated."),
+        Field(alias="chain", max_length=MAX_LISTED, description="Only agents on this chain; may be repeated."),
     ] = None
     owner: Annotated[_Address, Field(description="Only agents of this owner.")] = None
     wallet: Annotated[_Address, Field(description="Only agents with this wallet.")] = None

@@ -60,11 +60,11 @@ class SponsoredChain:
         """Reject settings that would let strangers spend the budget."""
         self.deployment.require_function(Registry.REPUTATION, "giveFeedbackBySig")
         if not self.tokens:
-            raise InvalidArgumentError("list the tokens whose payments count, because anyone can create a token")
+            raise InvalidArgumentError("list the tokens in which payments count, because anyone can create a token")
         try:
             tokens = {checksummed(address): minimum for address, minimum in self.tokens.items()}
         except MalformedIdentifierError as error:
-            raise InvalidArgumentError(f"a token is not an address: {error}") from None
+            raise InvalidArgumentError(f"a token's address is invalid: {error}") from None
         if any(minimum <= 0 for minimum in tokens.values()):
             raise InvalidArgumentError("the minimum amount of a token must be at least 1")
         object.__setattr__(self, "tokens", tokens)
@@ -119,7 +119,7 @@ class AggregatorSettings:
             raise InvalidArgumentError("each chain may only be listed once")
 
 
-_Wei = Annotated[int | str, Field(description="Wei: a number, or digits in a text")]
+_Wei = Annotated[int | str, Field(description="An amount in wei: a number, or a string of digits")]
 
 
 class _ChainTable(BaseModel):

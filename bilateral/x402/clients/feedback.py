@@ -65,7 +65,7 @@ def draft_file(
 ) -> dict[str, Any]:
     """Return a feedback file's fields in the draft's form. See `specified_file`."""
     if tags.tag2 != X402_TAG:
-        raise InvalidArgumentError(f"in the profile reputation, tag2 must be {X402_TAG!r}, not {tags.tag2!r}")
+        raise InvalidArgumentError(f"in the reputation profile, tag2 must be {X402_TAG!r}, not {tags.tag2!r}")
     data, key = interaction.data_hash or b"", interaction.public_key or b""
     signature = _client_signature(draft_reviewer_hash(agent, interaction.task_ref, data, value, *tags), signer)
     with suppress(InvalidKeyError):  # a contract's signature has a form of its own

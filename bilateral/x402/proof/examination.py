@@ -314,7 +314,9 @@ class Examination:
         if interaction.public_key is not None and not is_key(interaction.public_key, self._signer):
             self._signer = None
             raise _failed(
-                "the statement specifies a different key, which did not sign", "key_mismatch", "agentSignerPublicKey"
+                "the statement specifies a different key, which did not create the signature",
+                "key_mismatch",
+                "agentSignerPublicKey",
             )
 
     def _check_wallet_signature(self, interaction: InteractionData) -> Operation[None]:

@@ -83,7 +83,7 @@ class FailedPayment:
         """
         block, payable = proof.block, proof.payable_block
         if (yield from self.reason_at(block)) is not proof.reason:
-            raise UnprovenFailureError("reason_not_shown", f"block {block} does not show {proof.reason}")
+            raise UnprovenFailureError("reason_not_shown", f"the state at block {block} does not show {proof.reason}")
         is_near = payable is not None and 0 < block - payable <= MOST_BLOCKS
         if payable is None or not is_near or not (yield from self._payable_blocks([payable])):
             problem = f"none of the {MOST_BLOCKS} blocks before {block} shows that the payment could be settled"

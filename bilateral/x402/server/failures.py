@@ -254,7 +254,9 @@ def failed_settlement_feedback(
         BilateralError: The node failed.
     """
     if standing.payer.lower() != failure.payer.lower():
-        raise InvalidArgumentError(f"{failure.payer} was due to pay, not {standing.payer} for {standing.agent}")
+        raise InvalidArgumentError(
+            f"the failed payment is from {failure.payer}, not from {standing.payer}, which acted for {standing.agent}"
+        )
     evidence = failure.evidence
     check_failure(verifier, evidence, tokens=[failure.payment["accepted"]["asset"]])
     file = prepare_feedback_file(text=comment, failedSettlement=evidence)

@@ -125,7 +125,7 @@ def test_a_new_service_never_lists_the_ring_above_an_honest_agent(market, tmp_pa
 
 def test_a_service_without_the_packages_of_the_analysis_says_so_once_and_on_its_pages(market, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(HIDES)
-    missing = "numpy, pyarrow, scipy missing: install them with pip install 'bilateral[index]'"
+    missing = "numpy, pyarrow, scipy must be installed: run pip install 'bilateral[index]'"
 
     def is_told(client):
         return missing in str(client.get("/readyz").json().get("problems"))

@@ -71,7 +71,7 @@ def test_keystore_is_found(read, tmp_path, monkeypatch):
         ('key_variable = "TEST_SPONSOR_KEY"', "", "set key_variable, or keystore"),
         ('key_variable = "TEST_SPONSOR_KEY"', 'keystore = "x"', "passphrase_variable"),
         (f'{{ "{ADDRESS}" = 5 }}', "{}", "anybody can create a token"),
-        (f'"{ADDRESS}" = 5', '"0x12" = 5', "a token is not an address"),
+        (f'"{ADDRESS}" = 5', '"0x12" = 5', "a token's address is invalid"),
         (f'"{ADDRESS}" = 5', f'"{ADDRESS}" = 0', "at least 1"),
         ("[[chain]]", "[[chain", "cannot be read"),
         (CHAIN, CHAIN * 2, "serves each chain once"),

@@ -79,7 +79,9 @@ def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deploym
     # A malformed price is one for any chain.
     chain = next((chain for chain in (deployments if price is None else paid) if chain in deployments), None)
     if chain is None:
-        raise ToolError(f"no_node: the URL accepts no chain with a node here: {', '.join(deployments) or 'none'}")
+        raise ToolError(
+            f"no_node: the URL accepts no chain for which this service has a node: {', '.join(deployments) or 'none'}"
+        )
     loader = Loader(limits=Limits(seconds=_SECONDS), network=network)
     try:
         with Client(

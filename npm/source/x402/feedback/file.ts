@@ -180,7 +180,7 @@ async function draftFields(
   tags: Tags,
   client: string,
 ): Promise<[Fields, Hex]> {
-  if (tags[1] !== "x402") throw new InvalidArgumentError(`in the profile reputation, tag2 must be "x402"`);
+  if (tags[1] !== "x402") throw new InvalidArgumentError(`in the reputation profile, tag2 must be "x402"`);
   const data = interaction.dataHash ?? new Uint8Array();
   const digest = draftReviewerHash(agent, interaction.taskRef, data, value, decimals, tags);
   const signature = await signed(wallet, digest);

@@ -414,7 +414,7 @@ class Examination {
     if (this.signer === null) throw failed("signature_failed", SIGNATURE_FAILED);
     if (publicKey !== null && !isKey(publicKey, this.signer)) {
       this.signer = null;
-      const problem = "the statement specifies a different key, which did not sign";
+      const problem = "the statement specifies a different key, which did not create the signature";
       throw failed("key_mismatch", problem, "agentSignerPublicKey");
     }
   }

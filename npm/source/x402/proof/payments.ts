@@ -180,7 +180,7 @@ function checkPermit2(kind: PaymentKind, scheme: unknown, signed: JsonObject): v
   }
   const facilitator = fieldOf(witness, "facilitator") ?? null;
   if (scheme === "upto" && (facilitator === null || facilitator === ZERO_ADDRESS)) {
-    invalid("missing_facilitator", field("witness.facilitator"), "missing, so anyone or no one could settle");
+    invalid("missing_facilitator", field("witness.facilitator"), "missing, so either anyone or no one could settle the payment");
   }
   if (scheme === "exact" && facilitator !== null) {
     invalid("unexpected_facilitator", field("witness.facilitator"), "the proxy for the exact scheme uses no facilitator");
