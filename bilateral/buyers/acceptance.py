@@ -1,4 +1,4 @@
-"""Messages about payments: accepting them after checks, showing them to buyers, and moderating them."""
+"""Messages about payments: check and store them, show them to buyers, and moderate them."""
 
 # ruff: noqa: N815  # the names of the service
 
@@ -36,7 +36,7 @@ MOST_SERVICES: Final = 100
 """The maximum number of services per agent. Every discount lookup and every search reads all of them."""
 
 _AHEAD: Final = 300
-"""How many seconds a seller's clock may be ahead."""
+"""How many seconds a seller's clock may be ahead of the service's clock."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Accepted:
 
     Attributes:
         id: The message's id, as 64 hexadecimal digits.
-        is_counted: True if the message counts, False if it has no signature.
-        is_new: False if the same message had already been accepted.
+        is_counted: True if the message counts; False if it has no signature, so that it is only displayed.
+        is_new: False if the same message had been accepted before.
         warnings: Advice to the message's author.
     """
 
@@ -162,7 +162,7 @@ class BuyerMessages:
     def _proof(
         self, message: TypedMessage, seller: AgentKey, signature: str, accepted: Collection[str], content: bytes
     ) -> dict[str, Any]:
-        """Check a message's signature, and return the columns common to all messages."""
+        """Check a message's signature, and return the columns that all messages have."""
         signed = bytes.fromhex(signature[2:])
         signer = proofs.require_signer(message, _domain(seller), signed, accepted, self._settings.nodes)
         return {"content_hash": content, "signer": signer, "signature": signed, "received_at": int(time.time())}
@@ -221,7 +221,7 @@ class BuyerMessages:
         return Accepted(message_id, seller, row["buyer"], True, is_new)
 
     def _once(self, store: Callable[[Connection], T]) -> T:
-        """Run a transaction that inserts a row, and retry if a different process inserted the row first."""
+        """Run a transaction that inserts a row, and run it again if a different process inserted the row first."""
         try:
             with self._engine.begin() as connection:
                 return store(connection)
@@ -232,7 +232,7 @@ class BuyerMessages:
     def _paid(
         self, text: str, claim: proofs.PaymentClaim, *, is_by_seller: bool = False
     ) -> tuple[AgentKey, proofs.ProvenPayment, set[str]]:
-        """Return a message's seller and payment, and the accounts that may sign it."""
+        """Return the seller and the payment of a message, and the accounts that may sign it."""
         with self._engine.connect() as connection:
             seller = self._seller(connection, text, claim.chain_id)
             paid = proofs.find_payment(connection, claim, seller, self._settings.nodes)
@@ -251,7 +251,7 @@ def _review_content(body: requests.ReviewBody) -> bytes:
 
 
 def _stored_message(connection: Connection, table: Table, row: Mapping[str, Any]) -> str | None:
-    """Return the id of the message already stored about this payment or message, or None if there is none."""
+    """Return the id of the message that is already stored in this one's place, or None if there is none."""
     (key,) = table.primary_key.columns
     names, same = ([key.name], []) if table is buyer_reply else (_PAYMENT, _AGENT)
     query = select(key, *(table.c[name] for name in ("content_hash", *same)))
@@ -273,7 +273,7 @@ def _message_row(connection: Connection, message_id: str) -> Any:
 
 
 def _about(seller: AgentKey, paid: proofs.ProvenPayment, table: Table) -> dict[str, Any]:
-    """Return the columns that identify a message's payment. One message is stored per payment and seller."""
+    """Return the columns that identify a message's payment. Only one message is stored for each payment and seller."""
     key = f"{table.name} {paid.chain_id} {paid.transaction.hex()} {paid.position} {seller.global_id}"
     return {
         "id": keccak(text=key).hex(),
@@ -294,17 +294,17 @@ def _domain(seller: AgentKey) -> Domain:
 
 
 MOST_MESSAGES: Final = 100
-"""The maximum number of messages shown per kind, newest first."""
+"""The maximum number of messages to show per kind, newest first."""
 
 DECISIONS: Final = ("upheld", "rejected")
-"""The operator's possible decisions about a dispute."""
+"""The decisions that the operator may make about a dispute."""
 
 _TEXTS: Final[Mapping[Table, Mapping[str, str]]] = {
     buyer_feedback: {"tags": "[]", "note": ""},
     agent_review: {"tag1": "", "tag2": "", "note": ""},
     buyer_dispute: {"reason": ""},
 }
-"""The columns that contain free text, and their values once the text has been removed."""
+"""The columns that contain free text, and the values that replace the text when it is removed."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ Epoch = tuple[int, str, int]
 _EPOCH: Final = ("chain_id", "registry", "epoch")
 
 _RETAINED_EPOCHS: Final = 2
-"""How many of the latest epochs to retain. Readers use the older epoch until the newer one is indexed."""
+"""The number of latest epochs to retain. Readers use the older one until the index contains the newer one's root."""
 
 
 def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, now: int | None = None) -> int:
@@ -68,7 +68,7 @@ def states_of(connection: Connection, policies: Sequence[str], now: int) -> Iter
 
 
 def state_of(standing: Standing) -> BuyerState:
-    """Return the state to which a leaf commits. Its sum of votes is rounded; score and tier use the exact sum."""
+    """Return the state to which a leaf commits. The sum of votes in it is rounded; score and tier use the exact sum."""
     weighed, metrics = standing.weighed, standing.weighed.metrics
     votes = Fraction(metrics.feedback_sum)
     return BuyerState(
@@ -117,16 +117,16 @@ def _prepare(engine: Engine, epoch: Epoch, policies: Sequence[str], now: int) ->
 
 
 NODES_IN_PART: Final = 32
-"""Nodes per row. Rows of 1 KiB stay in the table, because PostgreSQL moves only rows above 2 KiB out of line."""
+"""The number of tree nodes per row: PostgreSQL stores rows of 1 KiB in the table itself, unlike those above 2 KiB."""
 
 _NODE: Final = 32  # bytes of a node: an element of a field of 254 bits
 _ROWS_AT_ONCE: Final = 10_000
-"""Rows per insert. A tree may have millions of rows, which should not all be in memory together."""
+"""The number of rows per insert. A tree may have millions of rows, which should not all be in memory together."""
 
 
 @dataclass(frozen=True)
 class ProvenState:
-    """A state, and the proof that the epoch's tree contains it.
+    """A buyer's state, and the proof that the epoch's tree contains the state.
 
     Attributes:
         proof: The sibling hashes, from the leaf up.

@@ -38,7 +38,7 @@ def verify_state(state: BuyerState, root: bytes, proof: Sequence[bytes]) -> bool
 
 
 class StateTree:
-    """The tree of all buyers' states at a given time. The states may be passed in any order.
+    """The Merkle tree of all buyers' states at one time. The states may be passed in any order.
 
     Args:
         states: The states, at least one. No two states may have the same buyer, chain and policy.
@@ -74,7 +74,7 @@ class StateTree:
 
     @property
     def nodes(self) -> Sequence[bytes]:
-        """All nodes: the root first, the children of node i at 2i + 1 and 2i + 2."""
+        """All nodes: the root first, and node i's children at positions 2i + 1 and 2i + 2."""
         return self._nodes
 
     def state_of(self, buyer: str, chain_id: int, policy: bytes) -> BuyerState | None:
@@ -113,7 +113,7 @@ class StateTree:
 
 
 def path_of(node: int) -> list[int]:
-    """Return the numbers of the nodes that prove a leaf: the siblings of the leaf and of its ancestors.
+    """Return the numbers of the nodes that prove a leaf: the siblings of the leaf and of each of its ancestors.
 
     Args:
         node: The number of the leaf's node.
@@ -126,7 +126,7 @@ def path_of(node: int) -> list[int]:
 
 
 def _nodes_above(leaves: Sequence[bytes]) -> list[bytes]:
-    """Return the nodes of a complete binary tree: the root first, the children of node i at 2i + 1 and 2i + 2."""
+    """Return a complete binary tree's nodes: the root first, and node i's children at positions 2i + 1 and 2i + 2."""
     inner = len(leaves) - 1
     nodes = [b""] * inner + list(reversed(leaves))
     for at in range(inner - 1, -1, -1):
@@ -139,7 +139,7 @@ def _parent(first: bytes, second: bytes) -> bytes:
 
 
 def _word(value: str | int | bytes) -> bytes:
-    """Encode an address, a number or a hash as one word. Encoding a whole state with eth-abi is ten times slower."""
+    """Encode an address, a number or a hash as one word. Encoding whole states with eth-abi is ten times slower."""
     if isinstance(value, bytes):
         return value
     return (int(value, 16) if isinstance(value, str) else value).to_bytes(_WORD)

@@ -1,6 +1,6 @@
-"""Credentials with which a different address can prove a buyer's tier, signed by the attestor (EIP-712).
+"""Credentials, signed by the attestor (EIP-712), with which a different address can prove a buyer's tier.
 
-Only the attestor knows which buyer is behind a holder or a pseudonym, so nobody else can vouch for them.
+Only the attestor knows which buyer is behind an address or a pseudonym, so only the attestor can sign them.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def issue_credential(  # noqa: PLR0913  # the fields of a credential
     lifetime: int = 3_600,
     at: int | None = None,
 ) -> TierCredential:
-    """Create an unsigned credential. It expires at the end of the UTC day, when pseudonyms change.
+    """Create an unsigned credential. It expires no later than the end of the UTC day, when pseudonyms change.
 
     Args:
         holder: The address that may use the credential. A new address does not reveal the buyer's main wallet.
         tier: The buyer's tier.
         policy: The hash of the scoring policy's name.
         scope: The place where the credential is used: a `gate_scope` or an `agent_scope`.
-        pseudonym: Identifies the buyer in this scope today. It must be the same for all of the buyer's holders.
+        pseudonym: Identifies the buyer in this scope today. It must be the same for all addresses of the buyer.
         lifetime: How long the credential is valid, in seconds; at most a day.
         at: The first second in which the credential is valid, in Unix time; now by default.
 
@@ -104,7 +104,7 @@ def is_valid_at(credential: TierCredential, at: int) -> bool:
 def require_use(  # noqa: PLR0913  # what a gate compares
     credential: TierCredential, holder: str, *, policy: bytes, scope: bytes, minimum: BuyerTier, at: int | None = None
 ) -> None:
-    """Check that a credential belongs to an account and is for this use today. Does not check the signature.
+    """Check that an account may use a credential here and now. This does not check the credential's signature.
 
     `BuyerTierGated` performs the same checks in the same order. To count customers, use `credential.pseudonym`.
 
@@ -139,8 +139,8 @@ def verify_credential(
 ) -> bool:
     """Return whether a credential is valid and signed with the attestor's key. No node is needed.
 
-    You must also compare the credential's holder with the account that presents it. If the attestor is a contract, use
-    `verify_credential_on_chain`.
+    Callers must also check that the credential's holder is the account that presents it. If the attestor is a contract,
+    use `verify_credential_on_chain`.
 
     Args:
         domain: The registry's domain.

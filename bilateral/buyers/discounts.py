@@ -29,14 +29,14 @@ _PERCENT: Final = 100  # per cent, and the greatest score
 
 
 def _require_number(value: Any) -> Any:
-    """Reject text in place of a number, because Python would parse `1_0` and digits in any script."""
+    """Reject a string in place of a number: Python would also parse `1_0`, and digits in any script."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         raise ValueError("use a JSON number, not a string")  # noqa: TRY004  # pydantic reports it
     return value
 
 
 JsonNumber: Final = BeforeValidator(_require_number)
-"""Validates a number in a request body. Text is rejected."""
+"""Validates a number in a request body. Strings are rejected."""
 
 Percent = Annotated[
     Decimal,
@@ -53,11 +53,11 @@ CONDITIONS: Final[Mapping[BuyerTier, str]] = {
     BuyerTier.TRUSTED: "10+ payments, $50+ volume, fair reviews",
     BuyerTier.PREMIUM: "50+ payments, $500+ volume, fair reviews, few disputes",
 }
-"""Each tier's conditions, in the specification's words."""
+"""Each tier's conditions, in the wording of the specification."""
 
 
 class TierDiscounts(BaseModel):
-    """Each tier's discount, in percent. A missing tier gets the discount of the next lower tier."""
+    """Each tier's discount, in percent. A tier that is missing gets the discount of the next lower tier."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -93,7 +93,7 @@ def incentives_of(value: Any) -> BuyerIncentives:
 
 
 class Verdict(StrEnum):
-    """Why a buyer gets a discount, or does not get one."""
+    """Codes that explain why a buyer gets a discount or gets none."""
 
     GRANTED = "granted"
     NOT_OFFERED = "not_offered"
@@ -135,7 +135,7 @@ class BuyerFacts:
         dispute_rate: Disputes as a percentage of payments.
         fairness: The effective fairness; None without reviews.
         sellers: The number of sellers that the buyer paid.
-        is_withheld: True if a trust analysis withholds one of the buyer's agents in its role as a client.
+        is_withheld: True if one of the buyer's agents has the status `held_back` as a client in a trust analysis.
     """
 
     score: int
@@ -178,7 +178,7 @@ def discount_for(incentives: BuyerIncentives | None, standing: Standing, *, is_w
 def discount_by(  # noqa: PLR0911  # one a condition
     incentives: BuyerIncentives | None, facts: BuyerFacts
 ) -> Discount:
-    """Compute a buyer's discount from the facts that the policy needs."""
+    """Compute a buyer's discount from the facts about the buyer that the policy needs."""
     tier, score = facts.tier, facts.score
     if incentives is None:
         return NOT_OFFERED
@@ -224,7 +224,7 @@ def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:
 
 
 def warnings_of(incentives: BuyerIncentives) -> tuple[str, ...]:
-    """Return advice to a seller: which percentages exceed their tiers' caps."""
+    """Return advice to a seller, stating which percentages exceed the maximum for their tier."""
     return tuple(
         f"{tier.value}: {listed} % is above the tier's cap and counts as {tier.discount_eligibility} %"
         for tier in BuyerTier

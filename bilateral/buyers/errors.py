@@ -1,4 +1,4 @@
-"""Errors for rejected messages about buyers, rejected tier proofs, and failures of the services that handle them."""
+"""Errors for rejected messages about buyers and tier proofs, and for services that fail to process them."""
 
 from dataclasses import InitVar
 from http import HTTPStatus
@@ -89,7 +89,7 @@ class TierProofRefusedError(BilateralError):
     Attributes:
         reason: `policy_mismatch`, `epoch_over`, `tier_too_low`, `unknown_root`, `proof_malformed`, `proof_refused`,
             `tier_already_used`, `verifier_busy`, `proof_header_too_large` or `proof_header_invalid`.
-        status: The matching HTTP status. The purchase itself does not fail: the normal price applies.
+        status: The matching HTTP status. The purchase itself does not fail, but the price is not reduced.
     """
 
     reason = "proof_refused"
@@ -101,7 +101,7 @@ class TierProofRefusedError(BilateralError):
 
 
 class TooFewMembersError(FormattedError):
-    """A tier's group is too small for a proof to hide which member created it.
+    """A tier's group has too few members to hide which of them created a proof.
 
     Attributes:
         members: The number of members in the group.
@@ -118,7 +118,7 @@ class TooFewMembersError(FormattedError):
 
 
 class NotAMemberError(BilateralError):
-    """The list's group contains no member with this secret."""
+    """The group in the day's list contains no member with this secret."""
 
     reason = "not_a_member"
 

@@ -1,8 +1,8 @@
-"""Results about buyers that the service signs (EIP-712 and JSON Web Signature), and pseudonyms for buyers.
+"""Signed results about buyers (EIP-712 and JSON Web Signature), and pseudonyms for buyers.
 
-A pseudonym is the HMAC-SHA-256 of buyer, scope and UTC day with that day's secret as the key. It is the same for all of
-the buyer's holders. The secret is random, shared by all workers through the database, and deleted two days later. After
-that, nobody can find out to which buyer a pseudonym belonged.
+A pseudonym is the HMAC-SHA-256 of the buyer, the scope and the UTC day, with that day's secret as the key. It is the
+same for all addresses that use the buyer's credentials. The secret is random, shared by all workers through the
+database, and deleted two days later. After that, nobody can find out to which buyer a pseudonym belonged.
 """
 
 import hmac
@@ -30,7 +30,7 @@ from bilateral.buyers.tables import credential_holder, credential_secret
 from bilateral.core.signatures.messages import Address, String, TypedMessage, Uint8, Uint64, Uint256
 
 VALID_SECONDS: Final = 3_600
-"""How long a result is valid, in seconds. If a buyer's score drops, the old result is usable for this long."""
+"""How long a result is valid, in seconds. If a buyer's score drops, the old result can be used until then."""
 
 _ALGORITHM: Final = "ES256K"
 
@@ -149,22 +149,22 @@ def _encoded(value: bytes) -> str:
 
 
 MAX_HOLDERS: Final = 8
-"""The maximum number of holders per buyer, scope and day. A buyer needs one for each address that it uses."""
+"""The maximum number of holders per buyer, scope and day. A buyer needs one holder for each address that it uses."""
 
 _RETAINED_DAYS: Final = 2
-"""For how many days secrets are retained: today and yesterday, because workers' clocks differ around midnight."""
+"""The number of days for which secrets are retained: today and yesterday, because workers' clocks may differ."""
 
 _SECRET_BYTES: Final = 32  # as many bits as the pseudonyms that it makes have
 
 
 class Pseudonyms:
-    """Assigns pseudonyms to buyers, and counts their holders."""
+    """Assigns pseudonyms to buyers, and counts the holders of each buyer's credentials."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def admit(self, buyer: str, holder: str, scope: bytes, now: int) -> bytes:
-        """Record a holder, and return the buyer's pseudonym. The same holder is counted only once."""
+        """Record a holder, and return the buyer's pseudonym. Each holder is counted only once."""
         day = now // DAY_SECONDS
         secret = self._secret_of(day)
         pseudonym = pseudonym_of(secret, buyer, scope, day)
@@ -181,7 +181,7 @@ class Pseudonyms:
         return pseudonym
 
     def _note(self, day: int, pseudonym: bytes, mark: bytes) -> bool | None:
-        """Record a holder. Return False if all slots are taken, or None if a parallel request took the free slot."""
+        """Record a holder. Return False if no slot is free, or None if a parallel request took the free slot."""
         table = credential_holder
         of_buyer = table.c.day == day, table.c.pseudonym == pseudonym
         try:

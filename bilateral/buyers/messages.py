@@ -43,7 +43,7 @@ class ScoredPayment(_BuyerMessage):
     Attributes:
         seller_registry: The seller's identity registry.
         score: The score, from 0 to 100.
-        tags_hash: The hash of the array of tags; for a review, the hash of both tags.
+        tags_hash: The hash of the list of tags; for a review, the hash of its two tags.
         tx_hash: The payment's transaction.
     """
 
@@ -69,7 +69,7 @@ class AgentReview(ScoredPayment):
 
 @dataclass(frozen=True)
 class BuyerDispute(_BuyerMessage):
-    """A dispute that a seller files about a payment or withdraws.
+    """A seller's dispute about a payment, or the withdrawal of a dispute.
 
     Attributes:
         seller_registry: The seller's identity registry.
@@ -125,7 +125,7 @@ class CredentialRequest(_BuyerMessage):
     """A buyer's request for a credential for its tier, signed by the buyer.
 
     Attributes:
-        buyer: The buyer whose tier counts.
+        buyer: The buyer whose tier the credential proves.
         holder: The address for which the credential is requested.
         policy: The scoring policy's name.
         scope: The place where the credential is used.

@@ -1,4 +1,4 @@
-"""A buyer's dealings on one chain, from the index: payments by seller, reviews, sellers' votes and disputes."""
+"""A buyer's dealings on one chain, from the index: payments to each seller, reviews, sellers' votes and disputes."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ MOST_REVIEWS: Final = 10_000
 """The maximum number of on-chain reviews to read per buyer, newest first."""
 
 MOST_FUNDED: Final = 100
-"""The maximum number of accounts per funder. A funder with more is an exchange or a faucet, which links nobody."""
+"""The maximum number of accounts per funder. A funder of more accounts is an exchange or faucet, and links nobody."""
 
 _HIGHEST: Final = 100  # the Buyer Reputation Protocol rates from 0 to 100
 _LAST_BLOCK: Final = 2**62  # a block that no chain reaches, within a BIGINT
@@ -43,7 +43,7 @@ class Dealings:
         first_at: The time of the first payment, in Unix seconds.
         last_at: The time of the last payment.
         own: The number of payments that the buyer made to its own agent. They are not included in `payments`.
-        returned: The sum that the seller's wallets and owners returned to the buyer, in millionths of a dollar.
+        returned: The amount that the seller's wallets and owners returned to the buyer, in millionths of a dollar.
         reviews: The scores that the buyer gave the seller, from 0 to 100; at most one per payment.
         votes: The scores that the seller gave the buyer, from 0 to 100.
         filed: The number of disputes that are filed and undecided.
@@ -92,14 +92,14 @@ def read_dealings(
 
 
 def of_payment(table: sa.Table) -> Any:
-    """Return the SQL condition for a message being about a payment."""
+    """Return the SQL condition that is true for messages about a payment."""
     is_same = payment.c.transaction_hash == table.c.transaction_hash, payment.c.chain_id == table.c.chain_id
     return sa.and_(*is_same, payment.c.position == table.c.payment_position)
 
 
 @cache
 def _statement(*, with_messages: bool) -> Prepared:
-    """Return the cached statement that reads payments and messages about a buyer."""
+    """Return the cached statement that reads a buyer's payments and the messages about the buyer."""
     paid, is_counted = payment.c, payment.c.kinship.is_(None)
     payments = (
         sa.select(
@@ -121,9 +121,9 @@ def _statement(*, with_messages: bool) -> Prepared:
         return Prepared(payments)
 
     def about(kind: Any, table: sa.Table, total: Any) -> Any:
-        """A message counts while its payment is in the chain, and for the agent to which the payment is attributed.
+        """A message counts as long as its payment is on chain, and for the agent to which the payment is attributed.
 
-        A message may refer to a different agent with the same wallet, which `find_payment` treats as the same seller.
+        If it refers to a different agent with the same wallet, `find_payment` treats both agents as the same seller.
         """
         paid_agent = payment.c.identity_registry, payment.c.agent_id
         columns = kind, *paid_agent, sa.literal(1), total, sa.null(), sa.null(), sa.literal(0)
@@ -276,7 +276,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
 
 
 def _share(total: int, dealings: Sequence[Dealings]) -> None:
-    """Split money returned by one account among its sellers, in proportion to each seller's remaining amount."""
+    """Split the money that one account returned among its sellers, in proportion to their remaining amounts."""
     # An owner may have several agents, and its money came back once. Rounding favours the buyer.
     remaining = [max(0, dealing.micros - dealing.returned) for dealing in dealings]
     whole = sum(remaining)
@@ -285,7 +285,7 @@ def _share(total: int, dealings: Sequence[Dealings]) -> None:
 
 
 def _are_tied(buyer: str, accounts: set[str], funders: Mapping[str, str], public: set[str]) -> bool:
-    """Return True if one funded the other, or if both were funded by an account that is not an exchange or faucet."""
+    """Return True if one account funded the other, or if both share a funder that is not an exchange or faucet."""
     source = funders.get(buyer)
     shared = None if source in public else source
     return any(

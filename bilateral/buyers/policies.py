@@ -19,13 +19,13 @@ DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 LEAST_SHARE: Final = Fraction(1, 10)
 """The share of a buyer's payments that the seller must keep for the payments to count at all.
 
-A wash trader thus loses at least a tenth of its payments, and a seller that wants to harm a buyer must return more than
-nine tenths.
+A buyer who trades with itself thus loses at least a tenth of its payments, and a seller that wants to make a buyer's
+payments worthless must return more than nine tenths of them.
 """
 
 
 class Reason(StrEnum):
-    """Why a score differs from a simple count of payments, or why there is no discount."""
+    """Codes that explain why a score differs from a simple count of payments, or why there is no discount."""
 
     NO_PAYMENTS = "no_payments"
     """The index does not contain any payment by the buyer that counts."""
@@ -37,10 +37,10 @@ class Reason(StrEnum):
     """There are at least five reviews, and their average is at most 10 or at least 95."""
 
     OWN_PAYMENTS = "own_payments"
-    """Payments do not count if the buyer owns the agent, is its wallet, or approved its owner."""
+    """Payments to an agent do not count if the buyer owns it, is its wallet, or approved its owner."""
 
     RETURNED_PAYMENTS = "returned_payments"
-    """Money that a seller returned does not count. If it returned nearly all, the payments do not count either."""
+    """Money that a seller returned does not count. If nearly all was returned, the payments do not count at all."""
 
     REPEATED_PAIR = "repeated_pair"
     """Only some of the payments to the same seller count."""
@@ -86,7 +86,7 @@ INDEPENDENT: Final = ScoringPolicy(
     drops_shared_funders=True,
     only_upheld=True,
 )
-"""The policy for independent dealings: it discounts returned money, repeated pairs and shared funders."""
+"""The policy for independent dealings. It excludes returned money, repeated payments and shared funders."""
 
 POLICIES: Final[Mapping[str, ScoringPolicy]] = {policy.name: policy for policy in (BRP, INDEPENDENT)}
 """The policies by name."""
@@ -108,7 +108,7 @@ class Weighed:
         first_at: The time of the first payment that counts; None if no payment counts.
         last_at: The time of the last payment.
         sellers: The number of sellers whose payments count.
-        reasons: Why dealings were excluded, or require caution.
+        reasons: The reasons why dealings were excluded or require caution.
     """
 
     metrics: BuyerMetrics
@@ -183,15 +183,15 @@ class BuyerSettings:
 
     Attributes:
         policy: The default scoring policy of responses.
-        credential_policies: The scoring policies for which the service issues tier credentials; if empty, only
-            `policy`.
+        credential_policies: The scoring policies for which the service issues tier credentials; if empty, only the one
+            in `policy`.
         nodes: The URL of a node for each chain, by the chain's decimal id. The nodes are used to check contract
             signatures (ERC-1271) and payments that are not yet indexed.
         disputes: True if sellers may file disputes.
         requires_signature: True to reject unsigned feedback and reviews; otherwise they are accepted but do not count.
         shows_transactions: True to show a buyer's latest payments to anyone who requests them.
         provider: The public URL of this service, for `reputationProvider`; if empty, the request's URL.
-        seller: The global id of the agent that the well-known document describes; if empty, no agent.
+        seller: The global id of the agent that the well-known document describes; if empty, there is no document.
         incentives: The seller's policy for buyers in the well-known document.
         key_variable: The environment variable that contains the key for signing portable results; if empty, none are
             signed.

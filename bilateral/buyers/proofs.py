@@ -1,4 +1,4 @@
-"""Checks of who sent a message: payments in the index, and signatures by keys and contracts."""
+"""Checks that establish who sent a message: payments in the index, and signatures by keys and contracts."""
 
 import threading
 from collections.abc import Collection, Mapping
@@ -31,7 +31,7 @@ from bilateral.node.steps import run
 _MAGIC: Final = bytes.fromhex("1626ba7e")
 _RETRY_SECONDS: Final = 5  # two blocks of most chains
 _NODE_SECONDS: Final = 5.0
-"""The timeout for a node. After waiting this long, the caller gets status 503 with `Retry-After`."""
+"""The timeout for a node. If it expires, the caller gets status 503 with `Retry-After`."""
 
 _QUESTIONS: Final = threading.BoundedSemaphore(8)
 """The maximum number of concurrent node requests: half the threads, so a slow node never blocks all of them."""
@@ -124,7 +124,7 @@ class _Indexed:
 
 
 def _missing(indexed: _Indexed | None, claim: PaymentClaim, nodes: Mapping[str, str]) -> BuyerRefusalError:
-    """Return the error for a payment that is not indexed, after checking the chain."""
+    """Check the chain, and return the error for a payment that is not indexed."""
     transaction = f"transaction 0x{claim.transaction.hex()}"
     url = nodes.get(str(claim.chain_id))
     if url is None:
@@ -256,7 +256,7 @@ def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:
 
 
 def paid_accounts(connection: Connection, seller: AgentKey, paid: ProvenPayment) -> set[str]:
-    """Return the accounts that act for a payment's seller: the accounts that were paid, but not a later owner's."""
+    """Return the accounts that may act for the seller of a payment. A later owner's accounts are not among them."""
     owner, wallet = _owner_and_wallet(connection, seller)
     present = {wallet} if owner == paid.owner and wallet is not None else set()
     return {paid.payee, paid.owner} | present

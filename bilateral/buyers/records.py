@@ -27,7 +27,7 @@ Number = Annotated[Decimal, WithJsonSchema({"type": "number"})]
 """An exact decimal, written to JSON as a number."""
 
 ALL_CHAINS: Final = 0
-"""The pseudo-chain for a standing across all chains. The id `eip155:all:0x…` is an extension."""
+"""The pseudo-chain that stands for all chains. The id `eip155:all:0x…` is an extension of the specification."""
 
 _CENT: Final = Decimal("0.01")
 _ADDRESS_LENGTH: Final = 42  # characters: 0x, and two digits for each of 20 bytes
@@ -40,7 +40,7 @@ encode: Final = msgspec.json.Encoder(decimal_format="number").encode
 
 @dataclass(frozen=True)
 class Metrics:
-    """A buyer's metrics. `totalVolumeAtomic` and the fields after it are extensions.
+    """A buyer's metrics. `totalVolumeAtomic` and the fields after it are extensions of the specification.
 
     Attributes:
         paymentCount: The number of payments.
@@ -86,7 +86,7 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class Reputation:
-    """A buyer's reputation. `ownFairnessScore` and the fields after it are extensions.
+    """A buyer's reputation. `ownFairnessScore` and the fields after it are extensions of the specification.
 
     Attributes:
         score: The score, from 0 to 100.
@@ -113,7 +113,7 @@ class Reputation:
 
 @dataclass(frozen=True)
 class RecentTransaction:
-    """A payment in the record (section 4.1). `kind` and `ceilingUsdc` are extensions.
+    """A payment in the record (section 4.1). `kind` and `ceilingUsdc` are extensions of the specification.
 
     Attributes:
         kind: `eip3009`, `permit2-exact`, `permit2-upto`, `channel` or `plain`.
@@ -132,7 +132,7 @@ class RecentTransaction:
 
 @dataclass(frozen=True)
 class BuyerProfile:
-    """A buyer's profile (section 5.1). `asOfBlock` is an extension.
+    """A buyer's profile (section 5.1). `asOfBlock` is an extension of the specification.
 
     Attributes:
         buyerId: The buyer's global id.
@@ -182,7 +182,7 @@ def parse_buyer(value: str) -> tuple[int | None, str]:
 
 
 def standing_of(records: BuyerRecords, chain_id: int, now: int) -> Standing:
-    """Return a buyer's standing as the registry sees it, with both records combined as in `getBuyerScore`."""
+    """Return a buyer's standing according to the registry, based on both records combined, as in `getBuyerScore`."""
     settled, attested = records.settled, records.attested
     first, last = (
         [int(at.timestamp()) for record in (settled, attested) if (at := getattr(record, name)) is not None]
@@ -203,13 +203,13 @@ def standing_of(records: BuyerRecords, chain_id: int, now: int) -> Standing:
 def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question
     connection: Connection, chain_id: int, buyer: str, policy: ScoringPolicy, now: int, block: int | None = None
 ) -> Standing:
-    """Read a buyer's record as a scoring policy sees it."""
+    """Read a buyer's record, as evaluated by a scoring policy."""
     dealings = _dealings(connection, chain_id, buyer, policy)
     return Standing(chain_id, buyer, weigh(policy, dealings, now), policy, block)
 
 
 def read_everywhere(connection: Connection, buyer: str, policy: ScoringPolicy, now: int) -> Standing:
-    """Read a buyer's record across all chains, as a policy sees it. Sellers on different chains count separately."""
+    """Read a buyer's record on all chains, as evaluated by a policy. Sellers on different chains count separately."""
     dealings = {}
     for chain_id in read_cursors(connection):
         for (registry, agent_id), dealing in _dealings(connection, chain_id, buyer, policy).items():

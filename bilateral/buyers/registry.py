@@ -1,7 +1,7 @@
-"""Buyers' settled and attested records in the buyer registries, from indexed events. They are never mixed.
+"""Buyers' settled and attested records in the buyer registries, from indexed events. The two are never mixed.
 
-The service also counts settled payments, because the token logs them as well. The attestor's statements are shown
-separately and never counted, because they may repeat payments that the service already has.
+The service counts the settled payments, because the token logs them like any other payment. The attestor's statements
+are shown separately and never counted, because they may repeat payments that the service has already counted.
 """
 
 # ruff: noqa: N815  # the names of the service
@@ -166,10 +166,10 @@ def read_attestor(connection: Connection, chain_id: int, registry: str) -> str |
 
 @dataclass(frozen=True)
 class PostedAnchor:
-    """A root from this service that is on chain.
+    """A Merkle root that this service posted and that is on chain.
 
     Attributes:
-        made_at: The time as of which the states were computed, in Unix seconds.
+        made_at: The time for which the states were computed, in Unix seconds.
         block: The block that contains the root.
         transaction: The hash of the transaction.
     """
@@ -182,7 +182,7 @@ class PostedAnchor:
 
 
 def read_last_anchor(connection: Connection, chain_id: int, registry: str) -> PostedAnchor | None:
-    """Return this service's last root that the index has found on chain, or None if there is none."""
+    """Return the last root of this service that the index has found on chain, or None if there is none."""
     posted, stored = schema.EVENT_TABLES[events.Anchored], buyer_anchor
     columns = posted.c.epoch, posted.c.root, stored.c.made_at, posted.c.block_number, posted.c.transaction_hash
     query = (

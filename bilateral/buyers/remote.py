@@ -30,7 +30,7 @@ _TIMEOUT: Final = 30.0
 
 _MESSAGE_ID: Final = re.compile(r"[0-9a-fA-F]{64}")
 _SECONDS: Final = 300
-"""How long a buyer's request is valid, in seconds. Services accept up to 600; clocks may differ."""
+"""How long a buyer's request is valid, in seconds. Services accept up to 600, and clocks may differ."""
 
 _MAX_ANSWER: Final = 1 << 20  # bytes; fewer could cut a page of the service, more only fill memory
 _MAX_SCORE: Final = 100  # the Buyer Reputation Protocol scores from 0 to 100
@@ -156,7 +156,7 @@ class PaidDispute:
     """A seller's dispute about a payment, or the withdrawal of a dispute.
 
     Attributes:
-        is_withdrawn: True to withdraw a dispute that was filed.
+        is_withdrawn: True to withdraw a dispute that was filed earlier.
     """
 
     payment: PaymentProof
@@ -278,7 +278,7 @@ def _ask(url: str, query: Mapping[str, object], http: httpx.Client | None) -> Ma
 def ask_messages(
     service: str, chain_id: int, signer: TransactionSigner, *, http: httpx.Client | None = None
 ) -> tuple[Mapping[str, Any], ...]:
-    """Fetch the messages about the signer, which only the buyer may see."""
+    """Fetch the messages about the signer. A service shows them only to the buyer."""
     buyer, until = checksummed(signer.address), int(time.time()) + _SECONDS
     text = f"Show the payments of eip155:{chain_id}:{buyer} until {until}"
     with signer_errors():

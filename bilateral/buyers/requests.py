@@ -100,7 +100,7 @@ def _about(kind: Callable[..., S], proof: ProofOfPayment, seller: AgentKey, *con
 
 
 class DisputeBody(BaseModel):
-    """A seller's dispute about a payment. It is not part of the specification."""
+    """A seller's dispute about a payment. The specification does not define disputes."""
 
     sellerGlobalId: _Agent
     state: Literal["filed", "withdrawn"] = "filed"

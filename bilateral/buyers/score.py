@@ -1,6 +1,7 @@
 """A buyer's score, tier and fairness: the Buyer Reputation Protocol's formulas, in exact arithmetic.
 
-The contract library `BuyerScore` computes the same values. Both are tested with the same file of test vectors.
+The contract library `BuyerScore` computes the same values. Both implementations are tested with the same file of test
+vectors.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ DOLLAR: Final = 1_000_000
 """The number of units per dollar. Payment tokens have six decimals."""
 
 _MAX_WEIGHT: Final = 20
-"""How many reviews and how many sellers' votes are included in the effective fairness."""
+"""The numbers of reviews and of sellers' votes that are included in the effective fairness."""
 
 _IDEAL_REVIEW: Final = 65  # section 2.3 of the Buyer Reputation Protocol
 

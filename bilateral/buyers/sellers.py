@@ -51,7 +51,7 @@ class Offer:
         return {service.name: service.price for service in self.services if service.price is not None}
 
     def of_service(self, name: str) -> Offer | None:
-        """Return the offer for a single service."""
+        """Return the offer reduced to a single service."""
         services = tuple(service for service in self.services if service.name == name)
         return Offer(services) if services else None
 
@@ -74,10 +74,10 @@ def _worth(discount: Discount) -> tuple[Decimal, bool]:
 
 
 def is_withheld(connection: Connection, chain_id: int, buyer: str) -> bool:
-    """Return whether a trust analysis withholds, in its role as a client, an agent whose wallet is the buyer.
+    """Return whether an agent whose wallet is the buyer has the status `held_back` as a client.
 
-    Agents that the buyer merely owns do not count, because anyone can transfer an agent to the buyer. A wallet has
-    consented.
+    Agents that the buyer merely owns do not count, because anyone can transfer an agent to the buyer. A wallet, in
+    contrast, has consented.
     """
     agent, columns = agent_tables.agent.c, standings.standing.c
     query = (
@@ -94,7 +94,7 @@ def _is_agent(columns: Any) -> ColumnElement[bool]:
 
 
 def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tuple[int, str, int], Offer]:
-    """Read sellers' services and policies. Only those count whose author may still act for the seller."""
+    """Read sellers' services and policies. Ignore any whose author may no longer act for the seller."""
     table, agent = agent_enrichment.c, agent_tables.agent.c
     keys = [(seller.chain_id, seller.identity_registry, seller.agent_id) for seller in sellers]
     if not keys:
@@ -114,7 +114,7 @@ def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tup
 
 
 def _service(values: Mapping[str, Any]) -> SellerService | None:
-    """Return a stored service, or None if only older versions of this package would have accepted it."""
+    """Return a stored service, or None if it no longer passes validation by this version of the package."""
     price, policy = values.get("pricePerCallUsdc"), values.get("buyerIncentives")
     if isinstance(price, str):
         return None

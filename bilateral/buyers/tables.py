@@ -13,7 +13,7 @@ metadata: Final = sa.MetaData()
 
 
 _PAYMENT: Final = ("chain_id", "transaction_hash", "payment_position")
-"""The columns that identify a payment. A reorganisation may move its log in the block, not in the transaction."""
+"""The columns that identify a payment. Unlike a log index, they do not change in a reorganisation."""
 
 
 def _signed() -> list[sa.Column[object]]:
@@ -26,7 +26,7 @@ def _signed() -> list[sa.Column[object]]:
 
 
 def _messages(name: str, *columns: sa.Column[object], unique: tuple[str, ...] = _PAYMENT) -> sa.Table:
-    """Declare a table of messages, each of which is about one payment."""
+    """Declare a table of messages. Each message is about one payment."""
     table = sa.Table(
         name,
         metadata,

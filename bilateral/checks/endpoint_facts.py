@@ -7,18 +7,18 @@ from typing import Any, Final
 from bilateral.checks.verdicts import EventEvidence
 
 REACHABLE: Final = frozenset({"up", "gated", "degraded"})
-"""The states in which an endpoint responds, including when it requires authorization or payment."""
+"""The states in which an endpoint counts as responding, even if it requires authorization or payment."""
 
 
 @dataclass(frozen=True)
 class Drift:
-    """The newest change in what an endpoint declares.
+    """The newest change of one kind in what an endpoint declares.
 
     Attributes:
         kind: `price`, `pay_to`, `keys` or another fact.
         at: The Unix time of the change.
         age_seconds: The age of the change, in seconds, when the answer was given.
-        rotates: True if the value is different on every read.
+        rotates: True if the value differs every time it is read.
     """
 
     kind: str
@@ -72,7 +72,7 @@ class MeasurementFacts:
         age_seconds: The age of that confirmation, in seconds, when the answer was given; None without a watchtower.
         endpoints: The endpoints in the registration file that can be probed.
         signals: The signals that watchtowers published on chain.
-        newest: The number of the newest change that the answer uses.
+        newest: The number of the newest endpoint change on which the answer is based.
     """
 
     measured_at: int | None = None

@@ -1,4 +1,4 @@
-"""Rules for watchtower measurements. An unknown state never counts against an agent."""
+"""Rules about watchtower measurements. An unknown state never counts against an agent."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -113,7 +113,7 @@ def _is_large_raise(old: Any, new: Any) -> bool:
 
 
 def _amounts(value: Any, place: str = "") -> Iterator[tuple[str, Decimal]]:
-    """Yield a value's amounts with their keys: prices are keyed by network and asset."""
+    """Yield the amounts in a value, with their keys: prices are keyed by network and asset."""
     if isinstance(value, dict):
         for name, part in value.items():
             yield from _amounts(part, f"{place}/{name}")

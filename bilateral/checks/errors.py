@@ -96,7 +96,7 @@ class FileNotHeldError(FormattedError, CheckError):
 
 
 class FindingsNotHeldError(FormattedError, CheckError):
-    """The trust analysis needed for the check's block was replaced by a newer one.
+    """The trust analysis as of the check's block has been replaced by a newer one.
 
     Attributes:
         block: The block of the check.
@@ -112,7 +112,7 @@ class FindingsNotHeldError(FormattedError, CheckError):
 
 
 class PaymentsNotHeldError(FormattedError, CheckError):
-    """All payments were re-read after the check's block, so it is unknown which were stored at that block.
+    """All payments were read again after the check's block, so it is unknown which were stored as of that block.
 
     Attributes:
         block: The block of the check.
@@ -127,7 +127,7 @@ class PaymentsNotHeldError(FormattedError, CheckError):
 
 
 class HistoryTooLongError(FormattedError, CheckError):
-    """The check would have to read more individual events than allowed.
+    """The check would have to read more individual events than the limit allows.
 
     Attributes:
         limit: The maximum number of events that a check may read.
@@ -142,7 +142,7 @@ class HistoryTooLongError(FormattedError, CheckError):
 
 
 class RequestsSpentError(FormattedError, CheckError):
-    """The check needs more requests to the node than allowed."""
+    """The check needs more requests to the node than the limit allows."""
 
     reason = "requests_spent"
     template = "the node returns too little data per request: {limit} requests were not enough; use an index instead"

@@ -58,8 +58,8 @@ class Change:
     """A change to an agent's owner or wallet.
 
     Attributes:
-        seconds: The number of seconds since the change; None if it is only known to have happened within the policy's
-            `recent_days`.
+        seconds: The number of seconds since the change; None if all that is known is that it happened within the
+            policy's `recent_days`.
     """
 
     seconds: int | None = None
@@ -73,7 +73,8 @@ class AgentFacts:
     Attributes:
         is_wallet_proven: False if the owner set the wallet without proof that its key holder agreed.
         age_days: The number of full days since the agent's registration.
-        existed: If the age is unknown, whether the agent already existed `minimum_age_days` ago; None if not checked.
+        existed: Whether the agent already existed `minimum_age_days` ago, if its age is unknown; None if this was not
+            checked.
         owner_event: The last event that changed the agent's owner; None if the agent still has its first owner.
         wallet_event: The last event that changed the agent's wallet; None if the agent still has its first wallet.
     """
@@ -96,7 +97,7 @@ class Observation:
 
     Attributes:
         number: The observation's number in the index; 0 if the file was not fetched, or if there is no index.
-        integrity: The proof that the file's author published it; None if only the server vouches for the file.
+        integrity: The proof that the file's author published its content; None if only the server vouches for it.
         problem: A machine-readable reason for the last failure; None if there was none.
     """
 
@@ -110,12 +111,12 @@ class Observation:
 
 @dataclass(frozen=True)
 class Domain:
-    """An agent's domain: one that hosts a service, or the agent's registered domain (August 2025).
+    """A domain of an agent: one that hosts a service, or the one under which the agent is registered (August 2025).
 
     Attributes:
         host: The host, with the port unless it is 443.
         is_denied: True if the domain lists other agents but not this agent.
-        file: The domain's file; None if the registration file itself is hosted on the domain.
+        file: The file in which the domain lists agents; None if the registration file itself is hosted on the domain.
         is_registered: True if the agent is registered under the domain but has no service there.
     """
 
@@ -137,7 +138,7 @@ class Domains:
 
     Attributes:
         domains: The services' domains, followed by the registered domain.
-        registered: The registered domain as text; empty if there is none.
+        registered: The registered domain, as a string; empty if there is none.
         is_host: False if `registered` is not a host name.
     """
 
@@ -154,7 +155,7 @@ class OtherRegistration:
     Attributes:
         proof: `both_ways` if the two agents' files refer to each other, `claimed` if only this agent's file refers to
             the other.
-        problem: Why the registration is only claimed; empty otherwise.
+        problem: Why the registration is claimed but not proven; empty if it is proven.
     """
 
     agent: str
@@ -167,8 +168,8 @@ class RegistrationFacts:
     """An agent's registration file.
 
     Attributes:
-        active: True if the file declares that the agent is in use; None if the file does not say.
-        x402_support: True if the file declares x402 support; None if the file does not say.
+        active: True if the file declares that the agent is in service; None if it does not state this.
+        x402_support: True if the file declares x402 support; None if it does not state this.
     """
 
     file: Observation
@@ -201,7 +202,7 @@ class Line:
     Attributes:
         side: The agent's role: `server`, `client` or `validator`.
         tag: The tag (untrusted text).
-        rating: The mean of the raters' means, on a scale from 0 to 100; None for a tag without a scale.
+        rating: The mean over all raters of each rater's mean, from 0 to 100; None for a tag without a scale.
         lower_bound: The lower confidence bound of `rating`; None for a tag without a scale.
     """
 
@@ -220,7 +221,7 @@ class Counted:
     """The ratings that count under a policy.
 
     Attributes:
-        share_sum: The sum of the raters' mean ratings, each as a share of the tag's scale, in millionths.
+        share_sum: The sum over all raters of each rater's mean rating, as a share of the tag's scale, in millionths.
         own: The number of ratings from the agent's own accounts, which do not count.
         left_out: The number of ratings from raters that the policy does not trust.
     """
@@ -233,13 +234,13 @@ class Counted:
 
     @classmethod
     def of(cls, tallies: Mapping[Any, tuple[int, int]]) -> Self:
-        """Return some raters' ratings, computed from the number and sum of shares of each rater."""
+        """Return the ratings by some raters, given the number and the sum of each rater's shares."""
         share_sum = sum(shares // count for count, shares in tallies.values())
         return cls(sum(count for count, _ in tallies.values()), len(tallies), share_sum)
 
     @property
     def rating(self) -> Decimal | None:
-        """The mean of the raters' means, 0 to 100, truncated to hundredths; None without ratings."""
+        """The mean over all raters of each rater's mean, 0 to 100, truncated to hundredths; None without ratings."""
         return mean_percent(self.share_sum, self.raters) if self.raters else None
 
     @property
@@ -253,12 +254,12 @@ class Counted:
 
 
 def mean_percent(share_sum: int, raters: int) -> Decimal:
-    """Return a mean share as a percentage, truncated to hundredths."""
+    """Return the mean of some shares as a percentage, truncated to hundredths."""
     return (Decimal(share_sum * 10_000 // (raters * SHARES)) / 100).quantize(_HUNDREDTH)
 
 
 def bound_percent(share_sum: int, raters: int) -> Decimal:
-    """Return a mean share's lower bound as a percentage, truncated to hundredths: bounds are never rounded up."""
+    """Return the lower bound for a mean share as a percentage, truncated to hundredths. It is never rounded up."""
     return Decimal(repr(lower_bound(share_sum, raters, (0, 100)))).quantize(_HUNDREDTH, ROUND_FLOOR)
 
 
@@ -268,7 +269,7 @@ class RatingFacts:
 
     Attributes:
         counted: The ratings that count under the policy.
-        is_vetted: True if the policy specifies which raters count.
+        is_vetted: True if only raters that the policy specifies count.
     """
 
     counted: Counted = Counted()
@@ -306,7 +307,7 @@ class FeedbackSummary:
     """A summary of the newest feedback that a client has given.
 
     Attributes:
-        is_cut: True if there may be more entries.
+        is_cut: True if the client may have given more entries than were read.
         scaled: The number of unrevoked entries whose tag has a scale.
         scaled_agents: The number of agents that these entries rate.
     """
@@ -340,9 +341,9 @@ class ClientFacts:
 
     Attributes:
         rating_by_asker: The requesting server's rating of the client; None if there is none.
-        shared_account: An account that the client and the requesting server share or have shared; None if there is
+        shared_account: An account that the client and the requesting server have or had in common; None if there is
             none.
-        account_age: The age of the account; None if an agent's age or a proven tier counts instead.
+        account_age: The age of the account; None if the age of its agent, or a proven tier, counts instead.
         failures: The client's failed settlements with the requesting server; None if they are not counted.
     """
 
@@ -367,13 +368,14 @@ class Facts:
     Attributes:
         as_of: The block, and the other values needed to reproduce the answer.
         account: The account being checked: for a server, its wallet.
-        refusal: A reason that alone decides the check, with its sentence: the registry has disowned the agent.
+        refusal: A reason that decides the check on its own, with its sentence, for agents that the registry has
+            disowned.
         payment: The payment requested by a server; None if none was specified.
         amount: The requested amount, in units of the payment token; None if unknown.
         approvals: The accounts that the owner approved, newest first.
-        standing: The standing from a trust analysis; None if no standing counts.
+        standing: The agent's standing from a trust analysis; None if no standing counts.
         measurements: The watchtower measurements; None if no watchtower is used.
-        analysis_lack: Why no current analysis supports the decision; None if an analysis does, or if none is needed.
+        analysis_lack: Why no current analysis supports the decision; None if one supports it, or if none is needed.
         details: Additional figures from the source that do not affect the decision.
         unknown: The facts that the source cannot determine, for display.
     """

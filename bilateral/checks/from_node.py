@@ -1,6 +1,6 @@
 """Check a server on an EVM chain using only a node, without an index.
 
-The agent's past (its age, and earlier owners and wallets) is read as far back as the request limit allows.
+The agent's past (its age, and its earlier owners and wallets) is read as far back as the request limit allows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from bilateral.node.steps import Batch, Failure, Operation, Rpc, advance
 T = TypeVar("T")
 
 MOST_REQUESTS: Final = 60
-"""The maximum number of requests per check. Free plans allow about a hundred per minute."""
+"""The maximum number of requests per check. Providers' free plans allow about a hundred per minute."""
 
 _MOST_TRUSTED_AGENTS: Final = 5
 """The maximum number of agents to look up per policy. Each lookup takes four requests."""
@@ -59,10 +59,10 @@ _NEEDS_INDEX: Final = (
 """Policy fields that must keep their defaults, because a node alone cannot evaluate other values."""
 
 _SAMPLE: Final = 10_000
-"""The number of blocks over which the block time is measured: 40 minutes on chains with a block every 0.25 s."""
+"""The number of blocks over which the block time is measured: 40 minutes' worth at a block time of 0.25 s."""
 
 _LOG_REQUESTS: Final = 20
-"""The maximum number of requests per kind of log: 200,000 blocks on nodes that limit ranges to 10,000."""
+"""The maximum number of requests per kind of log, which cover 200,000 blocks on nodes that allow 10,000 each."""
 
 _UNREADABLE: Final = (
     errors.NodeError,
@@ -91,8 +91,8 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
         client: The SDK's client for the agent's chain.
         agent_id: The server, in any published form.
         pay_to: The account that would be paid; None to skip the related rules.
-        amount: The amount that the server requests, in units of the payment token. It is only displayed, because no
-            analysis weighs it.
+        amount: The amount that the server requests, in units of the payment token. It is only displayed, because a live
+            check has no trust analysis with which to compare it.
         policy: The policy; if omitted, the default policy.
         loader: Loads the registration file; defaults to the client's loader.
         report: Called with the name of each step, to show progress.
@@ -291,7 +291,7 @@ class Head:
     block_seconds: float
 
     def before(self, days: int, first: int) -> int:
-        """Return the latest block from a number of days ago, estimated from the block rate; never before `first`."""
+        """Return the last block at least some days old, estimated from the block rate, but never one before `first`."""
         return max(first, self.number - int(days * DAY / self.block_seconds))
 
     def days_since(self, block: int) -> int:
@@ -315,7 +315,7 @@ class Holders:
 
 @dataclass
 class Past:
-    """The events for an agent's token and wallet, from the newest back to a block.
+    """The events that concern an agent's token and wallet, from the newest back to some block.
 
     Attributes:
         registered: The block of the registration; None if the logs were not read that far back.
@@ -355,7 +355,7 @@ def read_holders(state: ClientState, agent_id: int, block: int) -> Operation[Hol
 
 
 def read_past(state: ClientState, agent_id: int, head: Head, first: int) -> Operation[Past]:
-    """Read the events for an agent's token and wallet, as far back as the request limit allows."""
+    """Read the events that concern an agent's token and wallet, as far back as the request limit allows."""
     deployment = yield from registries.connect(state)
     place, agent = (deployment.identity,), registries.topic(agent_id)
     kind = "0x" + topic_of(Registry.IDENTITY, Transfer).hex()
@@ -377,7 +377,7 @@ def read_past(state: ClientState, agent_id: int, head: Head, first: int) -> Oper
 
 
 def _newest(logs_of: LogFilter, first: int, last: int, state: ClientState) -> Operation[tuple[list[RawLog], int]]:
-    """Read logs backwards from the newest, until the first block, the registration or the last allowed request."""
+    """Read logs from the newest backwards, until the first block, the registration, or the request limit is reached."""
     limit = state.log_range
     logs: list[RawLog] = []
     end = last

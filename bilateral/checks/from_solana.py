@@ -32,7 +32,7 @@ _PAST = "the age of the agent, and earlier owners and wallets: nodes of Solana k
 _ANALYSIS = "findings of trust analysis: an index makes them"
 
 _DECLINED: Final = {"authority_mismatch": Code.AUTHORITY_MISMATCH, "malformed_wallet": Code.NO_WALLET}
-"""Rejections that count as an answer about the agent, each with its reason. All others are errors."""
+"""The errors that decide a check, because they say something about the agent. All other errors are raised."""
 
 
 def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to compare
@@ -100,7 +100,7 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
 
 
 def parse_solana_agent(agent_id: str) -> GlobalAgentId:
-    """Parse an agent on Solana from either form of id. An id without a registry denotes a SATI agent."""
+    """Parse the id of an agent on Solana, in either format. An id without a registry denotes a SATI agent."""
     if "#" in agent_id:
         agent = GlobalAgentId.parse(agent_id)
     else:

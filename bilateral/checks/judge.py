@@ -1,4 +1,4 @@
-"""Reach a verdict with reasons from facts and a policy, and build answers with the figures behind them."""
+"""Derive a verdict and reasons from facts and a policy, and build answers that include the underlying figures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ _RULES: Final[Mapping[tuple[Source, Side], tuple[rules.Rule, ...]]] = {
         *(rating_rules.ratings, rules.other_registrations),
     ),
 }
-"""The rules for each source's facts, in the order in which answers list reasons of equal severity."""
+"""The rules for each source of facts. Answers list reasons of equal severity in the order of these rules."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Judgement:
     Attributes:
         verdict: The verdict that follows from the gravest reason.
         reasons: The reasons, gravest first.
-        files: The numbers, starting at 1, by which reasons refer to files in an index; keyed by URI.
+        files: The numbers by which reasons refer to files from an index, by URI. Numbers start at 1.
     """
 
     verdict: Verdict
@@ -106,7 +106,8 @@ class Check:
         account: The account that was checked: a server's wallet or, for a client, the specified account or the agent's
             wallet.
         block: The block that the answer is based on.
-        history: The block hash of the last event up to that block. It distinguishes the forks in a reorganisation.
+        history: The hash of the block that contains the last event up to that block. It distinguishes the forks in a
+            reorganisation.
         block_time: The time of that event, in Unix seconds. Ages are relative to this time.
         files: The number of the newest file observation used; needed to reproduce the answer exactly.
         payments: The block of the newest payment used; needed to reproduce the answer exactly.

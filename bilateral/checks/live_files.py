@@ -50,7 +50,7 @@ def load_registration(
 
 
 def _proof(other: GlobalAgentId, agent: GlobalAgentId, clients: Mapping[str, Client]) -> OtherRegistration:
-    """Look up a claimed registration on its chain, and check whether its file also lists the agent."""
+    """Look up a claimed registration on its chain, and check whether that agent's file also lists this agent."""
     client, problem = clients.get(str(other.registry.chain)), ""
     try:
         if client is None:

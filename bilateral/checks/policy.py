@@ -1,6 +1,6 @@
 """A check's policy: whom to trust, and what to require of servers and clients. `docs/checks.md` lists its fields.
 
-Policies accept agents and accounts in the same forms as every other interface.
+Policies accept the ids of agents and accounts in the same formats as every other interface.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class PolicyName(StrEnum):
     """The names of policies."""
 
     BALANCED = "balanced"
-    """The defaults."""
+    """The default policy."""
 
     STRICT = "strict"
-    """Allows no trials; requires a reliably high rating from several raters who spent more than the stake elsewhere."""
+    """Declines newcomers. Requires a reliably high rating from several raters who have spent enough elsewhere."""
 
     OWN_LIST = "own-list"
     """Accepts only agents that the requester's own reviewers vouch for."""
@@ -45,7 +45,7 @@ _STRICT: Final = (
     *(Code.WALLET_CHANGED, Code.OWNER_CHANGED, Code.REVIEWER_APPROVED, Code.RELATED, Code.CONTESTED),
     *(Code.UNCERTAIN_RATING, Code.STAKE_ABOVE_EVIDENCE, Code.UNREACHABLE, Code.NEVER_ALIVE),
 )
-"""Reasons whose severity is caution by default, but decline under the strict policy."""
+"""The reasons whose severity is caution by default and decline under the strict policy."""
 
 _DECLINES_STRANGERS: Final = {"newcomers": "decline", "anonymous": "decline", "first_purchase": 0}
 
@@ -63,11 +63,11 @@ PRESETS: Final[Mapping[PolicyName, Mapping[str, Any]]] = {
         "severities": {Code.UNCERTAIN_RATING: Severity.NOTE},
     },
 }
-"""Each policy's fields that differ from the defaults."""
+"""The fields in which each named policy differs from the defaults."""
 
 
 def with_preset(fields: Any) -> Any:
-    """Return a policy's fields, merged over those of the preset that they specify."""
+    """Return a policy's fields, with omitted fields taken from the named policy that they specify."""
     if isinstance(fields, str):
         fields = {"name": fields}
     name = fields.get("name") if isinstance(fields, Mapping) else None
@@ -81,13 +81,13 @@ def with_preset(fields: Any) -> Any:
 
 
 MINIMUM_RATING: Final = Decimal(70)
-"""The rating below which EIP-8004a's example declines a client."""
+"""The rating below which a client is declined in EIP-8004a's example."""
 
 FIRST_PURCHASE: Final = Decimal(TRIAL)
-"""The maximum stake for trying a newcomer: a small loss, about a hundred typical x402 payments of one cent."""
+"""The maximum stake for trying out a newcomer: a small loss, about a hundred typical x402 payments of one cent."""
 
 TAG: Final = "starred"
-"""The usual feedback tag. An analysis uses all tags with a scale, but nearly all feedback has this tag."""
+"""The most common feedback tag. An analysis uses all tags that have a scale, but nearly all feedback has this one."""
 
 _MAX_LISTED: Final = 1_000
 """The maximum length of a list in a policy, because each entry is compared with each rater."""
@@ -113,7 +113,7 @@ class AgentReference:
 
 
 def is_account(text: object) -> bool:
-    """Return True if a text specifies an account, not an agent."""
+    """Return True if a string specifies an account, not an agent."""
     return isinstance(text, str) and len(text) == _ADDRESS_LENGTH and text[:2].lower() == "0x"
 
 
@@ -134,7 +134,7 @@ def parse_agent(agent: str | int | AgentId | GlobalAgentId) -> AgentReference:
 
 
 def _agent(value: object) -> int | str:
-    """Return an agent's number or, if a chain is specified, an id in a published form."""
+    """Return an agent's number or, if its chain is specified, an id in a published form."""
     if not isinstance(value, int | str) or isinstance(value, bool):
         raise ValueError("agent must be an integer or an id such as '8453:247'")  # noqa: TRY004  # pydantic names the field
     agent = parse_agent(value)
@@ -148,7 +148,7 @@ Days = Annotated[int, Field(ge=0, le=_MAX_DAYS)]
 
 
 class Newcomers(StrEnum):
-    """How to treat agents without ratings that count."""
+    """How to treat agents that have no ratings that count."""
 
     ACCEPT = "accept"
     CAUTION = "caution"
@@ -161,7 +161,7 @@ class Newcomers(StrEnum):
 
 
 def _few(fields: Any) -> Any:
-    """Reject a list with too many entries before each entry causes its own error."""
+    """Reject a list with too many entries, before the entries are validated individually."""
     if isinstance(fields, Mapping) and len(fields) > len(Code):
         raise ValueError(f"there are {len(fields)} entries, but at most {len(Code)} are allowed")
     return fields
@@ -176,15 +176,16 @@ class _Few(BaseModel):
 
 
 class Trust(_Few):
-    """The raters whose ratings count. If nothing is set, all raters count, and the answer says that they are unvetted.
+    """The raters whose ratings count. If no field is set, all raters count, and answers state that they are not vetted.
 
     Attributes:
         accounts: Accounts whose feedback counts.
         agents: Agents whose ratings count, along with feedback from their owners and wallets: numbers in the registry
             of the agent being checked, or ids in a published form, which count only on their own chain.
-        own_experience: True to count raters to which the requesting agent or account itself gave at least
-            `minimum_rating`.
-        minimum_lower_bound: Count raters that are agents and have at least this lower bound as servers, 0 to 100.
+        own_experience: True to count raters that the requesting agent or account has itself rated at `minimum_rating`
+            or higher.
+        minimum_lower_bound: Count raters that are agents with at least this lower bound, 0 to 100, for their own rating
+            as servers.
     """
 
     accounts: Annotated[tuple[Address, ...], FailFast(), Field(max_length=_MAX_LISTED)] = ()
@@ -202,13 +203,15 @@ class Policy(_Few):
     """The policy of a check.
 
     Attributes:
-        name: The policy that supplies the fields not set here.
+        name: The named policy that supplies the fields that are not set.
         minimum_rating: The lowest acceptable rating, 0 to 100.
         tag: The tag of the feedback that counts as a server's rating. It must have a scale.
-        minimum_raters: The number of different raters below which a rating is uncertain.
-        first_purchase: The maximum stake for trying an analysed agent with little evidence, in units of the token.
-        minimum_evidence: The share of the stake that an analysed agent's positive raters must have spent elsewhere.
-        newcomers: How to treat agents without ratings that count.
+        minimum_raters: The minimum number of raters. With fewer, a rating counts as uncertain.
+        first_purchase: The maximum stake for trying out an agent with little evidence in the analysis, in units of the
+            token.
+        minimum_evidence: The share of the stake that the raters who rated an analysed agent well must have spent with
+            other sellers.
+        newcomers: How to treat agents that have no ratings that count.
         anonymous: How to treat clients without an agent.
         trust: The raters whose ratings count.
         require_payment_proof: True to count only feedback whose file claims a payment from the client to the agent.
@@ -216,9 +219,10 @@ class Policy(_Few):
             all.
         maximum_rating_age_days: The age in days beyond which a rating does not count; None for no limit.
         maximum_repeats: How many of a rater's ratings within `repeat_days` count, earliest first; None for all. Each
-            rater counts once, with the mean of its ratings, so repeats never outweigh other raters.
+            rater still counts only once, with the mean of its ratings, so repeated ratings never outweigh other raters.
         repeat_days: The length, in days, of the periods in each of which `maximum_repeats` ratings by a rater count.
-        validators: The validators whose responses count. If empty, all validators count, and validations prove nothing.
+        validators: The validators whose responses count. If empty, all count, and validations prove nothing, because
+            anyone can be a validator.
         minimum_validations: The minimum number of validations that a server needs.
         minimum_validation: The lowest acceptable mean of the validators' responses, 0 to 100.
         require_domain: True to decline servers that have no domain, or whose domain does not list the agent.
@@ -260,7 +264,7 @@ class Policy(_Few):
 
     @model_validator(mode="after")
     def _has_list(self) -> Policy:
-        """Reject a policy that needs the requester's own list but has none. It would silently accept nobody."""
+        """Reject a policy that needs the requester's own list of reviewers but has none: it would accept nobody."""
         if self.name is PolicyName.OWN_LIST and not (self.trust.accounts or self.trust.agents):
             raise ValueError("own-list counts only your own reviewers: list them in trust.accounts or trust.agents")
         return self
@@ -279,7 +283,7 @@ class Policy(_Few):
 
     @property
     def reads_entries(self) -> bool:
-        """True if sums over all ratings do not suffice, so that ratings must be read individually."""
+        """True if ratings must be read individually, because sums over all ratings do not suffice for this policy."""
         return (
             self.require_payment_proof or self.maximum_rating_age_days is not None or self.maximum_repeats is not None
         )
@@ -291,7 +295,7 @@ class Policy(_Few):
 
     @property
     def counts_all(self) -> bool:
-        """True if everyone's ratings count, as they do in an analysis."""
+        """True if ratings by everyone count, as in a trust analysis."""
         return not (self.trust.is_set or self.reads_entries) and not self.only_sealed and self.tag == TAG
 
     def severity_of(self, code: Code) -> Severity:
@@ -331,7 +335,7 @@ def read_fields(path: Path) -> dict[str, Any]:
 
 
 def with_reviewers(fields: Any, accounts: Sequence[str] = (), agents: Sequence[str] = ()) -> Any:
-    """Return the fields for a policy that also counts the ratings of additional reviewers."""
+    """Return the fields of a policy that also counts ratings by additional reviewers."""
     changed = dict(fields) if isinstance(fields, Mapping) else {"name": fields}
     trust = changed.get("trust", {})
     if not (accounts or agents) or not isinstance(trust, Mapping):

@@ -1,4 +1,4 @@
-"""The questions that checks answer, shared by the REST API, MCP tools and the command line."""
+"""The parameters of checks, shared by the REST API, the MCP tools and the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Block = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Snapshot(BaseModel):
-    """A check's block, and the sources of an earlier answer that is to be reproduced."""
+    """The block of a check, and the data behind an earlier answer that is to be reproduced."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -36,7 +36,7 @@ class Snapshot(BaseModel):
     findings: Annotated[bool, Field(description="False to omit the trust analysis's findings.")] = True
 
     def snapshot_options(self) -> dict[str, Any]:
-        """Return the check's options for its block and sources, and whether findings count."""
+        """Return the arguments for a check's block and data, and for findings if they count."""
         return {
             "at_block": self.at_block,
             "history": None if self.history is None else bytes.fromhex(self.history[2:]),

@@ -16,10 +16,10 @@ from bilateral.core.values.standing import Side, Standing, Status
 
 @dataclass(frozen=True)
 class Stake:
-    """The requested amount, compared with the money that raters spent elsewhere.
+    """The requested amount, which is compared with the money that raters have spent elsewhere.
 
     Attributes:
-        standing: The standing from a trust analysis; None if no standing counts.
+        standing: The agent's standing from a trust analysis; None if no standing counts.
         amount: The requested amount, in units of the payment token; None if unknown.
     """
 
@@ -29,7 +29,7 @@ class Stake:
 
     @property
     def deciding(self) -> Standing | None:
-        """The standing, if it replaces plain ratings because the policy counts all raters, as an analysis does."""
+        """The standing, if it replaces plain ratings because the policy counts all raters; otherwise None."""
         return self.standing if self.policy.counts_all else None
 
     @property
@@ -42,10 +42,10 @@ class Stake:
         return limit_of(self.standing, minimum, trial, share)
 
     def softened(self, code: Code) -> Severity | None:
-        """Return the severity for a reason that the standing already covers; None for the policy's severity.
+        """Return the severity of a reason that the standing already covers; None to use the policy's severity.
 
         The analysis has already weighed the raters, and the limit on the amount compensates for a small number of
-        raters. Reasons are not softened if the policy sets their severity, or if their severity is not caution.
+        raters. Reasons keep their severity if the policy sets it explicitly, or if it is not caution.
         """
         deciding = self.deciding
         is_vetted = deciding is not None and (self.amount is not None or deciding.status == Status.OK)
@@ -56,8 +56,8 @@ class Stake:
 def findings(facts: Facts, policy: Policy) -> Drafts:
     """Trust analysis findings, or the lack of a current analysis.
 
-    Suspicion below the flagging threshold is a rank, not a reason, so it is only shown as a figure. Evidence that is
-    strong enough to act on results in the standing `held_back`.
+    Suspicion below the flagging threshold is not a reason, because it is only a rank. It is shown as a figure. Evidence
+    that is strong enough to act on results in the standing `held_back`.
     """
     if facts.analysis_lack is not None:
         yield Draft(Code.NOT_ANALYSED, facts.analysis_lack)
@@ -70,7 +70,7 @@ def findings(facts: Facts, policy: Policy) -> Drafts:
 
 
 def ratings(facts: Facts, policy: Policy) -> Drafts:
-    """The ratings that count. For a first purchase, sparse evidence is only noted."""
+    """The ratings that count. If a first purchase is allowed, little evidence is only noted."""
     if facts.agent is None:
         return
     if isinstance(facts.ratings, Unknown):
@@ -135,7 +135,7 @@ def split_lines(lines: Sequence[Line], tag: str) -> tuple[list[Line], list[Line]
 
 
 def _rating_of_standing(stake: Stake, evidence: tuple[EventEvidence, ...]) -> Drafts:
-    """The rating in a standing that decides the check. Only a reliably bad rating leads to a decline."""
+    """The rating in the standing that decides the check. Only a reliably bad rating leads to the verdict `decline`."""
     standing, limit, policy = stake.deciding, stake.limit, stake.policy
     if standing is None or limit is None or standing.rating is None:
         return

@@ -14,7 +14,7 @@ _MOST_REVIEWERS: Final = 10
 """The maximum number of reviewers in an answer: nobody would look at more."""
 
 _MOST_CLAIMS: Final = 5
-"""The maximum number of claims on foreign chains that an index's answer lists."""
+"""The maximum number of claimed registrations on foreign chains that an answer from an index lists."""
 
 _EXAMPLES: Final = 3  # enough to follow a reason
 _FEW_FEEDBACKS: Final = 5
@@ -31,7 +31,7 @@ _CAUSES: Final = {
     "certificate_self_signed": "the certificate of its host is signed by itself",
     "certificate_authority": "the certificate of its host is of an unknown authority",
 }
-"""Reasons why a file could not be fetched, by error code. Other reasons would quote the server's own text."""
+"""The reasons why a file could not be fetched, by error code. Other errors are not shown, as they quote the server."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _when(change: Change, policy: Policy) -> str:
 
 
 def file_state(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether there is a registration file, and whether it could be read."""
+    """Judge whether the agent has a registration file, and whether the file could be read."""
     if facts.registration is None:
         yield Draft(Code.NO_FILE, "The agent has no registration file.", (facts.uri_event,))
         return
@@ -174,7 +174,7 @@ def confirmation(facts: Facts, _: Policy) -> Drafts:
 
 
 def protection(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the server that hosts the registration file can change it."""
+    """Judge whether the server that hosts the registration file could change it unnoticed."""
     registration = facts.registration
     if registration is not None and registration.file.state is FileState.LOADED and registration.file.integrity is None:
         sentence = "No hash protects the registration file, so its server can change it."
@@ -182,7 +182,7 @@ def protection(facts: Facts, _: Policy) -> Drafts:
 
 
 def activity(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the agent is in use."""
+    """Judge whether the registration file declares that the agent is in service."""
     if facts.registration is not None and facts.registration.active is False:
         yield Draft(Code.INACTIVE, "The registration file says that the agent is not in use.", _file_evidence(facts))
 
@@ -230,7 +230,7 @@ def domains(facts: Facts, policy: Policy) -> Drafts:
 
 
 def _of_domain(domain: Domain, number: int, evidence: tuple[Observation | None]) -> Draft:
-    """Return the reason for a domain. A host name may spell a sentence, so reasons refer to domains by number."""
+    """Return the reason for a domain. A host name may read like a sentence, so reasons refer to domains by number."""
     where = f"{'The agent is registered under' if domain.is_registered else 'A service is at'} domain {number}"
     if domain.is_proven:
         return Draft(Code.DOMAIN_PROVEN, f"Domain {number} confirms the agent.", evidence)
@@ -285,7 +285,7 @@ def rating_by_asker(facts: Facts, policy: Policy) -> Drafts:
 
 
 def relation(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the client and the requesting server share or have shared an account."""
+    """Judge whether the client and the requesting server have or had an account in common."""
     if facts.client is not None and facts.client.shared_account is not None:
         sentence = f"The client and the server have or had the account {facts.client.shared_account} in common."
         yield Draft(Code.RELATED, sentence, facts.client.shared_events)

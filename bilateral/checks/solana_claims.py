@@ -1,7 +1,7 @@
-"""Prove claims to be an agent on Solana. The file of the Solana agent must also list the claiming agent.
+"""Prove claims that an EVM agent is also an agent on Solana: the Solana agent's file must list the EVM agent too.
 
-The index does not read Solana. `bilateral index prove-claims` queries nodes occasionally, and stores each changed
-outcome with an observation of the claiming file, so that answers about earlier blocks can be reproduced.
+The index does not read Solana. `bilateral index prove-claims` queries nodes from time to time, and stores each changed
+outcome with a new observation of the file that makes the claim, so that answers about earlier blocks can be reproduced.
 """
 
 import time
@@ -45,7 +45,7 @@ class ProvenClaims:
     Attributes:
         proven: The claims whose agent on Solana lists the claiming agent.
         claimed: The claims whose agent on Solana does not list the claiming agent, or does not exist.
-        unanswered: The claims for which no node responded. They retain their previous outcome.
+        unanswered: The claims for which no node responded. Their previous outcome remains stored.
     """
 
     proven: int
@@ -55,7 +55,7 @@ class ProvenClaims:
 
 @dataclass(frozen=True)
 class _Claim:
-    """A claim in an agent's current file, and the file."""
+    """A claim in an agent's current registration file, together with that file."""
 
     here: GlobalAgentId
     there: GlobalAgentId
@@ -70,7 +70,7 @@ def prove_claims(
     now: int | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ProvenClaims:
-    """Check all claims to be an agent on one of the nodes' chains, except those checked within the last day."""
+    """Check all claims to be an agent on one of the nodes' chains, except those already checked in the last day."""
     at = int(time.time()) if now is None else now
     outcomes: Counter[bool | None] = Counter()
     for url in nodes:

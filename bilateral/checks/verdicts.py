@@ -132,7 +132,7 @@ class FileEvidence:
         file: The file's number in the answer's `untrusted.files`, which contains its URI.
         state: `waiting`, `loaded`, `malformed` or `failed`.
         content_hash: The keccak-256 hash of the file's content; None if there is no content.
-        integrity: The proof that the file's author published it; None if only the server vouches for the file.
+        integrity: The proof that the file's author published its content; None if only the server vouches for it.
         problem: A machine-readable reason for the last failure; None if there was none.
     """
 
@@ -171,7 +171,7 @@ class AsOf:
     Attributes:
         chain: The chain: its number in an answer from an index, its CAIP-2 id in an answer from a node.
         block: The block or slot; None if the agent was rejected.
-        history: The block hash of the last event up to this block; None before the first event.
+        history: The hash of the block that contains the last event up to this block; None before the first event.
         time: The time of that event, in Unix seconds.
         files: The number of the newest file observation that was used; 0 if none was used.
         payments: The block of the newest payment that was used.
@@ -213,7 +213,7 @@ class FoundFindings:
     """The findings about the requested accounts.
 
     Attributes:
-        findings: The findings, strongest first.
+        findings: The findings, with the strongest first.
         analysis: The number of the newest analysis that was read, needed to reproduce an answer; 0 if there is none.
         suspicion: The highest suspicion among the accounts; None if no analysis ranks any of them.
     """
@@ -231,7 +231,7 @@ class BuyerRecord:
         payments: The number of payments by the buyer.
         first_at: The time of the buyer's first payment, in Unix seconds; None if unknown.
         first: The buyer's first payment.
-        newest: The block of the newest payment or return that counts, needed to reproduce an answer; 0 if there is
+        newest: The block of the newest payment or refund that counts, needed to reproduce an answer; 0 if there is
             none.
         evidence: A few of the underlying events.
     """

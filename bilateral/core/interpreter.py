@@ -1,4 +1,4 @@
-"""Python interpreter settings for a batch with many objects and two threads."""
+"""Python interpreter settings for batches that create many objects and use two threads."""
 
 import gc
 import sys
@@ -21,8 +21,8 @@ def tuned_interpreter() -> Iterator[None]:
     """Pause the garbage collector and shorten threads' time slices while a batch is read, stored or aggregated.
 
     Logs, events, rows and links have no reference cycles, so they are freed without the collector, which would take a
-    third of the time. The thread that reads ahead computes without pausing, while the thread that stores data queries
-    the database often and would have to wait for the end of a 5 ms time slice after each result. Several threads may
+    third of the time. Time slices are shortened because one thread computes without pausing while the other often
+    queries the database: after each result, it would have to wait for the end of a 5 ms time slice. Several threads may
     use the settings at the same time; the last thread to finish restores them.
     """
     global _users, _turn_before, _was_collecting  # noqa: PLW0603  # one interpreter a process

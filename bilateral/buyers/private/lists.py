@@ -39,7 +39,7 @@ class Member:
         commitment: The public commitment of the member's identity.
         from_epoch: The first UTC day on which the commitment is valid.
         signature: The buyer's signature of `TierMember`.
-        identity: The identity's public key, and its signature of the same message.
+        identity: The identity's public key, and the identity's signature of the same message.
     """
 
     state: BuyerState
@@ -58,7 +58,7 @@ class Member:
 
     @property
     def claim(self) -> tuple[int, bytes, bytes]:
-        """The claim that the commitment belongs to one identity. See `Prover.are_proven`."""
+        """The claim, to be checked by `Prover.are_proven`, that the commitment belongs to one identity."""
         return self.commitment, self.identity, self.digest
 
     def is_anchored(self, root: bytes) -> bool:
@@ -75,7 +75,7 @@ class MemberList:
         tier_proofs: The proof contract.
         policy: The scoring policy's name.
         epoch: The UTC day.
-        anchor_epoch: The epoch whose anchor contains the members' states.
+        anchor_epoch: The epoch whose anchored tree contains the members' states.
         members: The members, sorted by address.
     """
 
@@ -95,7 +95,7 @@ class MemberList:
         return [[member.commitment for member in self.group(tier)] for tier in TIERS]
 
     def document(self) -> bytes:
-        """Return the published document. The posted roots commit to the members and their order."""
+        """Return the document to publish. The posted roots commit to the members and their order."""
         content = {
             "version": VERSION,
             "chainId": self.chain_id,
@@ -109,7 +109,7 @@ class MemberList:
 
 
 def read_list(document: bytes) -> MemberList:
-    """Read a document, and check everything that does not require the chain: the format, the order and the limits."""
+    """Read a list, and check everything that does not require the chain: the format, the order and the limits."""
     if len(document) > MOST_BYTES:
         raise MemberListError("document", f"the document has more than {MOST_BYTES} bytes")
     try:
@@ -183,16 +183,16 @@ def _read(fields: Mapping[str, Any], policy: str, place: int) -> Member:
 
 
 SAMPLE: Final = 100
-"""How many members' states and signatures a prover checks. It picks them at random, so nobody can predict them."""
+"""The number of randomly chosen members whose states and signatures a prover checks. Nobody can predict which."""
 
 
 @dataclass(frozen=True)
 class AuditedList:
-    """A list that matches the chain.
+    """A list of members that was found to match the chain.
 
     Attributes:
         members: The list.
-        roots: The roots of the trees for `verified`, `trusted` and `premium`.
+        roots: The roots of the trees for the tiers `verified`, `trusted` and `premium`.
         checked: How many members' states and signatures were checked.
     """
 
@@ -244,7 +244,7 @@ def _check_members(members: Sequence[Member], client: Client, anchor_epoch: int)
 
 
 def _check_identities(members: Sequence[Member], prover: Prover) -> None:
-    """Check that each commitment belongs to a single identity, because any other kind of leaf hides nobody."""
+    """Check that each commitment belongs to a single identity: a leaf of any other kind would hide nobody."""
     problem = "the commitment does not belong to an identity that signed: it may be the root of an identity tree"
     for member, is_proven in zip(members, prover.are_proven([member.claim for member in members]), strict=True):
         if not is_proven:

@@ -1,7 +1,7 @@
-"""The service side of private tiers: accepts members, builds a day's list, and posts its roots. Safe to repeat.
+"""The service's part in private tiers: it accepts members, builds a day's list, and posts the roots. Safe to repeat.
 
 A day's list is stored before its roots are sent. A later run finds it and sends the same roots. The contract accepts
-each day's roots once.
+roots only once per day.
 """
 
 import json
@@ -81,7 +81,7 @@ class PostedTiers:
         epoch: The UTC day.
         policy: The scoring policy's name.
         sizes: The number of members in each group, by tier.
-        roots: The roots for `verified`, `trusted` and `premium`.
+        roots: The roots for the tiers `verified`, `trusted` and `premium`.
     """
 
     epoch: int
@@ -144,7 +144,7 @@ def read_published(engine: sa.Engine, policy: str, epoch: int) -> bytes | None:
 
 
 def read_last_sizes(engine: sa.Engine, policy: str) -> tuple[int, dict[str, int]] | None:
-    """Return the last day with a list and the number of members in each group, or None if there is no list."""
+    """Return the last day with a list, and the number of members in each group that day; None without any list."""
     table = tier_list.c
     row = _read(engine, sa.select(table.epoch, table.sizes).where(table.policy == policy).order_by(table.epoch.desc()))
     return None if row is None else (row.epoch, json.loads(row.sizes))
@@ -232,7 +232,7 @@ def _identities(members: Sequence[Member], checked: set[bytes], prover: Prover) 
 
 
 def _last_list(engine: sa.Engine, place: tuple[int, str, str, int]) -> set[bytes]:
-    """Return the digests and identities in the newest list before today's."""
+    """Return the digests and identities in the last list before today's."""
     chain_id, registry, policy, epoch = place
     table = tier_list.c
     key = table.chain_id == chain_id, table.registry == registry, table.policy == policy, table.epoch < epoch

@@ -1,7 +1,7 @@
 """Verify private tier proofs without a node, with `py_ecc` and Semaphore's verification key for depth 20.
 
-A verification takes about two seconds of CPU time, so verifications run one at a time. You must supply the roots, for
-example by calling `Client.get_tier_roots` once a day.
+A verification takes about two seconds of CPU time, so verifications run one at a time. Callers must supply the roots,
+for example by calling `Client.get_tier_roots` once a day.
 """
 
 import json
@@ -22,7 +22,7 @@ _ONE_AT_A_TIME: Final = threading.Lock()
 
 
 def offline(roots: Callable[[bytes, int], Roots | None]) -> Verification:
-    """Return a verification that does not need a node."""
+    """Return a function that verifies proofs without a node."""
 
     def verify(proof: TierProof, scope: bytes, message: bytes) -> None:
         posted = roots(proof.policy, proof.epoch)

@@ -1,7 +1,7 @@
 """Semaphore's own packages in a Node process: identities, trees and proofs.
 
-Two of the packages (`snarkjs`, `ffjavascript`) are licensed under the GPL. They are used only in that process, and are
-stored in a folder that the user fills with `install_prover`. Secrets are passed through standard input.
+Two of the packages (`snarkjs`, `ffjavascript`) are licensed under the GPL. They run only in that process, and are
+installed by the user with `install_prover`. Secrets are passed through standard input.
 """
 
 import base64
@@ -79,12 +79,12 @@ class Prover:
         return int(self._run({"operation": "commitment", "secret": secret.hex()})["commitment"])
 
     def sign(self, secret: bytes, message: bytes) -> bytes:
-        """Sign with the identity's key (EdDSA), which proves that its commitment is for a key and not for a tree."""
+        """Sign with the identity's key (EdDSA), which proves that the commitment commits to a key and not to a tree."""
         request = {"operation": "sign", "secret": secret.hex(), "message": str(signal_of(message))}
         return bytes.fromhex(self._run(request)["identity"])
 
     def are_proven(self, claims: Sequence[tuple[int, bytes, bytes]]) -> list[bool]:
-        """For each commitment, return whether the committed key signed a digest."""
+        """For each claim, return whether the key in the commitment signed the digest."""
         proven: list[bool] = []
         for start in range(0, len(claims), _CLAIMS_AT_ONCE):
             part = [
@@ -95,7 +95,7 @@ class Prover:
         return proven
 
     def roots(self, groups: Sequence[Sequence[int]]) -> list[int]:
-        """Return the roots of the groups' trees, extended to the depth `DEPTH`; `EMPTY_ROOT` for an empty group."""
+        """Return the roots of the groups' trees, padded to the depth `DEPTH`; `EMPTY_ROOT` for an empty group."""
         filled = [[str(member) for member in group] for group in groups if group]
         request = {"operation": "roots", "groups": filled, "depth": DEPTH}
         roots = iter(self._run(request)["roots"] if filled else ())
@@ -104,7 +104,7 @@ class Prover:
     def prove(
         self, secret: bytes, members: Sequence[int], scope: int, message: int
     ) -> tuple[int, int, tuple[int, ...]]:
-        """Prove that the identity is a member, without revealing which."""
+        """Prove that an identity is a member of a group, without revealing which member it is."""
         request = {
             "operation": "prove",
             "secret": secret.hex(),
@@ -150,10 +150,10 @@ class Prover:
 PACKAGE: Final = "@zk-kit/semaphore-artifacts@4.13.0"
 
 INTEGRITY: Final = "UgFQkcwI63XT1Xk8fkUYMNfcuR85LiSL3Of9XLsyMLflHkiwXP9D1WC8hnpD8Tp2HoAMJ/mCv7ZMlU7TC0mvdQ=="
-"""The package's SHA-512 hash in base64, as published by npm. Of its 109 MB, only two files are retained."""
+"""The package's SHA-512 hash in base64, as published by npm. The package has 109 MB; only two files are kept."""
 
 _NPM_SECONDS: Final = 900
-"""The timeout for the installation. npm waits minutes for a slow registry."""
+"""The timeout for the installation. With a slow registry, npm waits for minutes."""
 
 
 def install_prover(folder: Path | None = None, *, progress: Callable[[str], None] | None = None) -> Prover:

@@ -1,4 +1,4 @@
-"""Prove a buyer's tier privately: join the groups once, then create a proof for each place and day."""
+"""Prove a buyer's tier privately: join the groups once, and then create a proof for each scope and day."""
 
 import secrets
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ IDENTITY_TEXT: Final = (
 """The text that the buyer's key signs to create the identity's secret. Wallets display it."""
 
 LEAST_MEMBERS: Final = 20
-"""The default minimum group size. A proof reveals only that some buyer in the group acted."""
+"""The default minimum group size. A proof reveals only that one of the buyers in the group created it."""
 
 _SECRET_BYTES: Final = 32  # as many bits as an account's key has
 _SECONDS: Final = 60.0
@@ -66,7 +66,7 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
     prover: Prover | None = None,
     http: httpx.Client | None = None,
 ) -> Mapping[str, Any]:
-    """As the buyer, request that a service add the signer to the groups. It learns only the commitment."""
+    """As the buyer, ask a service to add the signer to the groups. The service learns only the commitment."""
     _require_secret(secret)
     worker = prover or Prover()
     commitment = worker.commitment(secret)
@@ -85,7 +85,7 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
 
 
 def fetch_list(service: str, policy: str, epoch: int, *, http: httpx.Client | None = None) -> bytes:
-    """Fetch a day's complete member list. Do this every day, even if you do not use it, so timing reveals nothing."""
+    """Fetch a day's whole member list. Do so every day, even if you need no proof, so that timing reveals nothing."""
     url = f"{base_of(service)}/api/tier-lists/{policy}/{epoch}"
     opened = httpx.Client(timeout=_SECONDS) if http is None else nullcontext(http)
     try:
@@ -110,10 +110,11 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
     prover: Prover | None = None,
     progress: Progress | None = None,
 ) -> TierProof:
-    """Prove privately that a buyer has at least the given tier, for one place, day and holder.
+    """Prove privately that a buyer has at least the given tier, for one scope, day and holder.
 
     First, the complete list is checked against the chain: the roots, and the states and signatures of a random sample
-        chosen locally. A service therefore cannot identify a buyer by giving it a tree of its own.
+        chosen locally. A service therefore cannot identify a buyer by serving a tree that was made for that buyer
+        alone.
     """
     report = progress or (lambda _: None)
     _require_secret(secret)

@@ -1,4 +1,4 @@
-"""Used tier proofs in a database shared by all of a seller's processes. Needs the extra `index`.
+"""A record of used tier proofs in a database that all of a seller's processes share. Requires the extra `index`.
 
 The database is SQLite or PostgreSQL. The table is created if it is missing.
 """

@@ -1,8 +1,8 @@
-"""Private tiers: scopes, messages and proofs, as in `BuyerTierProofs` and Semaphore v4, and their verification.
+"""Private tiers: scopes, messages and proofs, as in `BuyerTierProofs` and Semaphore v4, and how to verify proofs.
 
-A verifier counts each buyer once per place and day. It first performs the cheap checks: the policy, the day, the tier
-and the nullifier. Then it verifies the proof, with limited concurrency. The same proof from the same holder for the
-same request is not verified again.
+A verifier counts each buyer once per scope and day. It first performs the cheap checks: of the policy, the day, the
+tier and the nullifier. Then it verifies the proof, with limited concurrency. If the same holder repeats the same proof
+for the same request, the proof is not verified again.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ IDENTITY_BYTES: Final = 5 * 32
 """The size in bytes of an identity's public key and signature: the coordinates of the key and of `R8`, and `S`."""
 
 EMPTY_ROOT: Final = 1
-"""The root posted for a tier without members. No tree has this root."""
+"""The root to post for a tier without members. No tree has this root."""
 
 TIERS: Final = (BuyerTier.VERIFIED, BuyerTier.TRUSTED, BuyerTier.PREMIUM)
-"""The tiers with a group, in the order of the roots."""
+"""The tiers that have a group, in the order of the roots."""
 
 _PLACE: Final = "bilateral-tier"
 _NO_REQUEST: Final = bytes(32)
@@ -86,7 +86,7 @@ class TierProof:
         policy: The hash of the scoring policy's name.
         minimum: The tier that the proof proves.
         epoch: The group's UTC day.
-        nullifier: Identifies the member within one scope. Use it to count customers.
+        nullifier: Identifies the member within one scope, without revealing who it is. Use it to count customers.
         points: The eight coordinates of the proof's points, in Semaphore's order.
     """
 
@@ -155,17 +155,17 @@ AT_ONCE: Final = 4
 """The maximum number of concurrent verifications. One takes 0.1 seconds with a node, or 2 s of CPU time offline."""
 
 _MOST_HOLDERS: Final = 1_000_000
-"""The maximum number of nullifiers in memory: two days' worth for a large seller, about 200 MB."""
+"""The maximum number of nullifiers in memory, about 200 MB: two days' worth for a large seller."""
 
 _MOST_CLAIMS: Final = 10_000
-"""The maximum number of verified claims to cache, about 15 MB. An evicted claim is verified again."""
+"""The maximum number of verified proofs to cache, about 15 MB. A proof that is no longer cached is verified again."""
 
 DATABASE_VARIABLE: Final = "BILATERAL_DATABASE"
 """The environment variable that contains the database shared by a deployment's processes."""
 
 
 class Nullifiers(Protocol):
-    """Stores which holder used each nullifier. All of a seller's workers must share it."""
+    """Stores which holder used each nullifier. All of a seller's workers must share the same store."""
 
     def holder_of(self, nullifier: int) -> str | None:
         """Return the holder that used a nullifier, or None if it is unused."""
@@ -215,9 +215,9 @@ class TierVerifier:
     Args:
         verification: `on_chain(client)`, or `bilateral.buyers.private.offline.offline(…)`.
         policy: The hash of the scoring policy whose tiers count.
-        scope: Returns the seller's scope for a UTC day. See `private_agent_scope`.
+        scope: A function that returns the seller's scope for a UTC day. See `private_agent_scope`.
         minimum: The lowest tier that is accepted.
-        nullifiers: Records who used a proof; by default `shared_nullifiers()`.
+        nullifiers: The store that records who used each proof; by default `shared_nullifiers()`.
         at_once: The maximum number of concurrent verifications.
     """
 
@@ -255,7 +255,7 @@ class TierVerifier:
         return proof.nullifier
 
     def _verify(self, claim: _Claim) -> None:
-        """Verify a proof, unless one that is identical in every field has already passed."""
+        """Verify a proof, unless a proof that is identical in every field has already been verified."""
         with self._lock:
             if claim in self._claims:
                 self._claims.move_to_end(claim)
@@ -283,7 +283,7 @@ class TierVerifier:
 
 
 def on_chain(client: Client) -> Verification:
-    """Return a verification that calls the proof contract once, with fixed gas and without a transaction."""
+    """Return a function that verifies proofs by calling the proof contract, with fixed gas and no transaction."""
 
     def verify(proof: TierProof, scope: bytes, message: bytes) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Collect facts from an index for two questions: should I pay this server, should I serve this client?"""
+"""Collect facts from an index for two questions: should I pay this server, and should I serve this client?"""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import Prepared, at_most, one_of, spread
 
 MOST_APPROVALS: Final = 20_000
-"""The maximum number of approvals to read, whether for the agent or for all of its owner's agents."""
+"""The maximum number of approvals to read, for the agent itself and for all agents of its owner."""
 
 _NOBODY: Final = "0x" + "00" * 20
 
@@ -66,12 +66,12 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         agent_id: The server, in any published form: `8453:247`, `eip155:8453:0x…#247`, or 247 if there is only one
             chain.
         payment: The payment that the server requests; None to skip the related rules.
-        amount: The amount that the server requests, in units of the payment token. The evidence is weighed against this
-            amount.
+        amount: The amount that the server requests, in units of the payment token. The amount is compared with the
+            evidence about the server.
         policy: The policy; if omitted, the default policy.
-        for_client: The requesting client (an account or an agent), used by policies with `own_experience`.
+        for_client: The client that requests the check (an account or an agent), used by policies with `own_experience`.
         at_block: The block as of which to check; by default, the last indexed block.
-        history: The `history` from an earlier answer, to reject a different fork.
+        history: The `history` from an earlier answer. The check is rejected if the index is now on a different fork.
         files: The `files` from an earlier answer, to reproduce it exactly.
         analysis: The `analysis` from an earlier answer, to reproduce it exactly.
         measurements: The `measurements` from an earlier answer, to reproduce it exactly.
@@ -86,7 +86,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         OtherHistoryError: A reorganisation replaced the earlier answer's history.
         FileNotHeldError: The version of a file at that block was replaced.
         FindingsNotHeldError: The trust analysis as of that block was replaced.
-        HistoryTooLongError: The check would have to read more individual events than allowed.
+        HistoryTooLongError: The check would have to read more individual events than the limit allows.
         MalformedIdentifierError: The agent or an account is malformed.
     """
     if amount is not None and not (amount.is_finite() and amount >= 0):
@@ -136,7 +136,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
 
 
 def _texts(subject: Subject) -> dict[str, list[Any]]:
-    """Return the newest event for each of an agent's texts, and all of the agent's account approvals."""
+    """Return the newest event for each text that an agent sets, such as its URI, and all approvals of accounts."""
     texts: dict[str, list[Any]] = defaultdict(list)
     values = {**subject.parameters, "limit": MOST_APPROVALS + 1}
     for row in _texts_statement(len(subject.kinds)).records(subject.as_of.connection, values):
@@ -190,7 +190,7 @@ def _texts_statement(registries: int) -> Prepared:
 
 
 def _newest(texts: Mapping[str, Sequence[Any]], *kinds: type[events.Event]) -> tuple[str, EventEvidence | None]:
-    """Return the newest text that some events set, and its event; an empty text if there is none."""
+    """Return the newest text that some events set, and the event; an empty string if there is none."""
     rows = [(row, event.abi_name) for event in kinds for row in texts.get(event.__name__, ())]
     row, name = max(rows, key=lambda named: (named[0].block_number, named[0].log_index), default=(None, ""))
     return ("", None) if row is None else (row.text, chains.evidence_of(name, row))
@@ -241,17 +241,18 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     Args:
         connection: A connection from `snapshot`.
         client: The client: an account, `0x…`, or an agent in any published form.
-        for_server: The requesting server (an agent or its account), whose own rating of the client counts most.
+        for_server: The server that requests the check (an agent or its account). Its own rating of the client counts
+            most.
         policy: The policy; if omitted, the default policy.
         chain_id: The chain, if `client` is an account; if omitted, the only chain in the index.
         at_block: The block as of which to check; by default, the last indexed block.
-        history: The `history` from an earlier answer, to reject a different fork.
+        history: The `history` from an earlier answer. The check is rejected if the index is now on a different fork.
         payments: The `payments` from an earlier answer, to reproduce it exactly.
         analysis: The `analysis` from an earlier answer, to reproduce it exactly.
         findings: A source of trust analysis findings.
         buyers: A source of buyers' records.
-        tier_proof: A tier that the client proved privately and the caller verified. The age of the client's account,
-            which may be new, is then ignored.
+        tier_proof: A tier that the client has proven privately and the caller has verified. The age of the client's
+            account is then ignored, because the account may be new.
         failures: The client's failed settlements with the requesting server, which no index records.
 
     Raises:
@@ -341,7 +342,7 @@ def _newest_ratings(subject: Subject, raters: list[int], limit: int) -> tuple[fa
 def _shared_account(
     asker: Asker, accounts: frozenset[str], subject: Subject | None
 ) -> tuple[str | None, tuple[EventEvidence, ...]]:
-    """Return an account that the client and the requesting server share or have shared, and the related events."""
+    """Return an account that the client and the requesting server have or had in common, and the related events."""
     agents = [side.history for side in (asker, subject) if side is not None and side.history is not None]
     of_server = asker.accounts if asker.history is None else asker.accounts | asker.history.accounts
     of_client = accounts if subject is None else accounts | subject.history.accounts
@@ -371,7 +372,7 @@ def _summary(rows: Sequence[Any]) -> facts.FeedbackSummary:
 
 
 def _identity_of(as_of: chains.AsOfBlock, server: str | int | None) -> str | None:
-    """Return the identity registry of the server that checks an account, or else the chain's first registry."""
+    """Return the identity registry of the server that checks an account or, without a server, the chain's first one."""
     if server is not None and not is_account(server):
         return find_agent(server, lambda _: as_of).identity
     return next(iter(chains.identity_registries(as_of)), None)

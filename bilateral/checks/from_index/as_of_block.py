@@ -1,4 +1,4 @@
-"""A chain as of a block, which limits everything that a check reads, including the trust analysis."""
+"""A chain as of a block. Everything that a check reads, including the trust analysis, is limited to that block."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ _ANALYSES: Final = Prepared(
     .where(_RUN.chain_id == bindparam("chain_id"))
 )
 _EVENTS: Final = {table.name: (event.abi_name, table) for event, table in schema.EVENT_TABLES.items()}
-"""Each event table and the Solidity name of its events, by table name."""
+"""The event tables, and the Solidity name of the events in each, by table name."""
 
 _ANY: Final = 2**63 - 1  # the greatest number of a BIGINT
 
@@ -42,7 +42,7 @@ class AsOfBlock:
     Attributes:
         connection: A connection from `snapshot`, which reads the chain.
         is_head: True if this is the last indexed block, whose state the derived tables contain.
-        history: The block hash of the last event up to this block; None before the first event.
+        history: The hash of the block that contains the last event up to this block; None before the first event.
         time: The time of that event, in Unix seconds; None before the first event.
         files: The newest file observation that counts; None to count all up to the block.
         payments: The last block whose payments count; None to count all that were stored as of the block.
@@ -157,13 +157,13 @@ def as_of_block(  # noqa: PLR0913  # one a source of an answer
 
 
 def covering(table: Table) -> ColumnElement[bool]:
-    """Return the condition that selects an event table's rows up to a block; its parameters are `bounds`."""
+    """Return the condition that selects an event table's rows up to a block. Pass it the parameters in `bounds`."""
     # SQLite would rather look rows up by their block, which is before the end of the chain for nearly all.
     return (table.c.chain_id == bindparam("chain_id")) & (unindexed(table.c.block_number) <= bindparam("block"))
 
 
 def place_of(table: Table) -> tuple[ColumnElement[Any], ...]:
-    """Return the columns for `evidence_of`, and the event's time."""
+    """Return the columns that `evidence_of` needs, and the event's time."""
     names = ("registry", "block_number", "log_index", "transaction_hash", "block_time")
     return tuple(table.c[name] for name in names)
 
@@ -179,7 +179,7 @@ def registries(as_of: AsOfBlock, identity: str) -> dict[str, str]:
 
 
 def identity_registries(as_of: AsOfBlock) -> list[str]:
-    """Return the chain's identity registries, starting with the default for ids without a registry."""
+    """Return the chain's identity registries. The first one is the default for ids without a registry."""
     return canonical_first(as_of.chain_id, [address for address, kind, _ in as_of.registries if kind == IDENTITY])
 
 
@@ -213,7 +213,7 @@ _IN_CHAINS: Final = (
 )
 _CHAINS: Final = Prepared(_IN_CHAINS)
 _CHAIN: Final = Prepared(_IN_CHAINS.where(schema.chain.c.chain_id == bindparam("chain_id")))
-"""A check on one chain does not query the database servers of other chains."""
+"""The statement for one chain, so that a check does not query the database servers of other chains."""
 
 
 def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
@@ -224,8 +224,8 @@ def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
 def stored_findings(connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
     """Return the strongest stored findings about accounts that acted or benefited, and their suspicion.
 
-    A finding is not a reason against accounts that are merely its subject, because they may be unaware of what
-    happened. An analysis counts from the block at which it was stored.
+    A finding does not count against accounts that it only mentions, because they may be unaware of what happened. An
+    analysis counts for checks at or after the block at which it was stored.
 
     Args:
         connection: A connection from `snapshot`.

@@ -1,4 +1,4 @@
-"""Ratings as of a block, read from events: the newest ratings, all of an agent's ratings, and those that count."""
+"""Ratings as of a block, read from events: an agent's newest ratings, all of them, and those that count."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -31,10 +31,10 @@ MOST_ENTRIES: Final = 100_000
 """The maximum number of ratings that a check reads individually."""
 
 _ONE_BY_ONE: Final = 8
-"""The maximum number of accounts that are queried individually."""
+"""The maximum number of accounts to query individually."""
 
 Rater: TypeAlias = tuple[str, str]
-"""A registry, and an account or `agent N` that rates in it. A rater counts once in each registry."""
+"""A rater: a registry, and an account or `agent N` that rates in it. A rater counts once per registry."""
 
 _FEEDBACK, _AUTHORIZED, _REVOKED, _CLIENT = (
     EVENT_TABLES[event]
@@ -48,7 +48,7 @@ class Entry:
 
     Attributes:
         side: The agent's role.
-        tag: The tag, in the form used as a key in the tables.
+        tag: The tag, in the same form as the key in the tables.
         rater: The account that gave the rating, or `agent N`.
         value: The value, an integer.
         decimals: The number of decimals in the value.
@@ -97,7 +97,7 @@ def entries(as_of: AsOfBlock, kinds: Mapping[str, str], agent_id: int) -> list[E
 
 
 def without_repeats(entries: Iterable[Entry], limit: int, period: int) -> list[Entry]:
-    """Return each rater's first ratings in each period, by side and tag."""
+    """Return only the first ratings by each rater in each period, for each side and tag."""
     counting, numbers = [], Counter[tuple[object, ...]]()
     for entry in entries:
         key = entry.key, entry.rater, entry.row.block_time // period
@@ -108,7 +108,7 @@ def without_repeats(entries: Iterable[Entry], limit: int, period: int) -> list[E
 
 
 def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, tuple[int, int]]:
-    """Return each rater's count and sum of shares among some ratings, for one side and tag."""
+    """Return the number and the sum of each rater's shares among some ratings, for one side and tag."""
     tallies: dict[Rater, tuple[int, int]] = {}
     for entry in entries:
         if entry.side == side and entry.tag == tag:
@@ -119,7 +119,7 @@ def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, 
 
 
 def _open_feedback(as_of: AsOfBlock, registry: str, agent_id: int) -> list[Entry]:
-    """Return an open registry's feedback that has not been revoked as of the block."""
+    """Return the feedback in a registry for open feedback that was not revoked as of the block."""
     history = [
         (row.block_number, row.log_index, event is events.FeedbackRevoked, row)
         for event in (events.NewFeedback, events.FeedbackRevoked)
@@ -164,7 +164,7 @@ def with_payment_proof(as_of: AsOfBlock, entries: Sequence[Entry], payees: Colle
     """Return the feedback whose file claims a payment from the client to the agent.
 
     The file's hash is on chain or implied by its URI, so the author cannot change the file. The claim is not compared
-    with the payments in the index, because it refers to a transaction that anyone can look up.
+    with the payments in the index, but anyone can look up the transaction to which it refers.
     """
     accepted = {account.lower() for account in payees}
     claims: dict[tuple[int, int], Any] = {}
@@ -198,7 +198,7 @@ def _at_places(as_of: AsOfBlock, table: Table, places: Sequence[tuple[int, int]]
 
 
 def _account(text: str | None) -> str:
-    """Return an account's address, which files contain with or without a chain."""
+    """Return an account's address. Files contain accounts with or without a chain."""
     return (text or "").rpartition(":")[2].lower()
 
 
@@ -213,7 +213,7 @@ def only_sealed(as_of: AsOfBlock, entries: Sequence[Entry], side: str) -> list[E
 
 
 def feedback_by(as_of: AsOfBlock, registries: Collection[str], accounts: Collection[str], limit: int) -> list[Any]:
-    """Return the newest open feedback from the given accounts, with `is_revoked`."""
+    """Return the newest open feedback from some accounts, including the column `is_revoked`."""
     addresses = list(registries)
     parameters = {**as_of.bounds, **spread("registry", addresses, len(addresses))}
     ordered = sorted(accounts)
@@ -245,7 +245,7 @@ def _feedback_by(registries: int, accounts: int, limit: int) -> Prepared:
 
 @lru_cache
 def newest_about(side: str, registries: int, raters: int, limit: int, *, only_sealed: bool = False) -> Prepared:
-    """Return the statement that reads an agent's newest ratings by a number of raters; 0 for all raters.
+    """Return the statement that reads an agent's newest ratings by the given number of raters; 0 for all raters.
 
     Its parameters are those of `covering`, `agent_id`, the lists `registry` and `rater`, and, for a server, `tag`.
     """
@@ -275,7 +275,7 @@ def _is_revoked() -> Any:
 
 @lru_cache
 def first_feedback(registries: int) -> Prepared:
-    """Return the statement that reads the first feedback of each kind that an account gave.
+    """Return the statement that reads an account's first feedback entry in each event table.
 
     Its parameters are those of `covering`, `account`, and the list `registry`.
     """

@@ -20,7 +20,7 @@ from bilateral.index.log.dialects import in_parts, newest_first, unindexed
 from bilateral.index.reading.prepared import Prepared, at_most
 
 _MOST_CLAIMS: Final = 500
-"""The maximum number of files to read: anyone may claim an agent in any number of files."""
+"""The maximum number of files to read, because anyone may claim an agent in any number of files."""
 
 _FETCH: Final = schema.file_sight.c
 _OBSERVED: Final = (
@@ -30,7 +30,7 @@ _OBSERVED: Final = (
 
 
 def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tuple[Domain, ...], int]:
-    """Return an agent's registration file as of a block, its services' domains, and the number of the newest proof.
+    """Return an agent's registration file as of a block, its services' domains, and the newest proof's number.
 
     The file is `waiting` until the index has fetched it.
     """
@@ -129,7 +129,7 @@ _CONTENT: Final = Prepared(_content())
 
 
 def _domains(subject: Subject, confirmed_uri: str, rows: Sequence[Any]) -> tuple[Domain, ...]:
-    """Return the services' domains. A domain that hosts the agent's own file needs no other file (ERC-8004)."""
+    """Return the services' domains. A domain that hosts the registration file needs no other file (ERC-8004)."""
     files = observations(subject.as_of, {bytes(row.file_id) for row in rows})
     home = secure_host(confirmed_uri)
     domains = []
@@ -161,7 +161,7 @@ def _foreign_agents(claims: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _proven(subject: Subject) -> dict[str, int]:
-    """Return the agents on foreign chains whose last stored outcome proves them, with observation numbers."""
+    """Return the agents on foreign chains that the last stored outcome proves, with observation numbers."""
     proof, fetch, as_of = schema.foreign_proof, schema.file_sight, subject.as_of
     query = (
         select(schema.FOREIGN_AGENT.label("agent"), proof.c.names_back, proof.c.sight_id)
@@ -176,14 +176,14 @@ def _proven(subject: Subject) -> dict[str, int]:
 
 
 def _names(claims: Sequence[Any], subject: Subject) -> tuple[bool, bool]:
-    """Return whether a file's claims include an agent, and whether they include any agents."""
+    """Return whether a file claims to be about an agent, and whether it claims to be about any agent."""
     registry, agent_id = f"eip155:{subject.as_of.chain_id}:{subject.identity}", subject.history.agent_id
     names_it = any(row.text == registry and row.agent_id == agent_id for row in claims)
     return names_it, any(row.agent_id is not None for row in claims)
 
 
 def observations(as_of: AsOfBlock, file_ids: Collection[bytes]) -> dict[bytes, Observation]:
-    """Return files as of a block, by id. A file that was not fetched by then is `waiting`."""
+    """Return files as of a block, by id. A file that had not been fetched by that block is `waiting`."""
     fetch, table = schema.file_sight, schema.file
     observed: dict[bytes, Observation] = {}
     for part in in_parts(sorted(file_ids)):

@@ -30,13 +30,13 @@ from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import size_for, spread
 
 MOST_RATERS: Final = 5_000
-"""With more raters than this, the best agents' lower bounds are read at the head, not each rater's."""
+"""The maximum number of raters whose own lower bounds are read. With more, the best agents' bounds are read."""
 
 MOST_PAST_RATERS: Final = 200
-"""The maximum number of raters whose own lower bounds are computed for an earlier block."""
+"""The maximum number of raters whose lower bounds are computed for an earlier block."""
 
 _MOST_OPINIONS: Final = 1_000
-"""The maximum number of a requester's newest ratings from which to determine the raters that it trusts."""
+"""The maximum number of the requester's newest ratings to read, to determine which raters it trusts."""
 
 _MOST_NEWEST: Final = 200
 """The maximum number of newest ratings to read: an agent may have millions."""
@@ -52,7 +52,7 @@ _OF_ACCOUNTS: Final = {
     ).columns(agent_tables.agent.c.agent_id, agent_tables.agent.c.owner, agent_tables.agent.c.wallet)
     for name in ("owner", "wallet")
 }
-"""The statements that find accounts' agents in SQLite."""
+"""The statements that find the agents of accounts in SQLite."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _trusted_agents(question: Question) -> set[int]:
 
 
 def _liked(question: Question, asker: Asker) -> set[int]:
-    """Return the agents whose last rating by the requester is at least as high as required."""
+    """Return the agents to which the requester's last rating is at least as high as required."""
     as_of, registries = question.subject.as_of, list(question.subject.kinds)
     minimum, opinions = question.policy.minimum_rating, dict[int, bool]()
     if asker.agent_id is not None:
@@ -178,7 +178,7 @@ def _liked(question: Question, asker: Asker) -> set[int]:
 
 
 def newest_ratings(question: Question, raters: frozenset[str] | None, but: frozenset[str]) -> tuple[EventEvidence, ...]:
-    """Return a few of the newest ratings by `raters`, or by everyone if None, except those by `but`."""
+    """Return a few of the newest ratings by `raters` (by everyone if None), without those by `but`."""
     subject, is_server = question.subject, question.side == Side.SERVER
     kinds = [address for address, kind in subject.kinds.items() if kind in OPEN_REGISTRIES]
     few: list[Any] | None = None if raters is None or len(raters) > AT_ONCE else sorted(raters)
@@ -247,7 +247,7 @@ def _least_bound(question: Question) -> float:
 
 
 def _agents_above_bound(question: Question, agent_ids: Collection[int] | None) -> set[int]:
-    """Return the agents whose lower bound as servers at the head meets the policy: among `agent_ids`, or the best."""
+    """Return the agents whose lower bound as servers at the head meets the policy: of `agent_ids`, or of all agents."""
     table, subject = rating_tables.summary, question.subject
     query = (
         select(table.c.agent_id)

@@ -1,8 +1,8 @@
-"""What ratings, validations, trust analysis and watchtowers say about an agent as of a block.
+"""The ratings, validations, trust analysis and watchtower measurements of an agent as of a block.
 
-At the head, the derived tables are used, so the time taken does not depend on the number of ratings. For an earlier
-block, or if the policy limits the age of ratings or requires payment proofs, events are read individually, up to a
-limit. Both methods yield the same integers.
+At the head, the derived tables are used, so the time that a check takes does not depend on the number of ratings. For
+an earlier block, or if the policy limits the age of ratings or requires payment proofs, events are read individually,
+up to a limit. Both methods yield the same integers.
 """
 
 import json
@@ -62,7 +62,7 @@ class Ratings:
 
     @cached_property
     def summaries(self) -> Sequence[Any]:
-        """The sums by registry, side and tag, at the head."""
+        """The sums of ratings at the head, for each registry, side and tag."""
         return _summaries(len(self.subject.kinds)).records(self.subject.as_of.connection, self.subject.parameters)
 
     @cached_property
@@ -112,7 +112,7 @@ def _summaries(registries: int) -> Prepared:
 
 @lru_cache
 def _tallies(registries: int, accounts: int) -> Prepared:
-    """Return the statement that reads a number of accounts' entries about an agent; 0 for all, up to a limit."""
+    """Return the statement that reads entries by the given number of accounts, up to a limit; 0 for all accounts."""
     table = rating_tables.counterpart
     query = select(table.c.registry, table.c.account, table.c.count.label("number"), table.c.share_sum).where(
         table.c.chain_id == bindparam("chain_id"),
@@ -125,7 +125,7 @@ def _tallies(registries: int, accounts: int) -> Prepared:
 
 
 def lines(ratings: Ratings) -> tuple[Line, ...]:
-    """Return an agent's ratings by registry, side and tag, starting with those that have the most raters."""
+    """Return an agent's ratings for each registry, side and tag, starting with the largest number of raters."""
     if ratings.subject.as_of.is_head:
         lines = [
             _line(row.registry, row.side, row.tag, row.number, row.counterparts, row.value_sum, row.share_sum)
@@ -148,9 +148,10 @@ def lines(ratings: Ratings) -> tuple[Line, ...]:
 def analysed(
     findings: Findings | None, as_of: AsOfBlock, subject: Subject | None, side: Side, accounts: Collection[str]
 ) -> tuple[FoundFindings, Standing | None, str | None]:
-    """Return findings about accounts, the standing behind a decision, and why no current analysis supports it.
+    """Return the findings about accounts, the agent's standing, and why no current analysis supports the decision.
 
-    A standing counts only if its analysis counts at the block. Clients without ratings do not need a standing.
+    A standing counts only if it comes from an analysis that counts at the block. Clients without ratings do not need a
+    standing.
     """
     if findings is None:
         return FoundFindings(), None, None
@@ -233,12 +234,12 @@ def _newest_answers(registries: int, validators: int) -> Prepared:
 
 
 _MOST_CHANGES: Final = 1_000
-"""The maximum number of newest endpoint changes to read per agent: more than five unstable endpoints cause a year."""
+"""The maximum number of newest endpoint changes to read per agent. Five unstable endpoints cause fewer in a year."""
 
 _MOST_SIGNALS: Final = 200
 
 _SIGNAL_SECONDS: Final = 98 * DAY
-"""The maximum age of a signal. A watchtower that publishes only changes repeats each signal after 13 weeks."""
+"""The maximum age of a signal. Watchtowers that publish only changes repeat each signal after 13 weeks."""
 
 _CHANGE: Final = endpoint_change.c
 _ENDPOINT: Final = registration_endpoint.c

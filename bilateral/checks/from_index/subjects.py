@@ -32,7 +32,7 @@ from bilateral.index.log.tables import EVENT_TABLES
 from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread
 
 MOST_CHANGES: Final = 20_000
-"""The maximum number of owner and wallet changes that a check replays."""
+"""The maximum number of owner and wallet changes that a check applies."""
 
 _ADDRESS_BYTES: Final = 20  # of an account of Ethereum: the last 20 bytes of its key's hash
 
@@ -56,8 +56,8 @@ class AgentHistory:
             owner.
         wallet_change: The last event after registration that changed the agent's wallet; None if the agent still has
             its first wallet.
-        account_events: All accounts that have ever been the agent's owner or wallet, each with the first event that
-            made it one.
+        account_events: All accounts that have ever been the agent's owner or wallet, each with the event that first
+            made it so.
     """
 
     agent_id: int
@@ -167,7 +167,7 @@ def _changes(size: int) -> Prepared:
 
 
 def _replayed(agent_id: int, rows: Iterable[sa.Row[Any]]) -> AgentHistory:
-    """Return an agent with its changes applied. Events in the registration transaction set its first holders."""
+    """Return an agent after its changes. Events in the registration transaction set its first owner and wallet."""
     states, agent = AgentStates(), AgentHistory(agent_id)
     for row in sorted(rows, key=attrgetter("block_number", "log_index")):
         before = states.owners.get(agent_id), states.wallets.get(agent_id)
@@ -241,7 +241,7 @@ def find_agent(agent: str | int | AgentId | GlobalAgentId, as_of_chain: Callable
 
 
 def find_account(as_of: AsOfBlock, account: str) -> Subject | None:
-    """Return the agent with the lowest id of which an account is the wallet, or else the owner.
+    """Return the agent with the lowest id whose wallet is an account or, if there is none, whose owner it is.
 
     Returns None for accounts without an agent in any of the chain's identity registries.
     """
@@ -254,7 +254,7 @@ def find_account(as_of: AsOfBlock, account: str) -> Subject | None:
 
 
 def asker_of(as_of: AsOfBlock, identity: str, asker: str | int) -> Asker:
-    """Return the account, or the agent in the registry, that requests the check."""
+    """Return the account or agent that requests the check. An agent must be in the given registry."""
     if is_account(asker):
         account = checksummed(str(asker))
         agents = agents_of_accounts(as_of, identity, [account])

@@ -55,5 +55,5 @@ def selectors(registry: Registry, kind: str) -> Mapping[bytes, Mapping[str, Any]
 
 
 def snake_case(name: str) -> str:
-    """Rewrite a Solidity name, such as `URIUpdated`, in snake_case: `uri_updated`."""
+    """Convert a Solidity name to snake_case: `URIUpdated` becomes `uri_updated`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

@@ -1,6 +1,6 @@
 """The buyer reputation registry's terms: tiers, payments, states, credentials and roles.
 
-Shared by the client and the service, these types match the structs and enums in the contracts.
+These types match the structs and enums in the contracts. The client and the service share them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bilateral.core.signatures import TypedMessage
 from bilateral.core.values.arguments import checked_class, is_whole
 
 WHOLE_TRANSACTION: Final = 255
-"""The value of `position` that denotes the whole transaction."""
+"""The value of `position` that stands for the whole transaction."""
 
 MAX_ATTESTED_AMOUNT: Final = 2**56 - 1
 """The maximum amount of an attested payment, in millionths of a dollar."""
@@ -30,7 +30,7 @@ _SIGNATURE_BYTES: Final = 65  # r, s and v
 
 
 class BuyerTier(StrEnum):
-    """A buyer tier (section 3), lowest first. The values are the protocol's names; contracts use `level`."""
+    """A buyer tier (section 3), lowest first. The values are the names in the protocol; contracts use `level`."""
 
     NEW = "new"
     VERIFIED = "verified"
@@ -80,7 +80,7 @@ class NotCounted(IntEnum):
     NO_SELLER = 1
     """The paid account has no primary agent."""
     PAID_OWN_AGENT = 2
-    """The payer owns the paid agent, is an operator of its owner, or is approved for it."""
+    """The payer owns the paid agent, is an operator for its owner, or is approved for the agent."""
     PAID_OWN_WALLET = 3
     """The payer is the wallet of the paid agent."""
 
@@ -118,7 +118,7 @@ class AttestedPayment:
 
     @property
     def word(self) -> int:
-        """The payment packed into one word, as the contract accepts and logs it."""
+        """The payment packed into one word, the form that the contract accepts and logs."""
         return int(self.buyer, 16) << 96 | self.amount << 40 | self.paid_at << 8 | self.position
 
     @classmethod
@@ -198,7 +198,8 @@ class SignedPayment:
         valid_after: The last second, in Unix time, before the payment becomes valid.
         valid_before: The first second, in Unix time, at which the payment is no longer valid.
         nonce: The nonce, 32 bytes.
-        signature: The signature. A 65-byte signature is passed in parts, which every EIP-3009 token accepts.
+        signature: The signature. A 65-byte signature is passed on as `v`, `r` and `s`, a form that every EIP-3009 token
+            accepts.
     """
 
     buyer: str
@@ -229,7 +230,7 @@ class SignedPayment:
 @checked_class
 @dataclass(frozen=True)
 class BuyerState:
-    """A buyer's state, committed to by a leaf of an anchored tree.
+    """A buyer's state, to which a leaf of an anchored tree commits.
 
     Attributes:
         buyer: The buyer's account.
@@ -241,7 +242,8 @@ class BuyerState:
         reviews: The number of reviews that the buyer gave.
         review_sum: The sum of the reviews' scores.
         feedback_sellers: The number of sellers that gave feedback on the buyer.
-        feedback_sum: The sum of these sellers' votes, rounded half up. The score is computed from the exact sum.
+        feedback_sum: The sum of these sellers' votes, rounded half up. The score is computed from the sum before
+            rounding.
         disputes: The number of disputes.
         policy: The hash of the scoring policy's name; see `policy_hash`.
         block_number: The last block on that chain that the state takes into account.
@@ -271,14 +273,14 @@ class BuyerState:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The state in the contract's form: the fields in order, the tier as a number."""
+        """The state in the contract's form: the fields in order, with the tier as a number."""
         return tuple(value.level if isinstance(value, BuyerTier) else value for value in vars(self).values())
 
 
 @checked_class
 @dataclass(frozen=True)
 class TierCredential(TypedMessage):
-    """The attestor's signed statement about the buyer behind an address (EIP-712).
+    """The attestor's signed statement of the tier of the buyer behind an address (EIP-712).
 
     Attributes:
         holder: The address that may use the credential. It may be an unused address.
@@ -287,8 +289,8 @@ class TierCredential(TypedMessage):
         policy: The hash of the scoring policy's name; see `policy_hash`.
         tier: The tier of the buyer behind the holder.
         scope: The place where the credential is used; see `bilateral.buyers.credentials.gate_scope` and `agent_scope`.
-        pseudonym: The buyer's pseudonym in that scope on the UTC day of `issued_at`, the same for all of the buyer's
-            addresses. Use it to count customers.
+        pseudonym: The buyer's pseudonym in that scope on the UTC day of `issued_at`. It is the same for all of the
+            buyer's addresses, so use it to count customers.
     """
 
     holder: str
@@ -318,7 +320,7 @@ class TierCredential(TypedMessage):
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The credential in the contract's form: the fields in order, the tier as a number."""
+        """The credential in the contract's form: the fields in order, with the tier as a number."""
         terms = (self.holder, self.issued_at, self.valid_until, self.policy, self.tier.level)
         return (*terms, self.scope, self.pseudonym)
 

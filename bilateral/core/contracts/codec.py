@@ -1,7 +1,7 @@
 """Calls to the registries: calldata, results, and reverts with a machine-readable reason and advice.
 
 Anyone can put bytes that are not UTF-8 into a tag, a URI or a domain. Such bytes must not stop a reader, so strings are
-first decoded as bytes and then become `ChainText`.
+decoded as bytes and then converted to `ChainText`.
 """
 
 import re
@@ -48,7 +48,7 @@ def decode_result(registry: Registry, function: str, data: bytes) -> tuple[Any, 
         data: The data returned by the call.
 
     Returns:
-        The values: text as `ChainText`, addresses in checksum form, structs as dictionaries.
+        The values. Strings become `ChainText`, addresses are checksummed, and structs become dictionaries.
 
     Raises:
         UnexpectedAnswerError: The data does not match the function. Most likely, a different contract is at the
@@ -127,7 +127,7 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "clientAddresses required": ("clients_required", "Name the clients whose feedback counts."),
     }
 )  # fmt: skip
-"""The ERC-8004 revert texts, each with a machine-readable reason and advice."""
+"""The revert strings of ERC-8004, each with a machine-readable reason and advice."""
 
 _ADVICE: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -275,7 +275,7 @@ def decode_revert(data: bytes) -> ContractRevertError:
         data: The revert data, as returned by a node.
 
     Returns:
-        The exception to raise. Any data yields an exception, because a contract may revert with any bytes.
+        The exception to raise. Even malformed data yields an exception, because a contract may revert with any bytes.
     """
     selector, payload = data[:4], data[4:]
     try:

@@ -53,14 +53,15 @@ class Deployment:
         reputation: The registry for open feedback.
         authorized: The registry for authorised feedback.
         validation: The validation registry.
-        first_block: The block from which to read logs, because no registry has earlier logs; 0 if unknown.
-        ratings: The registry for ratings of clients and validators. By default the reputation registry, which supports
-            ratings if it is from this project. None if there are no ratings.
+        first_block: The block from which to read logs, because none of the registries emitted earlier logs; 0 if
+            unknown.
+        ratings: The registry for ratings of clients and validators. By default, the reputation registry if it is from
+            this project, because it then supports ratings. None if there are no ratings.
         directory: The companion that provides a directory for a foreign identity registry; None if none is needed.
         first_agent_id: The id of the first agent: 1 in this project's identity registry, 0 in canonical registries.
         buyers: The registry of buyers, which records payments.
         tier_proofs: The contract for private proofs of buyers' tiers.
-        facts: Facts about registries, by address. There are none for a registry specified by the caller.
+        facts: Facts about registries, by address. A registry that the caller specified has none.
     """
 
     chain_id: int
@@ -96,9 +97,9 @@ class Deployment:
             record: The JSON text.
 
         Returns:
-            The deployment. If both reputation registries are recorded, a canonical registry takes precedence, or else
-            the registry that supports ratings. If the record has a companion but no identity registry, the identity
-            registry comes from the address book or the companion's constructor argument.
+            The deployment. If the record contains two reputation registries, the canonical one takes precedence or, if
+            neither is canonical, the one that supports ratings. If the record has a companion but no identity registry,
+            the identity registry comes from the address book or the companion's constructor argument.
 
         Raises:
             DeploymentRecordError: The text is not a valid record, or the identity registry is missing.
@@ -112,7 +113,7 @@ class Deployment:
 
     @classmethod
     def from_book(cls, book: bytes) -> dict[int, Self]:
-        """Read an address book, in the form of `deployments/canonical.json`.
+        """Read an address book, in the format of `deployments/canonical.json`.
 
         Args:
             book: The JSON text.
@@ -204,11 +205,11 @@ class Deployment:
 
     @property
     def directory_registry(self) -> Registry:
-        """The registry that stores accounts' primary agents: the companion if there is one."""
+        """The registry that stores accounts' primary agents: the companion, if any, or else the identity registry."""
         return Registry.IDENTITY if self.directory is None else Registry.COMPANION
 
     def lacks(self, registry: Registry, function: str) -> bool:
-        """Return whether a registry is known to lack a function. One specified by the caller may have any function.
+        """Return whether a registry is known to lack a function. One that the caller specified may have any function.
 
         Args:
             function: The function's name.
@@ -270,7 +271,7 @@ REGISTRY_ATTRIBUTES: Final = tuple(_NAMES)
 
 
 def _identity_below(record: DeploymentRecord) -> str | None:
-    """Return the identity registry that a record's companion belongs to; None if the record does not contain it."""
+    """Return the identity registry to which a record's companion belongs; None if the record does not contain it."""
     companion = record.contracts.get(Registry.COMPANION)
     if companion is None and Registry.IDENTITY not in record.contracts:
         raise DeploymentRecordError("invalid deployment record: it has neither IdentityRegistry nor CompanionDirectory")
@@ -287,7 +288,7 @@ def max_fees_of(chain_id: int) -> tuple[int, int]:
     """Return the largest fee and the largest tip per gas that a client signs by default on a chain, in wei.
 
     Args:
-        chain_id: EIP-155 id of the chain. A chain that is not in the packaged address book has the same limits as most
+        chain_id: EIP-155 id of the chain. Chains that are not in the packaged address book have the same limits as most
             chains.
     """
     from bilateral.core.contracts.records import MAX_FEE_GWEI, MAX_TIP_GWEI, address_book  # noqa: PLC0415  # heavy

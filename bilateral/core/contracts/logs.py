@@ -49,7 +49,7 @@ class RawLog:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Self:
-        """Read a log in JSON-RPC form (`eth_getLogs`, `eth_getTransactionReceipt`)."""
+        """Parse a log from a JSON-RPC result (`eth_getLogs`, `eth_getTransactionReceipt`)."""
         try:
             position = LogPosition(
                 checksummed(entry["address"]),
@@ -81,7 +81,7 @@ def _quantity(text: str) -> int:
 
 
 def _time(value: object) -> int | None:
-    """Return the time in a log; None if the node omits it, or sends 0 or an invalid value."""
+    """Return the time in a log; None if the node omits the time, or sends 0 or an invalid value."""
     if isinstance(value, str) and _QUANTITY.fullmatch(value):
         return int(value, 16) or None
     return value if type(value) is int and value > 0 else None
@@ -94,7 +94,7 @@ def _hash(text: str) -> str:
 
 
 def _data(text: str) -> bytes:
-    """Decode bytes from JSON-RPC form. `bytes.fromhex` would also accept spaces."""
+    """Decode bytes in JSON-RPC notation. `bytes.fromhex` alone would also accept spaces."""
     value = bytes.fromhex(text[2:])
     if text[:2] != "0x" or 2 * len(value) + 2 != len(text):
         raise ValueError("not bytes in hexadecimal digits")

@@ -1,7 +1,7 @@
 """Deployment records: this project's, and those in the address book of canonical registries.
 
-Both have the same schema. In the address book, `deployments/canonical.json`, registries that several chains share are
-listed as groups.
+Both have the same schema. In the address book, `deployments/canonical.json`, registries with the same addresses on
+several chains are listed as groups.
 """
 
 from functools import cache
@@ -20,10 +20,10 @@ BOOK: Final = "canonical.json"
 """The name of the address book's file."""
 
 MAX_TIP_GWEI: Final = 50
-"""The tip limit for other chains, in gwei per gas: 0.025 of the chain's currency for a write of 500,000 gas."""
+"""The tip limit for chains without their own, in gwei per gas: 0.025 of the currency for a write of 500,000 gas."""
 
 MAX_FEE_GWEI: Final = 500
-"""The fee limit for other chains, in gwei per gas: 0.25 of the chain's currency for a write of 500,000 gas."""
+"""The fee limit for chains without their own, in gwei per gas: 0.25 of the currency for a write of 500,000 gas."""
 
 Number = Annotated[int, Field(strict=True, ge=0)]
 
@@ -155,7 +155,7 @@ def _packaged() -> bytes:
 
 
 def is_book(text: bytes) -> bool:
-    """Distinguish an address book from a deployment record."""
+    """Return whether a JSON text is an address book, not a deployment record."""
     try:
         return "groups" in decode_object(text)
     except ValueError:

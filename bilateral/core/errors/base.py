@@ -20,7 +20,7 @@ class BilateralError(Exception):
 
 @dataclass_transform(eq_default=False)
 class FormattedError(BilateralError):
-    """An error declared by its fields, which fill in its message template. Bytes are shown in hexadecimal.
+    """An error that is declared as fields and a message template with those fields. Bytes are shown in hexadecimal.
 
     A field that is an `InitVar` appears only in the message.
     """
@@ -46,7 +46,7 @@ class InvalidArgumentError(BilateralError, ValueError):
 
 
 class MissingExtraError(BilateralError, ImportError):
-    """An optional part of the package needs distributions that are not installed.
+    """An optional part of the package requires Python distributions that are not installed.
 
     Attributes:
         extra: The extra that installs the missing modules.
@@ -75,12 +75,12 @@ def require_modules(extra: str, *names: str) -> None:
 
 
 class MalformedIdentifierError(BilateralError, ValueError):
-    """Some text is not a valid identifier of the expected kind.
+    """A string is not a valid identifier of the expected kind.
 
     Attributes:
         kind: The expected kind of identifier.
-        text: The whole text; for a value of a different type, the name of that type.
-        problem: The reason why the text is invalid.
+        text: The whole string; for a value of a different type, the name of that type.
+        problem: The reason why the string is invalid.
     """
 
     reason = "malformed_identifier"
@@ -143,7 +143,7 @@ class SealMismatchError(FormattedError, ValueError):
 
 
 class AlreadySealedError(FormattedError, ValueError):
-    """A different rating is already sealed for this interaction. A second rating would contradict the first."""
+    """A different rating has already been sealed for this interaction. A second rating would contradict the first."""
 
     reason = "already_sealed"
     template = "a different rating is already sealed for interaction {interaction}: use that rating"

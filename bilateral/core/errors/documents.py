@@ -72,7 +72,7 @@ class DocumentTimeoutError(FormattedError, DocumentError, TimeoutError):
 
 
 class TooManyRedirectsError(DocumentError):
-    """A server redirects more often than allowed, or from https to http."""
+    """A server redirects more often than the limit allows, or from https to http."""
 
     reason = "too_many_redirects"
 
@@ -96,13 +96,13 @@ class ConnectionRefusedDocumentError(UnreachableDocumentError):
 
 
 class OwnNetworkError(UnreachableDocumentError):
-    """This machine has no route to the host. The host itself may be reachable."""
+    """This machine has no route to the host. The host may still be reachable from elsewhere."""
 
     reason = "own_network"
 
 
 class ResolverError(OwnNetworkError):
-    """This machine's DNS resolver fails or is overloaded. The host itself may be reachable."""
+    """This machine's DNS resolver fails or is overloaded. The host may still exist and respond."""
 
     reason = "resolver_failed"
 
@@ -153,7 +153,7 @@ class EncodedAnswerError(FormattedError, UnreachableDocumentError):
 
 
 class BrokenAnswerError(UnreachableDocumentError):
-    """A response is not HTTP, or ends too early."""
+    """A response is not HTTP, or ends before it is complete."""
 
     reason = "broken_answer"
 
@@ -168,8 +168,8 @@ class RefusedDocumentError(FormattedError, UnreachableDocumentError):
     """A server responds with an error status.
 
     Attributes:
-        wait_seconds: The seconds that the server asks clients to wait before the next request; None if it specifies
-            none.
+        wait_seconds: The number of seconds that the server tells clients to wait before the next request; None if it
+            specifies none.
     """
 
     template = "{url_text} returned status {status}"
@@ -185,8 +185,9 @@ class HashMismatchError(DocumentError):
         content: The document.
         expected: The on-chain hash.
         actual: The keccak-256 hash of the document.
-        variant: The known alternative serialisation or digest of the document that has the expected hash; None if there
-            is none. If set, the content is the author's, though not byte for byte what the author hashed.
+        variant: The alternative serialisation or digest of the document that yields the expected hash; None if no known
+            one does. If set, the content is the author's, although its bytes are not exactly those that the author
+            hashed.
     """
 
     reason = "hash_mismatch"

@@ -1,4 +1,4 @@
-"""Pydantic errors in the package's wording."""
+"""Convert pydantic errors to messages in the package's own wording."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def message_of(problem: Mapping[str, Any]) -> str:
 
 
 def first_problem(error: ValidationError, *place: str) -> str:
-    """Return the first problem with the name of its field, such as `api.port: …`."""
+    """Return the message for the first problem, preceded by the name of the field, as in `api.port: …`."""
     first = error.errors(include_url=False)[0]
     name = ".".join(map(str, (*place, *first["loc"])))
     return f"{name}: {message_of(first)}" if name else message_of(first)
@@ -36,11 +36,11 @@ _WORDS: Final = {
     "greater_than_equal": "is too small: write at least {ge}",
     "int_parsing": "is not an integer",
 }
-"""The messages about text from a form or a command line, by pydantic error type."""
+"""The messages about strings entered in a form or on a command line, by pydantic error type."""
 
 
 def refusal(error: ValidationError, ending: str = "") -> InvalidArgumentError:
-    """Return an error that quotes a text and states its first problem, such as `minimum "much" is not a number`."""
+    """Return an error that quotes the input and states its first problem, such as `minimum "much" is not a number`."""
     first = error.errors(include_url=False)[0]
     context = dict(first.get("ctx", {}))
     if "expected" in context:

@@ -12,9 +12,10 @@ class NodeError(BilateralError):
 
     Attributes:
         code: The error's JSON-RPC code; None if there is none.
-        node_message: The node's message, which is untrusted text; or the HTTP status.
+        node_message: The node's message, which is untrusted, or else the HTTP status.
         data: The error's data.
-        wait_seconds: The seconds that the node asks clients to wait before the next request; None if it specifies none.
+        wait_seconds: The number of seconds that the node tells clients to wait before the next request; None if it
+            specifies none.
     """
 
     reason = "node_error"
@@ -36,7 +37,7 @@ class NodeError(BilateralError):
 
 
 class NodeUnreachableError(FormattedError, ConnectionError):
-    """A node is unreachable, or returned an HTTP error that `NodeError` does not cover.
+    """A node cannot be reached, or returned an HTTP error that `NodeError` does not cover.
 
     Attributes:
         is_final: True if retrying does not help, because the node's URL redirects.
@@ -55,13 +56,13 @@ class NodeTimeoutError(BilateralError, TimeoutError):
 
 
 class MalformedNodeAnswerError(BilateralError):
-    """A node's response is not valid JSON-RPC, or its result has the wrong shape for the method."""
+    """A node's response is not valid JSON-RPC, or its result does not have the structure that the method requires."""
 
     reason = "malformed_node_answer"
 
 
 NODE_FAILURES: Final = (NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError)
-"""The errors for a node that does not respond to a request, or does not respond properly."""
+"""The errors raised if a node does not respond to a request, or returns an invalid response."""
 
 
 class DeploymentRecordError(BilateralError, ValueError):
@@ -124,7 +125,7 @@ _CONTRACTS: Final = {
 
 
 class MissingFunctionError(BilateralError):
-    """A registry in the deployment lacks a function. Canonical registries lack some that this project's have.
+    """A registry in the deployment lacks a function. Canonical registries lack some functions of this project's.
 
     Attributes:
         registry: The registry's attribute in `Deployment`.
@@ -158,7 +159,7 @@ _INSTEAD: Final = {
     "voidSignaturesThrough": _SIGNED,
     "getVoidedDeadline": _SIGNED,
 }
-"""The advice for each function that canonical registries lack."""
+"""The advice to show for each function that canonical registries lack."""
 
 
 class WrongIdentityRegistryError(FormattedError):

@@ -1,4 +1,4 @@
-"""Errors from reading Solana: agents, payments, and nodes without a usable response."""
+"""Errors that occur when Solana is read: about agents, about payments, and about nodes without a usable response."""
 
 from dataclasses import InitVar
 
@@ -6,7 +6,7 @@ from bilateral.core.errors import FormattedError
 
 
 class SolanaError(FormattedError):
-    """Base class of errors from reading Solana.
+    """The base class of errors that occur when Solana is read.
 
     Attributes:
         code: The kind of problem: `agent_not_registered`, `authority_mismatch`, `malformed_wallet`,
@@ -45,7 +45,7 @@ class InconsistentNodeError(SolanaError):
 
 
 class AgentRefusedError(SolanaError):
-    """The accounts do not prove an agent that may be paid or trusted. See `code`."""
+    """The accounts do not prove that there is an agent that may be paid or trusted. See `code`."""
 
     reason = "agent_refused"
 
@@ -72,7 +72,7 @@ class UnknownTransactionError(SolanaPaymentError):
 
 
 class SolanaWriteError(SolanaError):
-    """An agent was not written, or the outcome is unknown.
+    """A change to an agent failed, or its outcome is unknown.
 
     Attributes:
         code: `not_the_owner`, `soulbound`, `same_owner`, `malformed_wallet`, `malformed_owner`, `reserved_key`,

@@ -7,7 +7,7 @@ from bilateral.core.text import quoted
 
 
 class UnexpectedAnswerError(FormattedError):
-    """The contract at a registry's address does not behave like that registry.
+    """The contract at a registry's address does not behave as the registry does.
 
     Attributes:
         transaction: The hash of the mined transaction with the unexpected events; None for a call.
@@ -83,8 +83,8 @@ class IndexMismatchError(FormattedError, ValueError):
     """The node reports a different number of feedback entries than `last_index`. Nothing was signed.
 
     Attributes:
-        node_index: The number according to the node.
-        last_index: The number according to the caller.
+        node_index: The number of feedback entries according to the node.
+        last_index: The number of feedback entries according to the caller.
     """
 
     reason = "index_mismatch"
@@ -112,7 +112,7 @@ class InsufficientFundsError(BilateralError):
 
 
 class FeeLimitError(FormattedError):
-    """A transaction would cost more than the client's limit. Nothing was sent.
+    """A transaction would cost more than the client's limits allow. Nothing was sent.
 
     Attributes:
         wei: The cost in wei, either of the whole transaction or per gas.
@@ -128,7 +128,7 @@ class FeeLimitError(FormattedError):
 
 
 class PaymentSettledHereError(BilateralError):
-    """The registry settled a payment itself. Attesting it would count it twice, so nothing was sent.
+    """The registry settled a payment itself. Attesting the payment would count it twice, so nothing was sent.
 
     Attributes:
         transaction_hash: The payment's transaction hash.
@@ -173,7 +173,7 @@ class TransactionError(FormattedError):
 
     Attributes:
         hash: The transaction's hash, 0x and 64 digits.
-        raw: The signed transaction. It may be sent again to any node, because it takes effect at most once.
+        raw: The signed transaction. It can safely be sent again to any node, because it takes effect at most once.
     """
 
     reason = "transaction"
@@ -186,7 +186,7 @@ class TransactionError(FormattedError):
 class SendUncertainError(TransactionError):
     """A node did not confirm that it accepted a transaction. Look up the transaction before retrying.
 
-    Also raised if the node reports the nonce as used but has no transaction with that nonce.
+    Also raised if the node reports that the nonce was used, but does not have the transaction that used it.
     """
 
     reason = "send_uncertain"
@@ -196,7 +196,7 @@ class TransactionPendingError(TransactionError, TimeoutError):
     """A transaction does not have the requested confirmations yet.
 
     Attributes:
-        __cause__: The node's failure if the last lookup failed; otherwise None.
+        __cause__: The error from the node if the last lookup failed; otherwise None.
     """
 
     reason = "transaction_pending"
@@ -224,7 +224,8 @@ class BatchInterruptedError(BilateralError):
     """A batch of transactions was only partly sent. The message states the reason.
 
     Attributes:
-        __cause__: The error that stopped the batch; None if other transactions from the same account stopped it.
+        __cause__: The error that stopped the batch; None if it was stopped because of other transactions from the same
+            account.
         hashes: The hashes of the sent transactions.
         missing: The number of transactions that were not sent.
     """

@@ -1,4 +1,4 @@
-"""Each registry event as a frozen type, decoded from logs by `bilateral.core.events.decoder`."""
+"""A frozen class for each registry event. `bilateral.core.events.decoder` decodes the events from logs."""
 
 from typing import Final
 

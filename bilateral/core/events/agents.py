@@ -1,4 +1,4 @@
-"""The state of agents, derived only from the identity registry's events."""
+"""The state of agents, derived from the identity registry's events alone."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -20,8 +20,8 @@ class AgentStates:
     Attributes:
         owners: The owner of each agent that has an owner.
         wallets: The wallet of each agent that has a wallet.
-        primary_agents: The primary agent of each account that has set one, as returned by `agentOf`. Only a registry
-            with the August 2025 directory has primary agents.
+        primary_agents: The primary agent of each account that has set one, as returned by `agentOf`. Only registries
+            with the August 2025 directory have primary agents.
     """
 
     def __init__(self) -> None:
@@ -85,8 +85,8 @@ class AgentStates:
     def name_address(self, agent_id: int, address: str) -> None:
         """Apply the address in an August 2025 event.
 
-        A registry with tokens reports the owner or the wallet. A registry without tokens has no other event about
-        ownership, so a second address is that of the new owner.
+        A registry with tokens reports the owner or the wallet in this event. A registry without tokens has no other
+        event about ownership, so there a later address is that of a new owner.
         """
         self.settle()
         previous = self.owners.get(agent_id), self.wallets.get(agent_id)
@@ -98,13 +98,13 @@ class AgentStates:
             self._disown(agent_id, account)
 
     def settle(self) -> None:
-        """Clear a wallet at the end of a transaction, when no later transfer in the transaction can restore it."""
+        """Clear a wallet at the end of a transaction, once no later transfer in that transaction can restore it."""
         if self._cleared is not None:
             cleared, self._cleared = self._cleared, None
             self._disown(*cleared)
 
     def _disown(self, agent_id: int, account: str | None) -> None:
-        """Clear an account's primary agent when the account is no longer the agent's owner or wallet."""
+        """Clear an account's primary agent if the account is no longer that agent's owner or wallet."""
         entitled = self.owners.get(agent_id), self.wallets.get(agent_id)
         if account is not None and account not in entitled and self.primary_agents.get(account) == agent_id:
             del self.primary_agents[account]

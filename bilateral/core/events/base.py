@@ -35,7 +35,7 @@ class Undecodable(StrEnum):
     """The log has no topic, or the registry's ABI has no event with the log's first topic."""
 
     MALFORMED = "malformed"
-    """The log's topics or data are not the ABI encoding of the event."""
+    """The log's topics or data are not a valid ABI encoding of the event."""
 
 
 @dataclass(frozen=True, slots=True)

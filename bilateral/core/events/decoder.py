@@ -1,9 +1,8 @@
 """The decoder for registry events: strict, fast, and generated from the registries' ABIs.
 
-It takes a tenth of web3.py's time, and accepts the same encodings as eth-abi in strict mode, with two differences. It
-rejects a truncated head, which eth-abi reads as a shorter number. A string that is not UTF-8 is not an error; it
-becomes a `ChainText` that contains the bytes. Anyone can put any bytes into a tag, and one such entry must not stop a
-reader.
+It is ten times faster than web3.py, and accepts the same encodings as eth-abi in strict mode, with two differences. It
+rejects a truncated head, which eth-abi reads as a shorter number. It accepts a string that is not UTF-8, and returns a
+`ChainText` that contains the bytes. Anyone can put any bytes into a tag, and one such entry must not stop a reader.
 """
 
 import re
@@ -26,12 +25,13 @@ def paired_nonces(
 ) -> dict[tuple[G, int], bytes]:
     """Pair transfers with the authorizations that they used. One account may make several payments in a transaction.
 
-    A token logs the use of an authorization and the resulting transfer next to each other, in either order. Processing
-    the transfers from last to first pairs them correctly in both cases. Each authorization belongs to at most one
-    transfer. A transfer without an authorization stays unpaired even if it directly precedes such a pair.
+    A token emits two logs next to each other, in either order: one for the use of an authorization, one for the
+        resulting transfer. Processing the transfers from last to first pairs them correctly in both cases. Each
+        authorization belongs to at most one transfer. A transfer without an authorization remains unpaired, even if it
+        directly precedes such a pair of logs.
 
-    Pass all transfers in each group that `unsure_groups` returns. Otherwise, a transfer without an authorization may be
-    paired with the authorization of a missing transfer.
+    For each group that `unsure_groups` returns, pass all of its transfers. Otherwise, a transfer without an
+    authorization may be paired with an authorization that belongs to a missing transfer.
     """
     left, paired = dict(used), {}
     for group, index in sorted(transfers, key=lambda place: place[1], reverse=True):
@@ -45,15 +45,15 @@ def paired_nonces(
 def unsure_groups(transfers: Iterable[tuple[G, int]], used: Mapping[tuple[G, int], bytes]) -> set[G]:
     """Return the groups in which a missing transfer could change how transfers are paired; see `paired_nonces`.
 
-    A transfer is paired with the use logged right after it, if there is one, but that use may belong to a missing
-    transfer that follows it. No other pair depends on missing transfers.
+    A transfer is paired with the use of an authorization that is logged right after it. If there is such a use, it may
+    instead belong to a missing transfer that follows it. No other pair depends on missing transfers.
     """
     existing = set(transfers)
     return {group for group, index in existing if (group, index + 1) in used and (group, index + 2) not in existing}
 
 
 Reader: TypeAlias = Callable[[bytes, int], Any]
-"""A function that reads the value whose head is at a position in the data."""
+"""A function that reads the value whose head is at the given position in the data."""
 
 
 WORD: Final = 32  # bytes of a word of the contract ABI
@@ -65,7 +65,7 @@ _FIELD_NAMES: Final = {
     "fileuri": "file_uri",
     "filehash": "file_hash",
 }
-"""ABI names that are reserved or would be confusing in Python. All others are just rewritten in snake_case."""
+"""Python names for ABI names that are reserved or confusing in Python. All other names become snake_case."""
 _BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -145,7 +145,7 @@ def _decoders(registry: Registry) -> Mapping[bytes, _Decoder]:
 
 
 def _reader(kind: str, head: int) -> Reader:
-    """Return a reader for values of an ABI type, given the number of bytes in the data's head."""
+    """Return a reader for values of an ABI type, given the size of the data's head in bytes."""
     if kind in ("string", "bytes"):
         return _tail_reader(head, ChainText if kind == "string" else bytes)
     if kind == "address":
@@ -175,7 +175,7 @@ def _reader(kind: str, head: int) -> Reader:
 
 
 def _tail_reader(head: int, convert: Callable[[bytes], Any]) -> Reader:
-    """Return a reader for bytes whose position is stored in the head."""
+    """Return a reader for bytes whose position is stored in the data's head."""
 
     def read(data: bytes, at: int) -> Any:
         start = int.from_bytes(data[at : at + WORD])

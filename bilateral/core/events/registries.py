@@ -11,7 +11,7 @@ from bilateral.core.text import ChainText
 
 @dataclass(frozen=True, slots=True)
 class Transfer(Event):
-    """An agent's token was assigned an owner (ERC-721).
+    """An agent's token was minted or transferred to a new owner (ERC-721).
 
     Attributes:
         from_address: The previous owner; the zero address at registration.
@@ -130,7 +130,7 @@ class AgentUpdated(Event):
 
 @dataclass(frozen=True, slots=True)
 class AgentCountRaised(Event):
-    """A proof increased a companion's agent count.
+    """A proof that an agent exists increased a companion's agent count.
 
     Attributes:
         agent_count: The highest agent id that has been proven to exist.
@@ -141,7 +141,7 @@ class AgentCountRaised(Event):
 
 @dataclass(frozen=True, slots=True)
 class PrimaryAgentSet(Event):
-    """An account chose its primary agent: the agent that it rates as."""
+    """An account chose its primary agent, in whose name it rates others."""
 
     account: str
     agent_id: int
@@ -160,7 +160,7 @@ class NewFeedback(Event):
         tag2: The second tag; may be empty.
         endpoint: The endpoint that was used; may be empty.
         feedback_uri: The URI of the feedback file; may be empty.
-        feedback_hash: The keccak-256 hash of that file; all zeros if not provided.
+        feedback_hash: The keccak-256 hash of the feedback file; all zeros if not provided.
     """
 
     agent_id: int
@@ -301,7 +301,7 @@ class NewAuthorizedFeedback(Event):
         tag1: The first tag, padded with zeros to 32 bytes.
         tag2: The second tag, padded with zeros to 32 bytes.
         file_uri: The URI of the feedback file; may be empty.
-        file_hash: The keccak-256 hash of that file; all zeros if not provided.
+        file_hash: The keccak-256 hash of the feedback file; all zeros if not provided.
     """
 
     agent_id: int
@@ -336,10 +336,10 @@ class ValidationResponse(Event):
 
     Attributes:
         request_hash: The request's id.
-        response: The validator's number, 0 to 100.
+        response: The result, a number from 0 to 100.
         response_uri: The URI of the evidence; may be empty.
         response_hash: The keccak-256 hash of the evidence; all zeros if not provided.
-        tag: The validator's category; may be empty.
+        tag: A category that the validator chose; may be empty.
     """
 
     validator_address: str

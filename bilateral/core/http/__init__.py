@@ -1,1 +1,1 @@
-"""Deadlines for HTTP clients, and the waiting times that servers request."""
+"""Deadlines for HTTP clients, and the waiting times that servers specify."""

@@ -1,4 +1,4 @@
-"""Blocking connections for httpcore with one deadline for everything, including the host name lookup.
+"""Blocking connections for httpcore, with one deadline that also covers the host name lookup.
 
 The timeouts of HTTP libraries restart with each piece of data, so a server that sends a few bytes at a time could keep
 a request open forever. The system's resolver has no timeout at all.
@@ -23,7 +23,7 @@ class Remaining(Protocol):
     """A function that returns the seconds until the deadline."""
 
     def __call__(self, at_most: float | None = None, /) -> float | None:
-        """Return the remaining seconds, at most `at_most`; None if there is neither a deadline nor a limit."""
+        """Return the number of seconds left, at most `at_most`; None if there is neither a deadline nor a limit."""
 
 
 def resolve(host: str, port: int) -> list[str]:
@@ -40,14 +40,14 @@ _OWN_FAULTS: Final = {
     *(errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT),
     *(errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EPERM, errno.EACCES),
 }
-"""Failures of `connect` caused by this machine: no route, no free socket, or a local firewall."""
+"""The errors of `connect` that this machine causes: no route, no free socket, or a local firewall."""
 
 
 class HostUnreachableError(httpcore.ConnectError):
     """A host has no address, or none of its addresses responds.
 
     Attributes:
-        cause: `no_name` and `refused` are the host's fault; `resolver` and `no_route` are this machine's fault.
+        cause: The cause. `no_name` and `refused` are caused by the host; `resolver` and `no_route` by this machine.
     """
 
     def __init__(self, message: str, cause: Cause) -> None:
@@ -72,7 +72,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
         self._inner = inner or httpcore.SyncBackend()
 
     def check_addresses(self, host: str, port: int, addresses: list[str]) -> None:
-        """Check a host's addresses before connecting. This class permits all of them."""
+        """Check a host's addresses before connecting. This class permits all addresses."""
 
     def connect_tcp(
         self,
@@ -131,7 +131,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
 
 
 class _DeadlineStream(httpcore.NetworkStream):
-    """A connection whose deadline applies no matter how slowly data arrives."""
+    """A connection with a deadline that applies even if data keeps arriving slowly."""
 
     def __init__(self, inner: httpcore.NetworkStream, remaining: Remaining) -> None:
         self._inner = inner
@@ -151,7 +151,7 @@ class _DeadlineStream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        """Start TLS with the host's name, because the connection itself was opened by address."""
+        """Start TLS with the host's name: the connection itself was opened to an address."""
         stream = self._inner.start_tls(ssl_context, server_hostname, self._remaining(timeout))
         return _DeadlineStream(stream, self._remaining)
 

@@ -1,4 +1,4 @@
-"""The time that a server asks its clients to wait."""
+"""The time that a server tells its clients to wait."""
 
 import re
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ _SECONDS: Final = re.compile(r"\d{1,9}", re.ASCII)
 
 
 def seconds_to_wait(retry_after: str) -> int | None:
-    """Return the seconds to wait according to the `Retry-After` header (RFC 9110, 10.2.3)."""
+    """Return the number of seconds to wait, according to the `Retry-After` header (RFC 9110, 10.2.3)."""
     if _SECONDS.fullmatch(retry_after):
         return int(retry_after)
     try:

@@ -1,9 +1,9 @@
 """Identifiers for chains, accounts, agents, transactions and feedback, parsed strictly and written canonically.
 
-Every class is immutable and compares by value: the case of an address does not matter. `parse` and `str()` are exact
-inverses. `parse` raises a `MalformedIdentifierError` for any other text.
+Instances are immutable and are compared by value, ignoring the case of addresses. `str()` returns the canonical text,
+and `parse` reads it back. `parse` raises a `MalformedIdentifierError` for invalid text.
 
-The textual feedback id in the best practices counts from 0; the contract and published indexers count from 1. A
+The best practices number a client's feedback from 0, while the contract and published indexers number it from 1. A
 `FeedbackId` therefore has `index`, `on_chain_index` and `subgraph_id`, and a constructor for each numbering.
 """
 
@@ -61,7 +61,7 @@ class AgentId:
 
     @classmethod
     def parse(cls, text: str | int) -> Self:
-        """Parse `42`, `84532:42` or `eip155:84532:42`. A number is a bare id.
+        """Parse `42`, `84532:42` or `eip155:84532:42`. An `int` is also accepted, as an id without a chain.
 
         Raises:
             MalformedIdentifierError: The text has none of these forms.
@@ -77,7 +77,7 @@ class AgentId:
         return cls(token, chain[0] if chain else None)
 
     def on(self, chain_id: int) -> Self:
-        """Return this agent with its chain.
+        """Return this agent's id with its chain filled in.
 
         Args:
             chain_id: The chain that the context determines.
@@ -113,7 +113,7 @@ class GlobalAgentId:
         agent: On EVM chains, the token id in decimals; on other chains an address, such as that of a mint.
 
     Raises:
-        MalformedIdentifierError: The agent does not have the form required on its registry's chain.
+        MalformedIdentifierError: The agent's id does not have the format that its registry's chain requires.
     """
 
     registry: AccountId
@@ -159,7 +159,7 @@ class GlobalAgentId:
 class FeedbackId:
     """A client's feedback entry about an agent: `84532:42:0x742d…:0` as text.
 
-    The last number in the text counts from 0 (best practices, "Feedback ID Format"), but the contract counts from 1.
+    The index in the text starts at 0 (best practices, "Feedback ID Format"), but the one in the contract starts at 1.
 
     Attributes:
         client: The client's address, in checksum form.
@@ -186,18 +186,18 @@ class FeedbackId:
 
     @classmethod
     def from_index(cls, agent: AgentId, client: str, index: int) -> Self:
-        """Create the id from an index that counts from 0, as in the textual id."""
+        """Create the id from an index that starts at 0, as in the textual id."""
         require(_FEEDBACK, int, index)
         return cls(agent, client, index + 1)
 
     @classmethod
     def from_chain(cls, agent: AgentId, client: str, on_chain_index: int) -> Self:
-        """Create the id from an index that counts from 1, as in the contract and its events."""
+        """Create the id from an index that starts at 1, as in the contract and its events."""
         return cls(agent, client, on_chain_index)
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse the textual id, whose index counts from 0: `84532:42:0x742d…:0`.
+        """Parse the textual id, whose index starts at 0: `84532:42:0x742d…:0`.
 
         Raises:
             MalformedIdentifierError: The text does not have this form.
@@ -206,7 +206,7 @@ class FeedbackId:
 
     @classmethod
     def parse_subgraph(cls, text: str) -> Self:
-        """Parse the id used by published indexers, whose index counts from 1: `84532:42:0x742d…:1`.
+        """Parse the id used by published indexers, whose index starts at 1: `84532:42:0x742d…:1`.
 
         Raises:
             MalformedIdentifierError: The text does not have this form.
@@ -220,7 +220,7 @@ class FeedbackId:
 
     @property
     def subgraph_id(self) -> str:
-        """The id used by published indexers: the address in lower case, the index from 1.
+        """The id used by published indexers, with the address in lower case and an index that starts at 1.
 
         Raises:
             MalformedIdentifierError: The agent's id does not include a chain.
@@ -230,7 +230,7 @@ class FeedbackId:
         return f"{self.agent}:{self.client.lower()}:{self.on_chain_index}"
 
     def __str__(self) -> str:
-        """Return the textual id, whose index counts from 0."""
+        """Return the textual id, whose index starts at 0."""
         return f"{self.agent}:{self.client}:{self.index}"
 
 

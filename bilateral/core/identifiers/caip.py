@@ -40,7 +40,7 @@ _SOLANA_REFERENCE_LENGTH: Final = 32  # characters of the genesis hash that CAIP
 _SOLANA_SIGNATURE_BYTES: Final = 64  # of Ed25519 (RFC 8032, section 5.1.6)
 _MAX_CHAIN_DIGITS: Final = 32  # a reference of CAIP-2 has at most 32 characters
 _MAX_BITS: Final = 1024
-"""The largest accepted number, in bits. Python refuses to print numbers of more than 4300 digits."""
+"""The maximum size of a number, in bits. Python refuses to print numbers with more than 4300 digits."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class ChainId:
         reference: The EIP-155 chain id in decimals, or the first 32 characters of the genesis hash.
 
     Raises:
-        MalformedIdentifierError: The namespace is not supported, or the reference does not have the namespace's form.
+        MalformedIdentifierError: The namespace is not supported, or the reference does not have the format that the
+            namespace requires.
     """
 
     namespace: str
@@ -111,7 +112,8 @@ class AccountId:
             case-sensitive.
 
     Raises:
-        MalformedIdentifierError: The address does not have its chain's form, or its checksum is wrong.
+        MalformedIdentifierError: The address does not have the format that its chain requires, or its checksum is
+            wrong.
     """
 
     chain: ChainId
@@ -133,7 +135,7 @@ class AccountId:
 
         Args:
             verify_checksum: Pass `False` to accept EVM addresses with a wrong checksum, which CAIP-10 allows and some
-                files contain. Never do so with an address that receives money.
+                files contain. Never do so for an address to which money will be sent.
 
         Raises:
             MalformedIdentifierError: The text does not have this form.
@@ -155,7 +157,7 @@ class TransactionRef:
             58.
 
     Raises:
-        MalformedIdentifierError: The transaction does not have its chain's form.
+        MalformedIdentifierError: The transaction does not have the format that its chain requires.
     """
 
     chain: ChainId
@@ -193,7 +195,7 @@ def is_foreign(identifier: str) -> bool:
 
 
 def family_of(identifier: str) -> str:
-    """Return the name of the kind of chain to which an identifier belongs."""
+    """Return the name of the kind of chain, such as EVM or Solana, to which an identifier belongs."""
     namespace = identifier.partition(":")[0]
     return FAMILIES.get(namespace, namespace)
 
@@ -202,7 +204,7 @@ def checksummed(address: str) -> str:
     """Convert an EVM address to checksum form (EIP-55).
 
     Args:
-        address: 0x and 40 hexadecimal digits: in one case, or in mixed case with the right checksum.
+        address: 0x and 40 hexadecimal digits, either all in the same case, or in mixed case with the right checksum.
 
     Raises:
         MalformedIdentifierError: The text is not an address, or its checksum is wrong, for example because of a typing
@@ -237,7 +239,7 @@ def _checksummed(address: str) -> str:
 
 
 def _split(kind: str, text: str, form: str, count: int) -> list[str]:
-    """Split a text at its colons into exactly the given number of parts, none of them empty."""
+    """Split a string at its colons into exactly the given number of parts, none of which may be empty."""
     require(kind, str, text)
     parts = text.split(":")
     if len(parts) != count:
@@ -248,7 +250,7 @@ def _split(kind: str, text: str, form: str, count: int) -> list[str]:
 
 
 def whole_number(kind: str, text: str, part: str) -> int:
-    """Parse a part that is a canonical decimal number with at most 78 digits, the most that a uint256 can have."""
+    """Parse a canonical decimal number with at most 78 digits, the maximum for a uint256."""
     if not _NUMBER.fullmatch(part):
         raise MalformedIdentifierError(kind, text, f"{part[:80]!r} is not a whole number in plain decimal digits")
     if len(part) > len(str(MAX_UINT256)):
@@ -271,7 +273,7 @@ def _chain_problem(namespace: str, reference: str) -> str | None:
 
 
 def base58_problem(text: str, length: int, subject: str) -> str | None:
-    """Return the problem with a Solana identifier that should have some number of bytes; None if it is valid."""
+    """Return the problem with a Solana identifier that must have the given number of bytes; None if it is valid."""
     if not _BASE58.fullmatch(text) or len(text) > 2 * length:
         return f"{subject} of solana is {length} bytes in base 58"
     decoded = len(base58_bytes(text))
@@ -279,7 +281,7 @@ def base58_problem(text: str, length: int, subject: str) -> str | None:
 
 
 def is_base58(text: str) -> bool:
-    """Return whether a text consists only of base 58 digits."""
+    """Return whether a string consists only of base 58 digits."""
     return bool(_BASE58.fullmatch(text))
 
 

@@ -1,4 +1,4 @@
-"""Kinds of x402 payments on EVM chains: what a payer signs, what settles a payment, and what a transaction proves.
+"""Kinds of x402 payments on EVM chains: what the payer signs, how payments settle, and what transactions prove.
 
 Clients, servers, the index, the service for buyers, the aggregator and the pages all read payments with these
 functions. `docs/x402.md` contains the table of kinds.

@@ -9,7 +9,7 @@ from bilateral.core.payments.contracts import ESCROW_COLLECTORS, EXACT_PROXY, UP
 EIP_3009: Final = "authorization"
 PERMIT2: Final = "permit2Authorization"
 SIGNED_PARTS: Final = (EIP_3009, PERMIT2)
-"""The parts of a payment payload that a payer signs, one for each transfer method."""
+"""The part of a payment payload that the payer signs, for each transfer method."""
 
 
 class PaymentKind(StrEnum):
@@ -20,19 +20,19 @@ class PaymentKind(StrEnum):
     PERMIT2_EXACT = "permit2-exact"
     """Scheme `exact`: a proxy moves the signed amount through Permit2."""
     PERMIT2_UPTO = "permit2-upto"
-    """Scheme `upto`: a proxy moves what the seller charges, at most the signed maximum."""
+    """Scheme `upto`: a proxy moves the amount that the seller charges, at most the signed maximum."""
     CHANNEL = "channel"
-    """Scheme `batch-settlement`: the seller claims from a deposit."""
+    """Scheme `batch-settlement`: the seller claims payments from the buyer's deposit."""
     AUTH_CAPTURE = "auth-capture"
     """An escrow holds the money until the seller captures it."""
     PLAIN = "plain"
-    """A transfer without a signed payment."""
+    """A plain token transfer that settles no signed payment."""
     UNKNOWN = "unknown"
-    """Terms or a payload in any other form."""
+    """Terms or a payload of any other kind."""
 
 
 PROVABLE: Final = frozenset({PaymentKind.EIP3009, PaymentKind.PERMIT2_EXACT, PaymentKind.PERMIT2_UPTO})
-"""The kinds of payments that are each proven by a transaction."""
+"""The kinds of payments that can each be proven by a transaction."""
 
 _METHODS: Final[dict[object, PaymentKind]] = {
     None: PaymentKind.EIP3009,
@@ -68,7 +68,8 @@ def kind_of_terms(scheme: object, extra: object) -> PaymentKind:
 def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
     """Return the name and content of the part that a payer signs; an empty name and None if there is none.
 
-    A payment with two such parts counts as having none: a facilitator would settle one part and ignore the other.
+    A payment with two such parts is treated as having none, because a facilitator would settle one part and ignore the
+    other.
     """
     names = [name for name in SIGNED_PARTS if name in payload]
     signed = payload[names[0]] if len(names) == 1 else None

@@ -1,8 +1,8 @@
 """Permit2 settlements: the calls to the proxies, and the transfers that they made.
 
-The proxies' events contain no accounts, and Permit2 logs nothing. A payment is therefore proven by the calldata of its
-transaction, or by a trace if another contract called the proxy. All relevant words are at fixed positions, so no offset
-can make two readers interpret them differently. Trailing bytes after the calldata are normal.
+The proxies' events contain no accounts, and Permit2 logs nothing. A payment is therefore proven by its transaction's
+calldata or, if another contract called the proxy, by a trace. All relevant words are at fixed positions, so that every
+reader interprets them in the same way. Extra bytes after the calldata are normal.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,11 +22,11 @@ _FUNCTIONS: Final = {
     (UPTO_PROXY.lower(), "ff11e7b4"): (PaymentKind.PERMIT2_UPTO, 0),
     (UPTO_PROXY.lower(), "016c1748"): (PaymentKind.PERMIT2_UPTO, _PERMIT),
 }
-"""Both proxies' `settle` and `settleWithPermit`, by address and selector, with the words before the payment."""
+"""Both proxies' `settle` and `settleWithPermit`, by address and selector, and how many words precede the payment."""
 
 _WORDS: Final = {PaymentKind.PERMIT2_EXACT: 7, PaymentKind.PERMIT2_UPTO: 9}
 _MOST_FRAMES: Final = 10_000
-"""The maximum number of calls to read from a trace: with 30 million gas, fewer calls can reach a proxy."""
+"""The maximum number of calls to read from a trace. Fewer than this can reach a proxy with 30 million gas."""
 
 
 class ReceiptLog(NamedTuple):
@@ -48,7 +48,7 @@ class ProxyCall(NamedTuple):
 
     Attributes:
         payment: The payment. Its kind is `permit2-exact` or `permit2-upto`.
-        amount: The amount to be moved. A token that charges a fee moves less.
+        amount: The amount to be transferred. A token that charges a fee transfers less.
     """
 
     payment: SignedPayment
@@ -107,8 +107,8 @@ def settled_calls(calls: Sequence[ProxyCall], logs: Sequence[ReceiptLog]) -> Ite
     """Pair each payment with the transfer that it made. A transfer belongs to at most one payment.
 
     Yields:
-        Each payment with its transfer. A payment whose transfer is not among the logs is left out. All payments are
-        left out if the number of events differs from the number of calls, because some settling calls are then missing.
+        Each payment with its transfer. A payment whose transfer is not among the logs is left out. If the number of
+        settlement events differs from the number of calls, some calls are missing, and no payments are yielded.
     """
     if sum(is_settlement(log) for log in logs) != len(calls):
         return

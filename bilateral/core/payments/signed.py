@@ -1,4 +1,4 @@
-"""The authorization that a payer signs, parsed strictly, so that no facilitator can read it differently."""
+"""The authorization that a payer signs, parsed strictly, so that every facilitator interprets it in the same way."""
 
 import re
 from collections.abc import Mapping
@@ -154,7 +154,7 @@ def _number(record: Mapping[str, Any], path: str, code: str = "invalid_payment")
 
 
 def authorization_nonce(text: object) -> bytes | None:
-    """Read an EIP-3009 nonce as facilitators do: even without 0x, with spaces, or without trailing zeros."""
+    """Parse an EIP-3009 nonce as leniently as facilitators: even without 0x, with spaces, or without trailing zeros."""
     if not isinstance(text, str):
         return None
     try:
@@ -167,8 +167,8 @@ def authorization_nonce(text: object) -> bytes | None:
 def authorization_identity(network: str, asset: str, payload: Mapping[str, Any]) -> tuple[str, ...] | None:
     """Return a key that is the same for every copy of an authorization; None if there is no authorization.
 
-    An EIP-3009 nonce is specific to its token and payer. A Permit2 nonce is specific to its owner, across all tokens,
-    spenders and signatures.
+    An EIP-3009 nonce can be used once per token and payer. A Permit2 nonce can be used once per owner, whatever the
+    token, spender and signature.
     """
     name, signed = signed_part(payload)
     if signed is None or "from" not in signed or "nonce" not in signed:

@@ -1,4 +1,4 @@
-"""Signed envelopes, and the openings of their seals, as the two sides exchange them in JSON."""
+"""Signed envelopes, and the openings of their seals, in the JSON form that the two sides exchange."""
 
 import json
 import re

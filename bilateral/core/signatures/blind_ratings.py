@@ -1,6 +1,6 @@
 """Blind ratings: the envelopes that both sides sign, their seals, and the pair that the registry stores.
 
-Blind ratings are documented in the interface `IBlindRatings`. A seal is the hash of a rating and a random salt.
+The interface `IBlindRatings` documents blind ratings. A seal is the hash of a rating and a random salt.
 """
 
 from dataclasses import astuple, dataclass
@@ -26,10 +26,10 @@ MAX_SERVER_LIFETIME: Final = 14 * 86_400
 """The longest lifetime of a server's envelope that the SDK signs, in seconds: clients may be offline for two weeks."""
 
 MAX_CLIENT_LIFETIME: Final = 3_600
-"""The longest lifetime of a client's envelope that the SDK signs, in seconds. The relayer receives it immediately."""
+"""The longest lifetime of a client's envelope that the SDK signs, in seconds: a relayer receives it immediately."""
 
 CLIENT_SILENCE_SECONDS: Final = 14 * 86_400
-"""Seconds after sealing until a server may open its rating even if the client has not opened its own."""
+"""How many seconds after sealing a server may open its rating even if the client's feedback has not been opened."""
 
 _FEEDBACK_TYPE: Final = "(int128,uint8,string,string,string,string,bytes32)"
 _PAIR_TYPE: Final = "(bytes32,uint256,address,uint256,address,bytes32,uint256,bytes32,uint256)"
@@ -44,9 +44,9 @@ class RatingState(IntEnum):
     OPEN = 1
     """Rated openly."""
     SEALED = 2
-    """Sealed but not opened."""
+    """Sealed, but not yet opened."""
     BLIND = 3
-    """Opened after a seal, or exchanged."""
+    """Opened after it was sealed, or exchanged in one transaction."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Envelope(TypedMessage):
 
     @property
     def common(self) -> tuple[int, str, int, str, bytes]:
-        """The fields that both envelopes of a pair share: both sides and the interaction."""
+        """The fields that are equal in both envelopes of a pair: both sides and the interaction."""
         return self.client_id, self.client, self.server_id, self.server, self.interaction
 
 
@@ -116,7 +116,7 @@ class SealedRating(Envelope):
 
 @dataclass(frozen=True)
 class BlindFeedback:
-    """Feedback about the server in a pair. The feedback is assigned its index when it is opened.
+    """A client's feedback about the server in a pair. It gets its index when it is opened.
 
     Attributes:
         value: The value, times `10 ** value_decimals`; from -10**38 to 10**38.
@@ -124,7 +124,7 @@ class BlindFeedback:
         tag2: The second tag; may be empty.
         endpoint: The endpoint that was used; may be empty.
         feedback_uri: The URI of the feedback file; may be empty.
-        feedback_hash: The keccak-256 hash of that file, 32 bytes; all zeros if not provided.
+        feedback_hash: The keccak-256 hash of the feedback file, 32 bytes; all zeros if not provided.
     """
 
     value: int
@@ -167,9 +167,9 @@ def rating_seal(rating: int, salt: bytes, client_id: int, server_id: int) -> byt
 def payment_interaction(token: str, payer: str, nonce: bytes, chain_id: int) -> bytes:
     """Return the id of an interaction from the nonce of its payment.
 
-    An EIP-3009 nonce is specific to its token and payer. A Permit2 nonce is specific to its owner, across all tokens,
-    so `token` is then Permit2's own address. A payment that moved nothing (scheme `upto`) has no id, because nobody
-    paid.
+    An EIP-3009 nonce can be used once per token and payer. A Permit2 nonce can be used once per owner, whatever the
+    token, so `token` is then Permit2's own address. A payment that moved nothing (scheme `upto`) has no id, because
+    nobody paid.
     """
     _require_hash(nonce, "nonce")
     types = ["address", "address", "bytes32", "uint256"]
@@ -178,7 +178,7 @@ def payment_interaction(token: str, payer: str, nonce: bytes, chain_id: int) -> 
 
 @dataclass(frozen=True)
 class Pair:
-    """Both envelopes of one interaction, in the registry's form.
+    """Both envelopes of one interaction, combined into the registry's struct.
 
     Attributes:
         interaction: The id of the interaction, 32 bytes.
@@ -215,7 +215,7 @@ class Pair:
 
     @property
     def common(self) -> tuple[int, str, int, str, bytes]:
-        """The fields of both envelopes: both sides and the interaction."""
+        """The fields that are equal in both envelopes: both sides and the interaction."""
         return self.client_id, self.client, self.server_id, self.server, self.interaction
 
     @property

@@ -1,7 +1,7 @@
 """EIP-712 messages that the registries verify, ready to be signed by any `eth-account` key or Ape account.
 
-Each message is a frozen dataclass whose fields are those of the Solidity struct, in the same order. Its `signable`
-method binds it to one registry on one chain, so that its signature is invalid anywhere else.
+Each message is a frozen dataclass whose fields are those of the Solidity struct, in the same order. The `signable`
+method binds the message to one registry on one chain, so that the signature is invalid anywhere else.
 """
 
 from __future__ import annotations  # errors of arguments quote them
@@ -42,7 +42,7 @@ _DOMAIN_TYPE: Final = [
 
 Address = Annotated[ChecksumAddress, "address"]
 Account = Annotated[str, "address"]
-"""An address. It is validated when the message is created, so any text can be passed."""
+"""An address. The annotation allows any string, because the address is validated when the message is created."""
 Bytes32 = Annotated[bytes, "bytes32"]
 String = Annotated[str, "string"]
 Int128 = Annotated[int, "int128"]
@@ -65,7 +65,7 @@ class Domain:
 
 
 class Signable(SignableMessage):
-    """A message to sign, in a form that a remote wallet can display.
+    """A message to sign, including a form that a remote wallet can display.
 
     Attributes:
         typed_data: The message in the form of `eth_signTypedData_v4`: JSON, with large numbers as decimal digits.
@@ -81,7 +81,7 @@ def _solidity(name: str) -> str:
 
 @dataclass(frozen=True)
 class TypedMessage:
-    """Base class of messages: a struct that one kind of registry verifies. Its fields have types such as `Uint256`.
+    """The base class of messages. A message is a struct with Solidity types that one kind of registry verifies.
 
     Attributes:
         domain_name: The `name` in the EIP-712 domain of that kind of registry; the `version` is `1`.
@@ -164,7 +164,7 @@ class AgentWalletSet(TypedMessage):
     Attributes:
         new_wallet: The wallet that consents and signs.
         owner: The agent token's current owner.
-        deadline: The last second at which the registry accepts the signature, in Unix time; at most 5 minutes ahead.
+        deadline: The last second at which the registry accepts the signature, in Unix time; at most 5 minutes from now.
     """
 
     agent_id: Uint256
@@ -177,7 +177,7 @@ class AgentWalletSet(TypedMessage):
 
 @dataclass(frozen=True)
 class Feedback(TypedMessage):
-    """A client's feedback that another account sends (this project's extension, `giveFeedbackBySig`).
+    """Feedback that a client signs and another account sends (this project's extension, `giveFeedbackBySig`).
 
     Attributes:
         agent_id: The rated agent.
@@ -188,7 +188,7 @@ class Feedback(TypedMessage):
         tag2: The second tag; may be empty.
         endpoint: The endpoint that was used; may be empty.
         feedback_uri: The URI of the feedback file; may be empty.
-        feedback_hash: The keccak-256 hash of that file, 32 bytes; all zeros if not provided.
+        feedback_hash: The keccak-256 hash of the feedback file, 32 bytes; all zeros if not provided.
         deadline: The last second at which the registry accepts the signature, in Unix time.
     """
 
@@ -213,7 +213,8 @@ class FeedbackAuth(TypedMessage):
 
     Attributes:
         client_address: The authorised client.
-        index_limit: The client's last index for the agent, which is the number of entries so far, must be below this
+        index_limit: The registry accepts feedback while the client's last index for the agent (its number of entries so
+            far) is below this
             limit: `registry.getLastIndex(agent_id, client_address) + n` allows `n` more entries.
         expiry: The last second at which the registry accepts the authorisation, in Unix time.
         chain_id: EIP-155 id of the registry's chain.
@@ -326,9 +327,9 @@ def recover_feedback_auth_signer(auth: FeedbackAuth, signature: bytes, domain: D
         domain: The domain of the registry.
 
     Returns:
-        The signer's address, which must be the agent's owner. None if the signature has a different length, is
-        unrecoverable, or is malleable; the registry rejects these too. Only the contract itself can check a contract's
-        signature (ERC-1271).
+        The signer's address, which must be the agent's owner. None if no signer can be recovered, or if the signature
+        has the wrong length or is malleable; the registry rejects such signatures too. Only the contract itself can
+        check a contract's signature (ERC-1271).
     """
     return recover_signer(auth.digest(domain), signature)
 
@@ -340,8 +341,8 @@ def recover_signer(digest: bytes, signature: bytes) -> str | None:
         digest: The 32 bytes that were signed.
 
     Returns:
-        The account; None if the signature does not have 65 bytes, is malleable (`s` too high), or yields no key. Only a
-        contract itself can check a contract's signature (ERC-1271).
+        The account; None if the signature does not have 65 bytes, is malleable (`s` too high), or matches no key. Only
+        a contract itself can check a contract's signature (ERC-1271).
     """
     if len(signature) != _SIGNATURE_BYTES or signature[64] not in _V:
         return None

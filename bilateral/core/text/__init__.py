@@ -1,4 +1,4 @@
-"""Untrusted text, canonical JSON, and log lines."""
+"""Untrusted text, canonical JSON, and log lines that are safe to display."""
 
 from bilateral.core.text.chain import ChainText, printable, quoted
 

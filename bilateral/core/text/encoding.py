@@ -1,7 +1,7 @@
-"""JSON for documents, decoded strictly and encoded canonically.
+"""JSON documents, decoded strictly and encoded canonically.
 
-Decoding is strict, because readers that interpret a file differently can be played off against each other. Encoding is
-canonical, so that the hashed bytes are the stored bytes.
+Decoding is strict, because attackers can exploit files that two readers interpret differently. Encoding is canonical,
+so that the bytes that are hashed are those that are stored.
 """
 
 import json
@@ -57,8 +57,8 @@ def encode_object(value: dict[str, Any]) -> bytes:
 def is_shallow(text: str) -> bool:
     """Return whether a JSON text is nested at most 64 levels deep.
 
-    The parser is recursive. If Python's recursion limit was raised, as some libraries do, a text that consists only of
-    brackets would crash the program.
+    The parser is recursive. If a library has raised Python's recursion limit, text that consists only of brackets would
+    crash the program.
     """
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return True
@@ -88,5 +88,5 @@ def _finite_number(text: str) -> float:
 
 
 def _not_a_number(text: str) -> NoReturn:
-    """Reject NaN and the infinities, which are not valid JSON but which Python accepts."""
+    """Reject NaN and the infinities, which Python accepts although they are not valid JSON."""
     raise MalformedDocumentError(f"{text} is not JSON")

@@ -42,9 +42,9 @@ class SafeFormatter(logging.Formatter):
 
 
 class SeldomFilter(logging.Filter):
-    """Passes the same text at most once every few seconds, so that repeated requests cannot fill the log.
+    """Lets the same text through at most once every few seconds, so that repeated requests cannot fill the log.
 
-    In total, it passes at most 16 texts during that time, because attackers may find ways to vary the text.
+    During that time, it lets at most 16 different texts through, because attackers may be able to vary the text.
 
     Args:
         clock: Returns the time in seconds.

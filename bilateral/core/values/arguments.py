@@ -3,8 +3,8 @@
 Python accepts values that were never intended: a string is also a sequence of strings, and `True` is also the number 1.
 `checked` rejects values that the annotations do not allow, with an error that identifies the argument.
 
-Existing libraries are not suitable: pydantic's `validate_call` repeats the value, which may be a key, and copies it.
-Other libraries accept `True` as a number.
+Existing libraries are not suitable. pydantic's `validate_call` copies values, and repeats them in messages although
+they may be keys. Other libraries accept `True` as a number.
 """
 
 import math
@@ -54,7 +54,7 @@ def checked_class(cls: C) -> C:
 
 
 def is_whole(value: object) -> bool:
-    """Return whether a value is an integer. A `bool` is not, because `True` passed as an index is a mistake."""
+    """Return whether a value is an integer. A `bool` does not count, because `True` as an index is a mistake."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -76,7 +76,7 @@ def _fits(value: object, hint: Any) -> bool:
 
 
 def _is_unicode(text: str) -> bool:
-    """Return whether UTF-8 can encode a text. It cannot encode lone surrogates."""
+    """Return whether a string can be encoded in UTF-8. Lone surrogates cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,10 +1,10 @@
 """Rating bounds, and values in millionths: integers whose sums are exact and fit into 64 bits.
 
-Trust analysis uses the quantile defined here, but its `lower` is a different figure, defined in `docs/trust.md`.
+Trust analysis uses the same quantile, but its `lower` is a different figure, which `docs/trust.md` defines.
 
-A value is converted to a share of its tag's scale, 0 to 1. Each counterpart counts once, with the mean of its shares,
-so an account gains nothing by rating repeatedly. The bound comes from the Wilson score interval: if the counterparts
-were a random sample, the mean would lie above it with 95 % confidence. With few counterparts, the bound is far below
+A value is converted to a share of its tag's scale, 0 to 1. Each rater counts once, with the mean of its shares, so an
+account gains nothing by rating repeatedly. The bound comes from the Wilson score interval: if the raters were a random
+sample, the mean of all raters would be above the bound with 95 % confidence. With few raters, the bound is far below
 the mean.
 """
 
@@ -55,7 +55,7 @@ UNITS: Final = 10**6
 """The value 1, in millionths."""
 
 MAX_UNITS: Final = 10**18
-"""The largest absolute value of a single number, 10^12, in millionths."""
+"""The largest absolute value that a single number may have: 10^12, in millionths."""
 
 
 def units_of(value: int, decimals: int) -> int:

@@ -1,4 +1,4 @@
-"""The purchase decision for a standing: one rule shared by `check_server` and `bilateral trust decide`."""
+"""The purchase decision for an agent with a given standing, shared by `check_server` and `bilateral trust decide`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,14 +12,15 @@ reputation. This is about the price of a usual purchase."""
 
 LEAST_EVIDENCE: Final = 0.075
 """The share of the amount that an agent's positive raters must have spent elsewhere. Evidence is a lower bound: it
-leaves out what raters paid the agent itself, everything paid by buyers who did not rate, and everything above a usual
-purchase. At twice this share, limits would cost buyers 3 % of their value in `make market` without attackers."""
+leaves out payments to the agent itself, payments by buyers who did not rate, and everything above a usual purchase. At
+twice this share, the limits would cost buyers 3 % of the value that they get in a market without attackers (`make
+market`)."""
 
 LEAST_RATING: Final = 50.0
-"""The rating below which buyers received less than half of their money's worth."""
+"""The rating below which buyers received less than half of what they paid for."""
 
 _UNPROVEN: Final = 5.0
-"""How far below that threshold the bound of an agent with no backed ratings, or few good ones, may be."""
+"""How far below `LEAST_RATING` the bound may be for an agent without backed ratings, or with few good ones."""
 
 
 class Ground(StrEnum):
@@ -29,20 +30,20 @@ class Ground(StrEnum):
     """The agent's ratings were made up."""
 
     BAD = "bad"
-    """The agent is reliably rated badly, by raters backed by purchases elsewhere."""
+    """The agent has a reliably bad rating from raters who have bought elsewhere."""
 
     LOW_RATING = "low_rating"
-    """The agent's rating is below the minimum by more than thin evidence could explain."""
+    """The agent's rating is further below the minimum than a lack of evidence could explain."""
 
     CONTESTED = "contested"
     """The agent is suspected of arranging false ratings. It may be tried, because its owner could register a new agent
     for less than a trial costs. Sellers that send gifts at launch are also contested."""
 
     SHARED_TRIAL = "shared_trial"
-    """The agent is new, and another new agent with the same source of funds is tried first."""
+    """The agent is new, and a different new agent with the same source of funds is tried first."""
 
     EVIDENCE = "evidence"
-    """The agent's evidence is a sufficient share of the amount, or the amount is small enough for a trial."""
+    """The amount is covered by the agent's evidence, or is small enough for a trial."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Verified payments that did not settle because of the payer's actions after verification."""
+"""Verified payments that did not settle, because of what the payer did after the verification."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ class FailureReason(StrEnum):
 
 @dataclass(frozen=True)
 class FailureCount:
-    """A payer's failed settlements recorded by one seller.
+    """A payer's failed settlements, as recorded by one seller.
 
     Attributes:
-        number: The number of failures. Each authorization counts once.
+        number: The number of failures. Each authorization is counted once.
         last_at: The time of the last failure, in Unix seconds; None if there is none.
         reasons: The number of failures for each reason.
     """

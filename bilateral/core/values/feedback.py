@@ -1,7 +1,7 @@
 """Exact conversion of human-readable values to and from the registry's `(int128 value, uint8 valueDecimals)`.
 
 ERC-8004 stores a fixed-point number: 99.77 is `(9977, 2)`. The registry stores the number of decimals, and averages
-depend on it. Therefore, `99.70` and `99.7` differ, and this module keeps the decimals as written.
+depend on it. This module therefore preserves decimals as written: `99.70` and `99.7` are stored differently.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class FeedbackValue:
 
         Args:
             human: A `Decimal`, an `int`, a plain decimal number as text (`"-3.2"`), or a `bool` for a binary tag. A
-                `float` is rejected, because it rarely equals the written number exactly.
+                `float` is rejected, because it rarely represents a decimal number exactly.
             decimals: The number of decimals to store; by default, as many as the value is written with.
 
         Returns:
-            The value, exactly: `of("99.77")` is `(9977, 2)`, `of("99.770")` is `(99770, 3)`, `of(True)` is `(1, 0)`.
+            The exact value: `of("99.77")` is `(9977, 2)`, `of("99.770")` is `(99770, 3)`, `of(True)` is `(1, 0)`.
 
         Raises:
             UnrepresentableValueError: The value is not a finite number, has more than 18 decimals, exceeds 1e38, or is
@@ -149,7 +149,7 @@ MEASURED_TAGS: Final = (
     *("reachable", "ownerVerified", "uptime", "successRate", "responseTime", "blocktimeFreshness", "revenues"),
 )
 """The tags whose values a watchtower measures, spelled as in the best practices. They are not opinions about quality,
-and anyone can run ten watchtowers, so the analysis uses only those from raters who paid the agent."""
+and anyone can run ten watchtowers, so the analysis uses only the values from raters who paid the agent."""
 
 PAID_TAGS: Final = ("x402-resource-delivered", "x402-resource-missing", "x402-response-delayed", "x402-payment-amount")
 """The tags for feedback on paid answers, as defined by the x402 extension `8004-reputation`."""
@@ -158,7 +158,7 @@ _LOOK_ALIKES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o", "5": "s", 
 
 
 def resembled_tag(tag: str) -> str | None:
-    """Return the standard tag that a different tag resembles and could be confused with.
+    """Return the standard tag with which a different tag could be confused.
 
     The comparison ignores case, blanks, punctuation, accents and invisible characters, and does not distinguish l, I, 1
     and |, nor 0 and O, 5 and S, rn and m, vv and w.
@@ -173,13 +173,13 @@ def resembled_tag(tag: str) -> str | None:
 
 
 def _skeleton(tag: str) -> str:
-    """Return the normalised text that a tag shares with all of its look-alikes."""
+    """Return the normalised form of a tag, which is the same for all tags that look alike."""
     letters = unicodedata.normalize("NFKD", tag[:_LONGEST_LOOK_ALIKE]).casefold().translate(_LOOK_ALIKES)
     return "".join(filter(str.isalnum, letters)).replace("rn", "m").replace("vv", "w")
 
 
 _LONGEST_LOOK_ALIKE: Final = 200
-"""The maximum number of a tag's characters to compare, because anyone may store tags of any length."""
+"""The maximum number of characters to compare per tag, because anyone may store tags of any length."""
 
 _STANDARD_SKELETONS: Final[Mapping[str, str]] = {_skeleton(name): name for name in STANDARD_TAGS}
 

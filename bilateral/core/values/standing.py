@@ -8,18 +8,18 @@ from enum import StrEnum
 from typing import Any, Final, Self
 
 LEAST: Final = 1.5
-"""The number of effective raters below which a standing is thin: more than one ordinary rater, but fewer than two."""
+"""The number of effective raters below which a standing is `thin`. It is above one ordinary rater and below two."""
 
 
 SHARED_TRIAL: Final = "shared_trial"
-"""The reason code for a new agent that waits while another with the same source of funds is tried first."""
+"""The reason code for a new agent that must wait while a different one with the same source of funds is tried."""
 
 OWNER_CHANGED: Final = "owner_changed"
-"""The reason code for evidence about an earlier owner of the agent, which is ignored."""
+"""The reason code for ignoring evidence from the time of an agent's earlier owner."""
 
 
 class Side(StrEnum):
-    """The sides on which an agent has a standing."""
+    """The sides on which an agent has a standing: as a server and as a client."""
 
     SERVER = "server"
     CLIENT = "client"
@@ -32,7 +32,7 @@ class Status(StrEnum):
     """There is enough evidence to rank the agent."""
 
     THIN = "thin"
-    """Too few raters count, as with newcomers. Try such agents with small amounts."""
+    """Too few raters count, as is usual for newcomers. Try such agents with small amounts."""
 
     CONTESTED = "contested"
     """The agent is suspected of arranging false ratings, which is unproven. Rely on your own experience."""
@@ -67,15 +67,15 @@ class Standing:
         lower: The lower bound of the rating. Use it for ranking.
         upper: The upper bound of the rating.
         effective_raters: The number of independent raters to which the evidence is equivalent, at most `raters`.
-        raters: The number of distinct raters under the current owner, except those who only measured the agent and
-            never paid it.
-        payments: For a server, the number of payments to the agent whose money it kept; for a client, the number of
+        raters: The number of distinct raters since the current owner took over, without those who only measured the
+            agent and never paid it.
+        payments: For a server, the number of payments to the agent that it did not return; for a client, the number of
             payments by the agent.
         paid: The sum of these payments, in units of the payment token.
         first_at: The time of the first rating or payment, in Unix seconds; None if there are none.
         last_at: The time of the last rating or payment, in Unix seconds; None if there are none.
-        evidence_cost: The money that a server's positive raters spent with other sellers trusted by early buyers, or
-            that a client itself spent with such sellers, in units of the payment token.
+        evidence_cost: For a server, the money that the raters who rated it well spent with other sellers that early
+            buyers trust; for a client, the money that it spent with such sellers itself. In units of the payment token.
         reasons: The most important reasons.
         block: The last block on which the standing is based; None if the standing was not stored.
         made_at: When the standing was computed, in Unix seconds; None if the standing was not stored.
@@ -100,7 +100,7 @@ class Standing:
 
     @property
     def since(self) -> str:
-        """The words ` since it changed hands`, for sentences, if evidence about an earlier owner does not count."""
+        """The words ` since it changed hands` for use in sentences, if evidence about an earlier owner is ignored."""
         return " since it changed hands" if any(reason.code == OWNER_CHANGED for reason in self.reasons) else ""
 
     @classmethod
@@ -118,7 +118,7 @@ class Currency(StrEnum):
     """The standings include all rows of the index except those from the last few minutes."""
 
     STALE = "stale"
-    """The analysis lags behind its chain by more than ten minutes, or by three refreshes if these take longer."""
+    """The analysis is more than ten minutes behind its chain, or more than three refreshes if these take longer."""
 
     MISSING = "missing"
     """No analysis has succeeded yet."""
@@ -157,7 +157,7 @@ class StandingsState:
 
     @property
     def lack(self) -> str | None:
-        """Why a chain has no current standings, as the end of a sentence; None if its standings are current."""
+        """Why a chain has no current standings, for use at the end of a sentence; None if its standings are current."""
         cause = "" if self.problem is None else f": {self.problem}"
         if self.is_missing:
             return f"is not analysed yet{cause}"

@@ -1,7 +1,6 @@
 """Feedback summaries, computed as in the registry, and the filter that selects blind ratings.
 
-Use these functions for feedback that is already loaded: summarising a different selection then needs no request to the
-node.
+With feedback that is already loaded, these functions summarise any selection without further requests to the node.
 """
 
 from collections.abc import Iterable
@@ -21,7 +20,7 @@ class Blind(StrEnum):
 
 
 SEALED_SIDES: Final = {"server": "b-server", "client": "b-client"}
-"""The sides for separate summaries of sealed ratings, which also count in the plain sides' summaries."""
+"""The sides for separate summaries of sealed ratings. The summaries for the plain sides include these ratings too."""
 
 _INT128: Final = 2**127  # ERC-8004 returns summaries as int128
 

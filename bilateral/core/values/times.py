@@ -7,5 +7,5 @@ _LAST_SECOND: Final = 253402300799  # the end of the year 9999, the last moment 
 
 
 def chain_time(seconds: int) -> datetime:
-    """Return an on-chain time in UTC. Any time after the year 9999 becomes the last second of that year."""
+    """Return an on-chain time as a UTC `datetime`; for any time after the year 9999, the last second of that year."""
     return datetime.fromtimestamp(min(seconds, _LAST_SECOND), UTC)
