@@ -116,7 +116,7 @@ def vote(
     invocation: Invocation,
     votes: Annotated[list[str], argument("BUYER:SELLER=SCORE...", "Sellers' votes on buyers.")],
 ) -> None:
-    """As the attestor, record sellers' votes on buyers, 0 to 100. A new vote replaces the earlier one."""
+    """As the attestor, record sellers' votes on buyers, each from 0 to 100. A new vote replaces the earlier one."""
     feedback = [_vote(vote) for vote in votes]
     if len(feedback) == 1:
         invocation.write("Vote recorded", lambda client: client.record_buyer_feedback(feedback[0]))

@@ -41,7 +41,7 @@ def respond(  # noqa: PLR0913, PLR0917  # as many as the user has options
     file_hash: FileHash = None,
     tag: ValidationTag = "",
 ) -> None:
-    """As its validator, respond to a request. The last response counts."""
+    """Respond to a validation request, as its validator. The last response counts."""
     invocation.write(
         "Validation answered", lambda client: client.respond_to_validation(request_hash, response, uri, file_hash, tag)
     )

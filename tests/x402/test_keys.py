@@ -214,7 +214,7 @@ def test_remote_key_that_fails_is_refused_without_its_secrets():
     def fail(_):
         raise ConnectionError("https://user:password@kms.example")
 
-    with pytest.raises(InvalidKeyError, match="the signing key failed: ConnectionError") as error:
+    with pytest.raises(InvalidKeyError, match="signing failed: ConnectionError") as error:
         check_key(RemoteKey(EVM.public_key, fail))
     assert "password" not in str(error.value)
 

@@ -190,7 +190,7 @@ def check_key(key: InteractionKey) -> None:
     except InvalidKeyError:
         raise
     except Exception as error:
-        raise InvalidKeyError(f"the signing key failed: {type(error).__name__}") from error
+        raise InvalidKeyError(f"signing failed: {type(error).__name__}") from error
     if not is_signature_of(_PROBE, signature, key.public_key, key.algorithm):
         raise InvalidKeyError("the signing key's signature does not match its public key")
 
