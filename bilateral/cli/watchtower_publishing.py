@@ -74,12 +74,12 @@ def publish(  # noqa: PLR0913, PLR0917  # one a setting
 
     Run it again to complete an interrupted run. AGENT is your own.
     """
-    from bilateral.watchtower import indexed, periods, publishing  # noqa: PLC0415  # slow to import
+    from bilateral.watchtower import periods, publishing  # noqa: PLC0415  # slow to import
     from bilateral.watchtower.store import PUBLISHED  # noqa: PLC0415
 
     week, store = periods.Period.parse(period), opened(tower)
     with open_index(database) as index:
-        leaves, previous = indexed.freeze(store, index, week, dry_run=invocation.settings.dry_run)
+        leaves, previous = periods.freeze(store, index, week, dry_run=invocation.settings.dry_run)
     options: dict[str, Any] = {"is_complete": is_complete}
     if invocation.settings.dry_run:
         tags = Counter(due.tag for due in publishing.due_signals(leaves, previous, week, **options))
@@ -113,8 +113,8 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
     store_url: StoreUrl = None,
     database: Database = None,
 ) -> None:
-    """Write a week's measurements, one per line, as `publish` stores them, so that anyone can recompute the signals."""
-    from bilateral.watchtower import indexed, periods, publishing  # noqa: PLC0415  # slow to import
+    """Write all measurements from a week, one per line, as stored by `publish`, so anyone can recompute its signals."""
+    from bilateral.watchtower import periods, publishing  # noqa: PLC0415  # slow to import
 
     week, store = periods.Period.parse(period), opened(store_url)
     if key_file is not None:
@@ -127,7 +127,7 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
         invocation.output.result({"file": str(file), "keyid": key.thumbprint()}, title=f"Measurements of {vantage}")
         return
     with open_index(database) as index:
-        leaves = indexed.measurements(store, index, week)
+        leaves = periods.measurements(store, index, week)
     if not leaves:
         raise InvalidArgumentError(f"nothing was measured in {week.name}")
     encoded = list(map(publishing.encode_leaf, leaves))

@@ -29,8 +29,8 @@ from bilateral.documents.exchanges import Answer, exchange
 from bilateral.documents.http import Limits, Network
 from bilateral.index.measurements.values import Protocol, Target
 from bilateral.index.payments.terms import MICROS
-from bilateral.watchtower.tables import purchase
-from bilateral.watchtower.totals import DAY
+from bilateral.watchtower.outcomes import DAY
+from bilateral.watchtower.store import purchase
 from bilateral.x402.offers import PAYMENT_REQUIRED, Offer, read_offer
 
 _LATE_MILLISECONDS: Final = 30_000

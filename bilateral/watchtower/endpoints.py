@@ -1,12 +1,20 @@
-"""Endpoints: their states, which no single failure changes, and their turns."""
+"""Endpoints: their states, which no single failure changes, their turns, and changes in what they declare.
 
+With differing backends, or a new address for each payment, every read would show a change. A fact that keeps changing
+is reported once, as rotating, and again only after it has been stable for days.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final
 
 from bilateral.index.measurements.values import REACHABLE, Change, Outcome, Target
-from bilateral.watchtower.outcomes import Code, Probe
+from bilateral.watchtower.outcomes import DAY, HOUR, Code, Probe, counted
 from bilateral.watchtower.politeness import Host
-from bilateral.watchtower.totals import DAY, HOUR
 
 _FLAPPING_CHANGES: Final = 4
 """The number of changes within a day from which an endpoint is flapping, which is reported once, not at each change."""
@@ -14,6 +22,23 @@ _FLAPPING_CHANGES: Final = 4
 _FIRST_FAILURES: Final = 3
 _LONG_DOWN: Final = 14 * DAY
 _RARELY: Final = frozenset({Outcome.DOWN, Outcome.UNFIT, Outcome.UNKNOWN})
+
+_COMPARED: Final = ("price", "pay_to", "networks", "keys", "tools", "card", "signature")
+"""The facts that are compared, each separately."""
+
+ROTATES: Final = "rotates"
+"""The code of a change after which a fact is expected to differ at every read."""
+
+_CONFIRM_SECONDS: Final = 60
+"""Seconds between the two reads that confirm a change, so that both do not see one backend during a deployment."""
+
+_RECENT: Final = 8
+_MOST_VALUES: Final = 2
+_MOST_SWITCHES: Final = 2
+"""In eight reads, a true change has two values and one switch, and a single wrong response has two switches."""
+
+_STABLE_READS: Final = 20
+"""Equal reads after which a fact no longer rotates: five days. With two random backends, 20 in a row are rare."""
 
 
 @dataclass
@@ -37,6 +62,8 @@ class Condition:
         deep_at: The Unix time of the last deep probe; None if the next one is deep.
         facts: The facts that earlier probes have read.
         drift: What is retained of earlier reads, to confirm changes.
+        hour: The start of the last probe's hour, and the hour's counts.
+        day: The same for the day.
     """
 
     state: Outcome | None = None
@@ -55,10 +82,13 @@ class Condition:
     deep_at: int | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     drift: dict[str, Any] = field(default_factory=dict)
+    hour: tuple[int, Counter[str]] = (0, Counter())
+    day: tuple[int, Counter[str]] = (0, Counter())
 
     def __post_init__(self) -> None:
-        """Restore the outcomes of a stored condition."""
+        """Restore the types of a stored condition."""
         self.state, self.measured = (value and Outcome(value) for value in (self.state, self.measured))
+        self.hour, self.day = ((start, Counter(counts)) for start, counts in (self.hour, self.day))
 
     def observe(self, endpoint_id: bytes, outcome: Outcome, code: str, at: int, attempts: int = 1) -> Change | None:
         """Record a round's result, and return the change that it confirms.
@@ -90,6 +120,35 @@ class Condition:
             return None
         self.since = since
         return Change(endpoint_id, since, "state", old, outcome, self.code)
+
+    def conclude(
+        self, endpoint_id: bytes, probe: Probe, at: int, *, scheduled: int = 1, is_deep: bool = False, attempts: int = 1
+    ) -> list[Change]:
+        """Record everything that a round's result says, and return the changes that it confirms.
+
+        Args:
+            scheduled: The number of probes that were due since the last one.
+        """
+        change = self.observe(endpoint_id, probe.outcome, probe.code, at, attempts)
+        changes = [] if change is None else [change]
+        counts = counted(probe, scheduled)
+        self.hour, self.day = (
+            _added(before, at - at % seconds, counts) for seconds, before in ((HOUR, self.hour), (DAY, self.day))
+        )
+        # Also of an endpoint that is not reached: how many challenges it sent in a row.
+        self.facts = {**self.facts, **probe.facts}
+        if probe.outcome in REACHABLE:
+            self.milliseconds = probe.milliseconds
+            if is_deep:
+                self.drift, drifts = compare(endpoint_id, self.drift, probe.facts, at)
+                is_unconfirmed = any("differs_at" in entry for entry in self.drift.values())
+                self.deep_at = None if is_unconfirmed else at
+                changes += drifts
+            elif change is not None:
+                self.deep_at = None
+        if probe.outcome is not Outcome.UNKNOWN:
+            self.probed_at = at
+        return changes
 
     def rounds_to_next(self, at: float, interval: int, *, is_active: bool = True) -> int:
         """Return the number of rounds until an endpoint's next probe: the longer it is down, the rarer its probes."""
@@ -134,6 +193,11 @@ class Endpoint:
         return self.failed is None and condition.was_alive and condition.state is not Outcome.DOWN and is_open
 
 
+def _added(before: tuple[int, Counter[str]], start: int, counts: Counter[str]) -> tuple[int, Counter[str]]:
+    is_same = 0 <= before[0] - start <= DAY  # after a step back of the clock, the later hour continues
+    return (before[0], before[1] + counts) if is_same else (start, counts)
+
+
 def phase(endpoint_id: bytes, seconds: float) -> float:
     """Return the part of a period in which an endpoint has its turn, so that not all are due at the same time."""
     return seconds * int.from_bytes(endpoint_id[:4]) / 2**32
@@ -143,3 +207,46 @@ def next_due(endpoint_id: bytes, after: float, seconds: int) -> float:
     """Return the first turn of an endpoint after a time, if it has one in each period."""
     part = phase(endpoint_id, seconds)
     return ((after - part) // seconds + 1) * seconds + part
+
+
+def compare(
+    endpoint_id: bytes, memory: Mapping[str, Any], facts: Mapping[str, Any], at: int
+) -> tuple[dict[str, Any], list[Change]]:
+    """Compare a deep probe's facts with earlier ones.
+
+    Args:
+        memory: The memory returned by the last call; empty at first.
+        at: The Unix time of the probe.
+
+    Returns:
+        The memory for the next call, and the changes that this probe confirms.
+    """
+    after, changes = dict(memory), []
+    for kind in _COMPARED:
+        if kind in facts:
+            entry, value = memory.get(kind, {}), facts[kind]
+            after[kind], change = _compared(entry, value, at)
+            if change is not None:
+                changes.append(Change(endpoint_id, change[0], kind, entry["value"], value, change[1]))
+    return after, changes
+
+
+def _compared(entry: Mapping[str, Any], value: Any, at: int) -> tuple[dict[str, Any], tuple[int, str | None] | None]:
+    """Return a fact's memory after a read and, if the fact changed, since when and how."""
+    digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+    is_rotating = "rotates" in entry
+    recent = [*entry.get("recent", ()), digest][-(_STABLE_READS if is_rotating else _RECENT) :]
+    new = {"value": value, "recent": recent}
+    if not entry or (is_rotating and recent == [digest] * _STABLE_READS):
+        return {"value": value, "recent": [digest]}, None
+    if is_rotating:
+        return {**entry, "recent": recent}, None
+    switches = sum(first != second for first, second in pairwise(recent))
+    if len(set(recent)) > _MOST_VALUES or switches > _MOST_SWITCHES:
+        return new | {"rotates": at}, (at, ROTATES)
+    if value == entry["value"]:
+        return new, None
+    since = entry.get("differs_at", at) if recent[-2] == digest else at
+    if at - since >= _CONFIRM_SECONDS:
+        return new, (since, None)
+    return {**entry, "recent": recent, "differs_at": since}, None

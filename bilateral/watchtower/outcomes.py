@@ -1,15 +1,31 @@
-"""Probe results, and the codes for their reasons."""
+"""Probe results, the codes for their reasons, and counts of results."""
 
+import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Final, Self
 
-from bilateral.index.measurements.values import Outcome
+from bilateral.index.measurements.values import REACHABLE, Outcome
+
+HOUR: Final = 3_600
+"""The number of seconds in an hour; Unix time has no leap seconds."""
+
+DAY: Final = 86_400
+
+_BASE: Final = 1.25
+_BUCKETS: Final = 46
+"""Latency buckets: each ends a quarter above the previous one, the last at 28 seconds."""
+
+_UNCOUNTED: Final = frozenset({Outcome.UNKNOWN, Outcome.UNFIT})
 
 
 class Code(StrEnum):
-    """The reasons for outcomes, each with its explanation. They are stored and published, so none is ever renamed."""
+    """The reasons for outcomes, each with its explanation. They are stored and published, so none is ever renamed.
+
+    Errors of `bilateral.documents` have the same codes as `reason`.
+    """
 
     explanation: str
 
@@ -25,19 +41,19 @@ class Code(StrEnum):
     NOT_EXERCISED = "not_exercised", "it allows no method that a probe may use"
     AUTHORIZATION = "authorization", "it asks for authorization"
     PAYMENT = "payment", "it asks for payment"
-    DNS_NONE = "dns_none", "the host's name does not exist"
-    DNS_TROUBLE = "dns_trouble", "our resolver did not respond"
-    REFUSED = "refused", "the host accepts no connection at this port"
-    TIMEOUT_CONNECT = "timeout_connect", "the host did not respond"
+    DNS_NONE = "host_not_found", "the host's name does not exist"
+    DNS_TROUBLE = "resolver_failed", "our resolver does not answer"
+    REFUSED = "connection_refused", "the host accepts no connection at this port"
+    TIMEOUT_CONNECT = "timeout_connect", "the host does not answer"
     TIMEOUT_TLS = "timeout_tls", "TLS is not established in time"
     TIMEOUT_FIRST_BYTE = "timeout_first_byte", "no answer begins in time"
     TIMEOUT_BODY = "timeout_body", "the answer does not end in time"
-    TLS_EXPIRED = "tls_expired", "the certificate has expired"
-    TLS_NAME = "tls_name", "the certificate is for another host"
-    TLS_SELF = "tls_self", "the certificate is signed by itself"
-    TLS_CA = "tls_ca", "the certificate is of an authority that is not trusted here"
+    TLS_EXPIRED = "certificate_expired", "the certificate has expired"
+    TLS_NAME = "certificate_name", "the certificate is for another host"
+    TLS_SELF = "certificate_self_signed", "the certificate is signed by itself"
+    TLS_CA = "certificate_authority", "the certificate is of an authority that is not trusted here"
     TLS = "tls", "TLS fails"
-    BROKEN = "broken", "the answer is not HTTP, or breaks off"
+    BROKEN = "broken_answer", "the answer is not HTTP, or breaks off"
     STATUS_404 = "status_404", "nothing is there"
     STATUS_5XX = "status_5xx", "the server fails"
     STATUS = "status", "the server refuses the request"
@@ -48,10 +64,10 @@ class Code(StrEnum):
     RATE_LIMITED = "rate_limited", "it asks to come back later"
     REDIRECT_REFUSED = "redirect_refused", "it redirects to where a probe does not go"
     FORBIDDEN_ADDRESS = "forbidden_address", "the host has an address that is not public"
-    ENCODING = "encoding", "the answer has an encoding that was not asked for"
+    ENCODING = "unasked_encoding", "the answer has an encoding that was not asked for"
     STALLED = "stalled", "this program was stopped meanwhile"
     FLAPPING = "flapping", "it goes up and down"
-    VANTAGE = "vantage", "our network has no connection"
+    VANTAGE = "own_network", "our network has no connection"
     SHARED_CAUSE = "shared_cause", "too many hosts fail at once"
     SAMPLED_OUT = "sampled_out", "its host has too many endpoints"
     OPTED_OUT = "opted_out", "it asks not to be measured"
@@ -92,3 +108,36 @@ class Probe:
     def explanation(self) -> str:
         """The result in one sentence, for the operator."""
         return f"{self.outcome}: {self.code.explanation}"
+
+
+def counted(probe: Probe, scheduled: int = 1) -> Counter[str]:
+    """Return a probe's counts, which add up exactly over hours, days and vantages.
+
+    The keys are its outcome and code, `scheduled` (the number of probes that were due since the previous one) and, if
+    it counts and got a response, `answered` and its latency bucket: bucket n starts at 1.25^n milliseconds.
+    """
+    counts = Counter({"scheduled": scheduled, str(probe.outcome): 1, str(probe.code): 1})
+    if probe.milliseconds is not None and probe.outcome not in _UNCOUNTED:
+        bucket = int(math.log(max(probe.milliseconds, 1), _BASE) + 1e-9)
+        counts.update(("answered", str(min(bucket, _BUCKETS - 1))))
+    return counts
+
+
+def reached(counts: Counter[str]) -> int:
+    """Return the number of probes that reached the endpoint."""
+    return sum(counts[outcome] for outcome in REACHABLE)
+
+
+def measured(counts: Counter[str]) -> int:
+    """Return the number of probes that count for or against the endpoint."""
+    return reached(counts) + counts[Outcome.DOWN]
+
+
+def quantile(counts: Counter[str], part: float) -> int | None:
+    """Return a quantile of the response latency, accurate to 12.5 %; None without responses."""
+    rank, total = max(math.ceil(part * counts["answered"]), 1), 0
+    for bucket in sorted(int(key) for key in counts if key.isdigit()):
+        total += counts[str(bucket)]
+        if total >= rank:
+            return int(_BASE ** (bucket + 0.5))
+    return None

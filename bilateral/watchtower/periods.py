@@ -1,28 +1,38 @@
-"""A period's measurements: what a week's probes say about each endpoint, and with what certainty.
+"""A period's measurements: what a week's probes say about each endpoint, with what certainty, and revenues.
 
 Vantages are merged hour by hour: an hour counts as it did for the vantage that reached the endpoint most often, so
 trouble near one vantage is not a failure of the endpoint. Latencies of different vantages are never mixed.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import time
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import ROUND_DOWN, Decimal
 from itertools import groupby
 from math import sqrt
+from operator import itemgetter
 from statistics import NormalDist, median_low
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
-import sqlalchemy as sa
+from sqlalchemy import Connection, Engine, func, null, select, union, union_all
 
-from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.errors import BilateralError, InvalidArgumentError
+from bilateral.core.identifiers import AgentId
 from bilateral.core.text import quoted
+from bilateral.index.agents.tables import agent
 from bilateral.index.files.reading import secure_host
-from bilateral.index.measurements.values import REACHABLE, Outcome, Protocol, Target
-from bilateral.watchtower.outcomes import Code
-from bilateral.watchtower.store import Store
-from bilateral.watchtower.tables import change, day, hour
-from bilateral.watchtower.totals import DAY, Totals
+from bilateral.index.files.tables import registration_domain
+from bilateral.index.log.database import snapshot
+from bilateral.index.measurements.values import Outcome, Protocol
+from bilateral.index.payments.tables import payment, payment_cursor, payment_return
+from bilateral.index.payments.terms import MICROS
+from bilateral.index.reading.registries import agent_key, read_registries
+from bilateral.index.search.plans import naming_domains
+from bilateral.watchtower.outcomes import DAY, Code, measured, quantile, reached
+from bilateral.watchtower.store import Store, change
 
 ROUND_SECONDS: Final = 900
 
@@ -35,10 +45,20 @@ LEAST_COVERAGE: Final = 80
 PARTIAL: Final = "partial"
 """The code for an endpoint that some vantages reach and others do not."""
 
+_RANKS: Final = (Outcome.UP, Outcome.GATED, Outcome.DEGRADED, Outcome.DOWN)
 _PARTIAL_SECONDS: Final = 3 * ROUND_SECONDS
 _MOST_CHANGES: Final = 5  # in a leaf, the last ones
-_FOR_EVER: Final = 1 << 62
 _QUANTILE: Final = NormalDist().inv_cdf(0.975)
+
+_SELLER: Final = ("chain_id", "identity_registry", "agent_id")
+_LEAST_MICROS: Final = 10_000
+"""The smallest revenue that is published: a cent."""
+
+_SETTLING_SECONDS: Final = 3_600
+"""Seconds after the end of a period until failures before its end are confirmed."""
+
+_FROZEN: Final = "published_leaves"
+_RETAINED: Final = 3  # periods, of which the last ones may still be published on another chain
 
 
 @dataclass(frozen=True)
@@ -71,41 +91,54 @@ class Period:
         return self.first // (7 * DAY)
 
 
-def wilson(successes: int, trials: int) -> tuple[float, float]:
-    """Return the bounds of the Wilson score interval for a share, with 95 % two-sided confidence."""
-    share, squared = successes / trials, _QUANTILE**2
-    centre = share + squared / (2 * trials)
-    spread = _QUANTILE * sqrt((share * (1 - share) + squared / (4 * trials)) / trials)
-    low, high = ((centre + sign * spread) / (1 + squared / trials) for sign in (-1, 1))
-    return max(low, 0.0), min(high, 1.0)
-
-
-@dataclass(frozen=True)
-class VantageState:
+class VantageState(NamedTuple):
     """An endpoint's state as seen by one vantage at the end of a period, since a Unix time."""
 
-    state: Outcome
-    code: str | None
-    since: int
+    state: Any = None
+    code: str | None = None
+    since: Any = None
 
 
-def join_states(states: Collection[VantageState], end: int) -> VantageState | None:
-    """Return an endpoint's state as seen by the vantages that measured it; None if none did.
+def join_states(states: Collection[VantageState], end: int) -> VantageState:
+    """Return an endpoint's state as seen by the vantages that measured it.
 
     It is reachable if a vantage reaches it, and down if none does. If they disagree for three rounds, it is degraded.
     """
-    measured = [state for state in states if state.state in REACHABLE or state.state is Outcome.DOWN]
-    if not measured:
-        return None
-    best = min(measured, key=lambda state: (_RANKS.index(state.state), state.since, state.code or ""))
-    disagreeing_since = max((state.since for state in measured if state.state is Outcome.DOWN), default=end)
-    since = max(disagreeing_since, best.since)
-    if best.state is not Outcome.DOWN and end - since >= _PARTIAL_SECONDS:
-        return VantageState(Outcome.DEGRADED, PARTIAL, since)
-    return best
+    counted = [entry for entry in states if entry.state in _RANKS]
+    if not counted:
+        return VantageState()
+    best = min(counted, key=lambda entry: (_RANKS.index(entry.state), entry.since, entry.code or ""))
+    since = max(best.since, max((entry.since for entry in counted if entry.state is Outcome.DOWN), default=end))
+    is_split = best.state is not Outcome.DOWN and end - since >= _PARTIAL_SECONDS
+    return VantageState(Outcome.DEGRADED, PARTIAL, since) if is_split else best
 
 
-_RANKS: Final = (Outcome.UP, Outcome.GATED, Outcome.DEGRADED, Outcome.DOWN)
+def measurements(store: Store, index: Engine, period: Period) -> list[dict[str, Any]]:
+    """Return a period's measurements: the published ones, or current ones from the store and the index."""
+    frozen: dict[str, list[dict[str, Any]]] = store.setting(_FROZEN) or {}
+    if period.name in frozen:
+        return frozen[period.name]
+    agents = {agent for entry in store.endpoints() for agent in entry.target.agents}
+    with snapshot(index) as connection:
+        owned = owned_hosts(connection, agents)
+        return [*measure(store, period, owned), *revenues(connection, period, agents)]
+
+
+def freeze(
+    store: Store, index: Engine, period: Period, *, dry_run: bool = False
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the measurements of a period and of the one published before it, and store both for later runs."""
+    if time.time() < period.end + _SETTLING_SECONDS:
+        raise InvalidArgumentError(f"{period.name} can be published from an hour after its end on")
+    leaves = measurements(store, index, period)
+    if not leaves:
+        raise InvalidArgumentError(f"nothing was measured in {period.name}")
+    frozen: dict[str, list[dict[str, Any]]] = store.setting(_FROZEN) or {}
+    previous = max((name for name in frozen if name < period.name), default="")
+    if not dry_run:
+        frozen[period.name] = leaves
+        store.set_setting(_FROZEN, {name: frozen[name] for name in sorted(frozen)[-_RETAINED:]})
+    return leaves, frozen.get(previous, [])
 
 
 def measure(store: Store, period: Period, owned: Collection[tuple[str, str]] = ()) -> list[dict[str, Any]]:
@@ -114,83 +147,80 @@ def measure(store: Store, period: Period, owned: Collection[tuple[str, str]] = (
     Args:
         owned: The agents, by short id, and the hosts that list them as theirs.
     """
-    joined: dict[bytes, Totals] = defaultdict(Totals)
-    by_vantage: dict[bytes, dict[str, Totals]] = defaultdict(lambda: defaultdict(Totals))
-    hours = store.measured(hour, period.first, period.end)  # millions, and those of an endpoint's hour are neighbours
-    for (_, key), rows in groupby(hours, key=lambda row: (row.start, row.endpoint_id)):
-        vantages = {row.vantage: Totals.of(row) for row in rows}
-        joined[key].add(max(vantages.items(), key=_order)[1])
-        for vantage, totals in vantages.items():
-            by_vantage[key][vantage].add(totals)
-    hidden = {row.endpoint_id for row in store.measured(day, period.first, _FOR_EVER) if Code.OPTED_OUT in row.codes}
+    joined: dict[bytes, Counter[str]] = defaultdict(Counter)
+    by_vantage: dict[bytes, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    hidden = set()
+    # There are millions of hours. Those that vantages share are neighbours.
+    for (start, key), rows in groupby(store.hours(period.first), key=itemgetter(0, 1)):
+        vantages = {vantage: counts for *_, vantage, counts in rows}
+        if any(Code.OPTED_OUT in counts for counts in vantages.values()):
+            hidden.add(key)
+        if start < period.end:
+            joined[key].update(max(vantages.items(), key=_order)[1])
+            for vantage, counts in vantages.items():
+                by_vantage[key][vantage].update(counts)
     states: dict[bytes, dict[str, VantageState]] = defaultdict(dict)
-    drifts: dict[bytes, list[sa.Row[Any]]] = defaultdict(list)
+    drifts: dict[bytes, list[dict[str, Any]]] = defaultdict(list)
+    names = ("at", "kind", "old", "new", "code")
     for row in sorted(store.changes(change.c.at < period.end), key=lambda row: (row.at, row.kind)):
         if row.kind == "state":
             states[row.endpoint_id][row.vantage] = VantageState(Outcome(row.new), row.code, row.at)
         elif row.at >= period.first:
-            drifts[row.endpoint_id].append(row)
+            drifts[row.endpoint_id].append({name: getattr(row, name) for name in names})
     leaves = []
     for entry in sorted(store.endpoints(), key=lambda entry: entry.target.endpoint_id):
         target, lag = entry.target, entry.condition.facts.get("lag")
         key = target.endpoint_id
         if target.agents and key in joined and key not in hidden:
-            owners = {str(agent): (str(agent), secure_host(target.url)) in owned for agent in target.agents}
-            measured = _measured(joined[key], by_vantage[key], states[key], period.end)
+            leaf = {
+                "kind": "endpoint",
+                "period": period.name,
+                "endpoint": key.hex(),
+                "protocol": str(target.protocol),
+                "url": target.url,
+                "agents": {str(agent): (str(agent), secure_host(target.url)) in owned for agent in target.agents},
+                "changes": drifts[key][-_MOST_CHANGES:],
+            }
             late = {} if lag is None else {"blocktimeFreshness": str(lag)}
-            leaves.append(_leaf(period, target, owners, drifts[key]) | measured | late)
+            leaves.append(leaf | _figures(joined[key], by_vantage[key], states[key], period.end) | late)
     return leaves
 
 
-def _leaf(period: Period, target: Target, owners: Mapping[str, bool], drifts: Sequence[Any]) -> dict[str, Any]:
-    names = ("at", "kind", "old", "new", "code")
-    return {
-        "kind": "endpoint",
-        "period": period.name,
-        "endpoint": target.endpoint_id.hex(),
-        "protocol": str(target.protocol),
-        "url": target.url,
-        "agents": owners,
-        "changes": [{name: getattr(row, name) for name in names} for row in drifts[-_MOST_CHANGES:]],
-    }
-
-
-def _measured(
-    joined: Totals, by_vantage: Mapping[str, Totals], states: Mapping[str, VantageState], end: int
+def _figures(
+    joined: Counter[str], by_vantage: Mapping[str, Counter[str]], states: Mapping[str, VantageState], end: int
 ) -> dict[str, Any]:
-    known, reached, answered = joined.known, joined.reached, joined.answered
+    known, answered = measured(joined), joined["answered"]
     vantages: dict[str, dict[str, Any]] = {
         name: {
-            "scheduled": totals.scheduled,
-            "known": totals.known,
-            "reached": totals.reached,
-            "state": str(states[name].state) if name in states else None,
-            "p50": totals.quantile(0.5),
-            "p95": totals.quantile(0.95),
+            "scheduled": counts["scheduled"],
+            "known": measured(counts),
+            "reached": reached(counts),
+            "state": states.get(name, VantageState()).state,
+            "p50": quantile(counts, 0.5),
+            "p95": quantile(counts, 0.95),
         }
-        for name, totals in sorted(by_vantage.items())
+        for name, counts in sorted(by_vantage.items())
     }
     state = join_states([states[name] for name, entry in vantages.items() if entry["known"] and name in states], end)
-    is_enough = known >= LEAST_MEASURED and known * 100 >= LEAST_COVERAGE * joined.scheduled
+    is_enough = known >= LEAST_MEASURED and known * 100 >= LEAST_COVERAGE * joined["scheduled"]
     return {
-        "state": None if state is None else str(state.state),
-        "code": None if state is None else state.code,
-        "since": None if state is None else state.since,
-        "scheduled": joined.scheduled,
+        **state._asdict(),
+        "scheduled": joined["scheduled"],
         "known": known,
         "answered": answered,
-        "counts": {str(outcome): joined.counts[outcome] for outcome in Outcome if joined.counts[outcome]},
-        "uptime": _share(reached, known) if is_enough else None,
-        "successRate": _share(min(reached, answered), answered) if is_enough and answered else None,
+        "counts": {str(outcome): joined[outcome] for outcome in Outcome if joined[outcome]},
+        "uptime": _share(reached(joined), known) if is_enough else None,
+        "successRate": _share(min(reached(joined), answered), answered) if is_enough and answered else None,
         "vantages": vantages,
         **{name: _median(entry[name] for entry in vantages.values()) for name in ("p50", "p95")},
     }
 
 
-def _order(entry: tuple[str, Totals]) -> tuple[Any, ...]:
+def _order(entry: tuple[str, Counter[str]]) -> tuple[Any, ...]:
     """Return a sort key for an hour's vantages, with the one that reached the endpoint most often last."""
-    vantage, totals = entry
-    return (totals.reached / totals.known if totals.known else -1.0), totals.known, totals.scheduled, vantage
+    vantage, counts = entry
+    known = measured(counts)
+    return (reached(counts) / known if known else -1.0), known, counts["scheduled"], vantage
 
 
 def _median(values: Iterable[int | None]) -> int | None:
@@ -202,6 +232,15 @@ def _share(part: int, whole: int) -> list[str]:
     """Return a share as a percentage, rounded down to one decimal so that 100 means always, and its bounds."""
     tenths = part * 1000 // whole
     return [f"{tenths // 10}.{tenths % 10}", *(f"{100 * bound:.4f}" for bound in wilson(part, whole))]
+
+
+def wilson(successes: int, trials: int) -> tuple[float, float]:
+    """Return the bounds of the Wilson score interval for a share, with 95 % two-sided confidence."""
+    share, squared = successes / trials, _QUANTILE**2
+    centre = share + squared / (2 * trials)
+    spread = _QUANTILE * sqrt((share * (1 - share) + squared / (4 * trials)) / trials)
+    low, high = ((centre + sign * spread) / (1 + squared / trials) for sign in (-1, 1))
+    return max(low, 0.0), min(high, 1.0)
 
 
 def values_of(leaf: Mapping[str, Any], agent: str) -> dict[str, Any]:
@@ -223,3 +262,63 @@ def values_of(leaf: Mapping[str, Any], agent: str) -> dict[str, Any]:
         if "blocktimeFreshness" in leaf:
             values["blocktimeFreshness"] = leaf["blocktimeFreshness"]
     return values
+
+
+def owned_hosts(connection: Connection, agents: Collection[AgentId]) -> set[tuple[str, str]]:
+    """Return the agents, by short id, and the hosts of their services that list them as theirs."""
+    keys = _keys(connection, agents)
+    rows = connection.execute(naming_domains(*agent.c[_SELLER], registration_domain.c.host).distinct())
+    return {(keys[key], host) for *place, host in rows if (key := _key(*place)) in keys}
+
+
+def revenues(connection: Connection, period: Period, agents: Collection[AgentId]) -> list[dict[str, Any]]:
+    """Return what agents were paid by the end of the indexed payments, minus what came back, as JSON.
+
+    A payment counts for the agent whose wallet received it at that time, unless the payer is its owner or wallet, or
+    acts for it. Dollars are rounded down to two significant digits.
+    """
+    paid, back = payment.c, payment_return.c
+    is_counted = paid.kinship.is_(None) & (paid.block_time < period.end)
+    received = select(*paid[_SELLER], paid.payer, paid.micros, paid.block_number).where(is_counted)
+    sellers = (select(*paid[_SELLER], own.label("account")).where(is_counted) for own in (paid.payee, paid.owner))
+    seller = union(*sellers).subquery().c
+    returned = select(*seller[_SELLER], back.receiver, -back.micros, null()).where(
+        back.chain_id == seller.chain_id, back.payee == seller.account, back.block_time < period.end
+    )
+    flow = union_all(received, returned).subquery().c
+    sums = select(*flow[_SELLER], func.sum(flow.micros), func.min(flow.block_number))
+    paid_by: dict[tuple[Any, ...], list[tuple[int, int]]] = defaultdict(list)
+    for *place, micros, block in connection.execute(sums.group_by(*flow[_SELLER], flow.payer)):
+        paid_by[_key(*place)].append((int(micros), block))
+    last_block = dict(map(tuple, connection.execute(select(*payment_cursor.c["chain_id", "block_number"]))))
+    leaves = []
+    for key, short_id in sorted(_keys(connection, agents).items()):
+        rest = sorted(micros for micros, _ in paid_by[key] if micros > 0)
+        if sum(rest) >= _LEAST_MICROS:
+            leaf = {"kind": "revenues", "period": period.name, "agents": {short_id: True}}
+            share = str(rest[-1] * 1000 // sum(rest) / Decimal(10))
+            figures = {"dollars": two_digits(sum(rest)), "payers": len(rest), "topShare": share}
+            first_block = min(block for _, block in paid_by[key] if block is not None)
+            leaves.append(leaf | figures | {"blocks": [first_block, last_block.get(key[0])]})
+    return leaves
+
+
+def two_digits(micros: int) -> str:
+    """Return millionths of a dollar as dollars, rounded down to two significant digits."""
+    dollars = Decimal(micros).scaleb(-MICROS)
+    quantum = Decimal(1).scaleb(dollars.adjusted() - 1)
+    return format(dollars.quantize(quantum, ROUND_DOWN), "f") if quantum < 1 else str(int(dollars // quantum * quantum))
+
+
+def _key(chain_id: int, identity: str, agent_id: Any) -> tuple[int, str, int]:
+    return chain_id, identity, int(agent_id)
+
+
+def _keys(connection: Connection, agents: Collection[AgentId]) -> dict[tuple[int, str, int], str]:
+    registries = read_registries(connection)
+    keys = {}
+    for entry in agents:
+        with suppress(BilateralError):  # the index no longer has its chain
+            key = agent_key(registries, str(entry))
+            keys[key.chain_id, key.identity_registry, key.agent_id] = str(entry)
+    return keys

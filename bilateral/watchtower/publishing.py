@@ -19,7 +19,7 @@ from bilateral.core.identifiers import AccountId, AgentId, ChainId, GlobalAgentI
 from bilateral.core.values import value_for_tag
 from bilateral.documents import DataUriStore, FeedbackFile
 from bilateral.documents.ipfs import Cid
-from bilateral.watchtower.drift import ROTATES
+from bilateral.watchtower.endpoints import ROTATES
 from bilateral.watchtower.periods import Period, values_of
 
 METADATA_KEY: Final = "measurements"

@@ -1,17 +1,14 @@
-"""A watchtower's requests. They run in their own threads; all decisions are made by the loop in `run`."""
+"""A watchtower's requests. They run in threads; all decisions are made by the loop in `run`."""
 
-import ssl
 from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import urlsplit
-
-import httpcore
+from urllib.parse import urljoin, urlsplit
 
 from bilateral.core.errors import DocumentError
-from bilateral.core.http.connections import DeadlineBackend
-from bilateral.documents.http import Deadline
+from bilateral.documents.exchanges import exchange
+from bilateral.documents.http import Limits
 from bilateral.index.measurements.values import Target
 from bilateral.watchtower.outcomes import Probe
 from bilateral.watchtower.politeness import Names, robots_group
@@ -19,8 +16,8 @@ from bilateral.watchtower.probes import ProbeSettings, probe
 from bilateral.watchtower.probes.asking import Asker
 
 _ROBOTS_BYTES: Final = 64 * 1024
-_REFERENCE_SECONDS: Final = 5.0
-"""The timeout for a reference host: five unresponsive ones are detected within half a minute."""
+_OF_REFERENCE: Final = Limits(bytes=0, seconds=5.0, redirects=0)
+"""The limits for a reference host: five unresponsive ones are detected within half a minute."""
 
 
 class Requests:
@@ -51,29 +48,18 @@ class Requests:
 
     def robots(self, target: Target) -> str | None:
         """Return the group for watchtowers from the host's robots.txt; None if the host does not return the file."""
-        parsed = urlsplit(target.url)
         try:
-            url = f"{parsed.scheme}://{parsed.netloc}/robots.txt"
+            url = urljoin(target.url, "/robots.txt")
             answer = Asker(target, self.settings).ask("GET", url, max_bytes=_ROBOTS_BYTES, is_cut=True)
         except DocumentError:
             return None
         return robots_group(answer.content.decode(errors="replace")) if answer.status == HTTPStatus.OK else ""
 
     def reaches(self, url: str) -> bool:
-        """Return whether a reference host accepts a connection, after a fresh lookup. No request is sent."""
-        parsed, network = urlsplit(url), self.settings.network
-        host, port = parsed.hostname or "", parsed.port or (80 if parsed.scheme == "http" else 443)
-        self.names.forget(host)
-        remaining = Deadline(_REFERENCE_SECONDS).remaining
-        backend = DeadlineBackend(remaining, resolver=network.resolver, inner=network.backend)
+        """Return whether a reference host responds, whatever the status, after a fresh lookup."""
+        self.names.forget(urlsplit(url).hostname or "")
         try:
-            stream = backend.connect_tcp(host, port)
-            try:
-                if parsed.scheme != "http":
-                    context = network.ssl_context or ssl.create_default_context()
-                    stream = stream.start_tls(context, host, remaining())
-            finally:
-                stream.close()
-        except (httpcore.NetworkError, httpcore.TimeoutException, OSError, DocumentError):
+            exchange("HEAD", url, _OF_REFERENCE, self.settings.network.trusting(url), is_cut=True)
+        except DocumentError:
             return False
         return True

@@ -7,25 +7,22 @@ location, then by comparison with other hosts, and only then by its endpoint's s
 import heapq
 import logging
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from bilateral.index.measurements.values import REACHABLE, Outcome
-from bilateral.watchtower.clocks import SYSTEM, Clocks, Timekeeper
-from bilateral.watchtower.drift import compare, is_unconfirmed
 from bilateral.watchtower.endpoints import Endpoint, next_due, phase
-from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.politeness import HOST_SECONDS, Addresses, Host, is_listed, is_permitted
+from bilateral.watchtower.outcomes import HOUR, Code, Probe
+from bilateral.watchtower.politeness import HOST_SECONDS, Addresses, Host, is_permitted
 from bilateral.watchtower.requests import Requests
 from bilateral.watchtower.store import Result, Store
-from bilateral.watchtower.totals import HOUR
-from bilateral.watchtower.vantage import Quorum, Vantage
+from bilateral.watchtower.vantage import SYSTEM, Clocks, Quorum, Timekeeper, Vantage
 
 _log = logging.getLogger("bilateral.watchtower")
 
@@ -49,9 +46,6 @@ _REQUESTS_EACH: Final = 2
 """The number of requests per probe, including retries, on a host with many endpoints."""
 
 
-_Course: TypeAlias = Generator[Callable[[], Any], Any, None]
-
-
 @dataclass(frozen=True)
 class WatchSettings:
     """A run's settings.
@@ -60,13 +54,13 @@ class WatchSettings:
         vantage: The name of the location.
         interval: The number of seconds from one probe of an endpoint to the next.
         references: See `Vantage`.
-        opted_out: The operator's list of those who opted out of being measured: URLs, hosts and domains.
+        opted_out: Returns whether the owner of a URL asked the operator not to be measured.
     """
 
     vantage: str = "main"
     interval: int = 900
     references: Sequence[str] = ()
-    opted_out: Callable[[], Sequence[str]] = tuple
+    opted_out: Callable[[str], bool] = lambda _: False
 
 
 class Watchtower:
@@ -74,8 +68,6 @@ class Watchtower:
 
     Attributes:
         is_outdated: True if the endpoints in the database have changed since.
-        published: The number of transactions that `publish` has sent.
-        round_seconds: The time between the first and last results of the last complete round.
 
     Args:
         store: Its database.
@@ -96,8 +88,6 @@ class Watchtower:
         self.pending: deque[Result] = deque()
         self.outcomes: Counter[tuple[str, str]] = Counter()
         self.late: deque[float] = deque(maxlen=10_000)
-        self.published, self.round_seconds = 0, 0.0
-        self._turn, self._turn_at, self._result_at = 0, 0.0, 0.0
         self._addresses = Addresses()
         self._done: SimpleQueue[tuple[Future[Any], Callable[[Any], None]]] = SimpleQueue()
         self._ready: list[tuple[float, int, Host]] = []
@@ -116,16 +106,14 @@ class Watchtower:
             loads[entry.target.host] += 1 / entry.condition.rounds_to_next(self.time.wall, self.settings.interval)
         room = self.settings.interval / (HOST_SECONDS * _REQUESTS_EACH)
         for name, load in loads.items():
-            if name not in self.hosts:
-                self.hosts[name] = Host.of(name, stored.get(name), self.time)
-            self.hosts[name].rounds = max(1, -int(-load // room))
+            host = self.hosts.setdefault(name, Host(name, **stored.get(name, {})))
+            host.rounds = max(1, -int(-load // room))
         unprobed = sum(entry.condition.round is None for entry in listed)
         running, self.endpoints = self.endpoints, {}
         for entry in listed:
-            self.endpoints[entry.number] = running.get(entry.number, entry)
-            if entry.number in running:
-                running[entry.number].target = entry.target
-            else:
+            current = self.endpoints[entry.number] = running.get(entry.number, entry)
+            current.target = entry.target
+            if current is entry:
                 self._add(entry, unprobed)
 
     def step(self) -> float:
@@ -135,11 +123,31 @@ class Watchtower:
             self.refresh()
         while not self._done.empty():
             self._take(*self._done.get())
-        self._check()
+        if self.vantage.is_due(self.time.now, is_awaited=bool(self._failures)):
+            self.vantage.is_checking = True
+            check = partial(self.vantage.check, self._requests.reaches)
+            self._submit(check, partial(self._checked, self.time.now, self._stalls))
         self._judge()
         self._start()
         soonest = max(self._next_start(), self._ready[0][0]) if self._ready else float("inf")
         return min(_LONGEST_WAIT, max(0.0, soonest - self.time.now))
+
+    def wait(self, seconds: float) -> None:
+        """Wait for a result for at most the given number of seconds."""
+        try:
+            done = self._done.get(timeout=max(seconds, 0.001))
+        except Empty:
+            return
+        self._stalls += self.time.tick()
+        self._take(*done)
+
+    def save(self) -> None:
+        """Store the results so far, and delete old ones. If this fails, the results are retained."""
+        if batch := [self.pending[at] for at in range(len(self.pending))]:
+            self.store.save(batch)
+        for _ in batch:
+            self.pending.popleft()
+        self.store.prune(self.time.earliest)
 
     @property
     def is_complete(self) -> bool:
@@ -157,16 +165,7 @@ class Watchtower:
         first = (waiting[0][0] for host in list(self.hosts.values()) if (waiting := list(host.waiting)))
         return max(0.0, self.time.now - min(first, default=self.time.now))
 
-    def wait(self, seconds: float) -> None:
-        """Wait for a result for at most the given number of seconds."""
-        try:
-            done = self._done.get(timeout=max(seconds, 0.001))
-        except Empty:
-            return
-        self._stalls += self.time.tick()
-        self._take(*done)
-
-    def _submit(self, take: Callable[[Any], None], job: Callable[[], Any]) -> None:
+    def _submit(self, job: Callable[[], Any], take: Callable[[Any], None]) -> None:
         self._executor.submit(job).add_done_callback(lambda future: self._done.put((future, take)))
 
     def _take(self, future: Future[Any], take: Callable[[Any], None]) -> None:
@@ -175,13 +174,6 @@ class Watchtower:
         take(None if problem is not None else future.result())
 
     # The vantage
-
-    def _check(self) -> None:
-        if not self.vantage.is_due(self.time.now, is_awaited=bool(self._failures)):
-            return
-        self.vantage.is_checking = True
-        take = partial(self._checked, self.time.now, self._stalls)
-        self._submit(take, partial(self.vantage.check, self._requests.reaches))
 
     def _checked(self, began_at: float, stalls: int, is_online: bool | None) -> None:
         self.vantage.is_checking = False
@@ -193,15 +185,15 @@ class Watchtower:
 
     def _judge(self) -> None:
         """Accept failures, unless this location or a shared cause explains them. They wait for a newer check."""
-        judged = [entry for entry in self._failures if entry[0] <= self.vantage.checked_at]
-        if not judged:
-            return
-        self._failures = [entry for entry in self._failures if entry[0] > self.vantage.checked_at]
-        is_shared = self.quorum.is_shared(self.time.now)
-        excuse = Code.SHARED_CAUSE if self.vantage.is_online else Code.VANTAGE
-        for _, endpoint, probe in judged:
-            if is_shared or not self.vantage.is_online:
-                self._conclude(endpoint, _unmeasured(excuse))
+        failures, self._failures = self._failures, []
+        for entry in failures:
+            failed_at, endpoint, probe = entry
+            if failed_at > self.vantage.checked_at:
+                self._failures.append(entry)
+            elif not self.vantage.is_online:
+                self._conclude(endpoint, _unmeasured(Code.VANTAGE))
+            elif self.quorum.is_shared(self.time.now):
+                self._conclude(endpoint, _unmeasured(Code.SHARED_CAUSE))
             else:
                 self._conclude(endpoint, probe, attempts=1 if endpoint.failed is None else 2)
 
@@ -209,23 +201,17 @@ class Watchtower:
 
     def _start(self) -> None:
         """Begin the probes that are due, as far as threads, the writer and politeness permit."""
-        now = self.time.now
-        while self._ready and max(self._ready[0][0], self._next_start()) <= now and self._has_room():
+        while self._ready and max(self._ready[0][0], self._next_start()) <= self.time.now and self._has_room():
             ready_at, _, host = heapq.heappop(self._ready)
             if ready_at == host.ready_at:  # otherwise it had an earlier turn
                 host.ready_at = float("inf")
-                while self._has_turn(host) and self._has_room():
-                    due, _, endpoint = heapq.heappop(host.waiting)
-                    if (due, endpoint) == (endpoint.due, self.endpoints.get(endpoint.number)):  # it is listed still
-                        self._ask(endpoint)
+                due, _, endpoint = heapq.heappop(host.waiting)
+                if (due, endpoint) == (endpoint.due, self.endpoints.get(endpoint.number)):  # it is listed still
+                    self._ask(endpoint)
                 self._make_ready(host)
 
     def _next_start(self) -> float:
         return self._starts[0] + _SECOND if len(self._starts) == _PER_SECOND else 0.0
-
-    def _has_turn(self, host: Host) -> bool:
-        is_due = host.waiting and max(host.free_at, host.waiting[0][0]) <= self.time.now
-        return bool(is_due) and not host.is_busy
 
     def _has_room(self) -> bool:
         return self._in_flight < THREADS and len(self.pending) < _MOST_PENDING
@@ -237,7 +223,7 @@ class Watchtower:
 
     def _make_ready(self, host: Host) -> None:
         """Schedule a host's next turn: when it may receive requests again, and has an endpoint that is due."""
-        if host.waiting and not host.is_busy and (turn := max(host.free_at, host.waiting[0][0])) < host.ready_at:
+        if host.waiting and (turn := max(host.free_at, host.waiting[0][0])) < host.ready_at:
             host.ready_at = turn
             heapq.heappush(self._ready, (turn, next(self._order), host))
 
@@ -246,78 +232,69 @@ class Watchtower:
         host, url = endpoint.host, endpoint.target.url
         if not self.vantage.is_online:
             return Code.VANTAGE
-        if is_listed(url, self.settings.opted_out()) or not is_permitted(host.robots, url):
+        if self.settings.opted_out(url) or not is_permitted(host.robots, url):
             return Code.OPTED_OUT
-        if host.closed_until > self.time.now:
+        if host.is_closed(self.time.wall):
             return Code.RATE_LIMITED
         return Code.SAMPLED_OUT if self.time.now - endpoint.due > self.settings.interval else None
 
     def _ask(self, endpoint: Endpoint) -> None:
-        """Probe an endpoint that is due, unless there is a reason not to."""
+        """Let a thread probe an endpoint that is due, unless there is a reason not to."""
         if (code := self._excuse(endpoint)) is not None:
             self._conclude(endpoint, _unmeasured(code))
             return
-        endpoint.host.is_busy = True
+        endpoint.host.free_at = float("inf")
         self._in_flight += 1
         self._starts.append(self.time.now)
-        self._advance(self._course(endpoint), None)
+        deep_at = endpoint.condition.deep_at
+        is_deep = deep_at is None or not 0 <= self.time.wall - deep_at < _DEEP_SECONDS
+        visit = partial(self._visit, endpoint, self.time.wall, is_deep=is_deep)
+        self._submit(visit, partial(self._visited, endpoint, self._stalls, is_deep=is_deep))
 
-    def _advance(self, course: _Course, answer: Any) -> None:
-        """Pass a course the result of its request, and let a thread make the next request."""
-        try:
-            job = course.send(answer)
-        except StopIteration:
-            return
-        stalls = self._stalls
-        self._submit(lambda answer: self._advance(course, (answer, stalls != self._stalls)), job)
+    def _visit(self, endpoint: Endpoint, wall: float, *, is_deep: bool) -> float | tuple[str | None] | Probe:
+        """In a thread, return the time of the address's turn if it is still to come, else the robots.txt or a probe."""
+        target, now = endpoint.target, self.time.now
+        address = self._requests.address(target.url, is_retry=endpoint.failed is not None)
+        if address is not None:
+            latest = now + self.settings.interval
+            turn = self._addresses.turn(address, now, latest, is_reserved=endpoint.has_turn)
+            if turn > now:
+                return turn
+        if endpoint.host.needs_robots(wall):
+            return (self._requests.robots(target),)
+        self.late.append(now - endpoint.due)
+        return self._requests.probe(target, is_deep=is_deep, previous=endpoint.condition.facts)
 
-    def _release(self, host: Host, requests: int) -> None:
+    def _visited(
+        self, endpoint: Endpoint, stalls: int, result: float | tuple[str | None] | Probe | None, *, is_deep: bool
+    ) -> None:
+        """Accept the result of a visit. After a pause of this process, a failure proves nothing."""
+        now, host, is_stalled = self.time.now, endpoint.host, stalls != self._stalls
         self._in_flight -= 1
-        host.is_busy = False
-        host.free_at = self.time.now + HOST_SECONDS * requests
+        requests = max(result.requests, 1) if isinstance(result, Probe) else isinstance(result, tuple)
+        host.free_at = now + HOST_SECONDS * requests
         self._make_ready(host)
-
-    def _course(self, endpoint: Endpoint) -> _Course:
-        """Wait for the address's turn, and request the robots.txt or the endpoint.
-
-        Yields:
-            The requests, for threads. They return the response, or None after a fault on our side, and whether the
-            process was suspended during the request.
-        """
-        host, target, condition = endpoint.host, endpoint.target, endpoint.condition
-        address, _ = yield partial(self._requests.address, target.url, is_retry=endpoint.failed is not None)
-        now = self.time.now
-        latest = now + self.settings.interval
-        turn = now if address is None else self._addresses.turn(address, now, latest, is_reserved=endpoint.has_turn)
-        endpoint.has_turn = turn > now
-        if turn > latest:
-            self._release(host, 0)
-            self._conclude(endpoint, _unmeasured(Code.SAMPLED_OUT))
-        elif turn > now:
-            self._release(host, 0)
-            self._queue(endpoint, turn)
-        elif host.needs_robots(now):
-            robots, is_stalled = yield partial(self._requests.robots, target)
-            host.note_robots(robots, self.time.now, is_stalled=is_stalled)
-            self._release(host, 1)
+        if isinstance(result, float):
+            endpoint.has_turn = result <= now + self.settings.interval
+            if endpoint.has_turn:
+                self._queue(endpoint, result)
+            else:
+                self._conclude(endpoint, _unmeasured(Code.SAMPLED_OUT))
+        elif isinstance(result, tuple):
+            if not is_stalled:
+                host.note_robots(*result, self.time.wall)
             self._queue(endpoint, endpoint.due)
+        elif result is None or (is_stalled and result.outcome not in REACHABLE):
+            self._take_probe(endpoint, _unmeasured(Code.STALLED), is_deep=is_deep)
         else:
-            self.late.append(now - endpoint.due)
-            is_deep = condition.deep_at is None or not 0 <= self.time.wall - condition.deep_at < _DEEP_SECONDS
-            probe, is_stalled = yield partial(self._requests.probe, target, is_deep=is_deep, previous=condition.facts)
-            probe = probe or _unmeasured(Code.STALLED)
-            self._release(host, max(probe.requests, 1))
-            if is_stalled:
-                is_excused = probe.outcome not in REACHABLE
-                probe = _unmeasured(Code.STALLED) if is_excused else replace(probe, milliseconds=None)
-            self._take_probe(endpoint, probe, is_deep=is_deep)
+            self._take_probe(endpoint, replace(result, milliseconds=None) if is_stalled else result, is_deep=is_deep)
 
     # Probes
 
     def _take_probe(self, endpoint: Endpoint, probe: Probe, *, is_deep: bool) -> None:
         """Accept a success. A failure is retried, or waits for a verdict on this location."""
         now, host = self.time.now, endpoint.host
-        host.note(probe, now)
+        host.note(probe, self.time.wall)
         has_failed = probe.outcome is Outcome.DOWN
         if endpoint.condition.state in REACHABLE and probe.outcome is not Outcome.UNKNOWN:
             self.quorum.add(now, host.name, has_failed=has_failed)
@@ -333,49 +310,30 @@ class Watchtower:
     def _conclude(self, endpoint: Endpoint, probe: Probe, *, is_deep: bool = False, attempts: int = 1) -> None:
         """End an endpoint's round: store its result, and schedule its next turn."""
         at, interval, condition = int(self.time.wall), self.settings.interval, endpoint.condition
-        key, turn = endpoint.target.endpoint_id, int(condition.next_at // interval) * interval
-        change = condition.observe(key, probe.outcome, probe.code, at, attempts)
-        changes = [] if change is None else [change]
+        turn = int(condition.next_at // interval) * interval
         elapsed = 0 if condition.round is None else (turn - condition.round) // (condition.rounds * interval)
+        options = {"scheduled": max(1, elapsed), "is_deep": is_deep, "attempts": attempts}
+        changes = condition.conclude(endpoint.target.endpoint_id, probe, at, **options)
         condition.round = turn
         endpoint.was_retried, endpoint.failed, endpoint.has_turn = endpoint.failed is not None, None, False
-        # Also of an endpoint that is not reached: how many challenges it sent in a row.
-        condition.facts = {**condition.facts, **probe.facts}
-        if probe.outcome in REACHABLE:
-            condition.milliseconds = probe.milliseconds
-            if is_deep:
-                condition.drift, drifts = compare(key, condition.drift, probe.facts, at)
-                condition.deep_at = None if is_unconfirmed(condition.drift) else at
-                changes += drifts
-            elif change is not None:
-                condition.deep_at = None
-        if probe.outcome is not Outcome.UNKNOWN:
-            condition.probed_at = at
         self._schedule(endpoint, at, is_sampled=probe.code is Code.SAMPLED_OUT)
-        stored = (self.settings.vantage, probe.outcome, str(probe.code), probe.milliseconds, at, max(1, elapsed))
-        host = endpoint.host.changed_row(self.time)
-        self.pending.append(Result(endpoint.number, turn, *stored, replace(condition), changes, host))
+        stored = self.settings.vantage, at, replace(condition), changes, endpoint.host.changed_row()
+        self.pending.append(Result(endpoint.number, *stored))
         self.outcomes[str(endpoint.target.protocol), str(probe.outcome)] += 1
-        if turn > self._turn:
-            self.round_seconds = self._result_at - self._turn_at
-            self._turn, self._turn_at = turn, self.time.now
-        self._result_at = self.time.now
 
-    def _schedule(self, endpoint: Endpoint, at: int, *, is_sampled: bool = False) -> None:
+    def _schedule(self, endpoint: Endpoint, at: int, *, is_sampled: bool) -> None:
         """Schedule an endpoint's next turn. If there was no room, it gets a different time, so that all have a turn."""
         interval, key, condition = self.settings.interval, endpoint.target.endpoint_id, endpoint.condition
         rounds = condition.rounds_to_next(at, interval, is_active=endpoint.target.is_active)
         condition.rounds = max(rounds, endpoint.host.rounds)
-        seconds = condition.rounds * interval
+        seconds, wall = condition.rounds * interval, self.time.wall
+        due = next_due(key, wall, seconds)
         if is_sampled:
-            seed = sha256(key + at.to_bytes(8)).digest()
-            due = self.time.wall + interval / 2 + phase(seed, seconds)
-        else:
-            due = next_due(key, self.time.wall, seconds)
+            due = wall + interval / 2 + phase(sha256(key + at.to_bytes(8)).digest(), seconds)
         if int(due // interval) * interval == condition.round:
             due += seconds
         condition.next_at = due
-        self._queue(endpoint, self.time.now + due - self.time.wall)
+        self._queue(endpoint, self.time.now + due - wall)
 
     def _add(self, endpoint: Endpoint, unprobed: int) -> None:
         """Load an endpoint from the database. Missed turns are due now, in order; none is far ahead."""

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from bilateral.index.measurements.values import Outcome, Protocol, Target
-from bilateral.watchtower.clocks import Clocks
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.run import WatchSettings, Watchtower
 from bilateral.watchtower.store import open_store
-from bilateral.watchtower.tables import day
-from bilateral.watchtower.watching import Writer
+from bilateral.watchtower.vantage import Clocks
 
 START = 1_800_000_000
 DAY = 86_400
@@ -83,12 +81,11 @@ class World(Executor):
     def run(self, tower, seconds):
         """Let the time pass, and store what is measured each minute."""
         end = self.now + seconds
-        stored_at, writer = self.now, Writer(tower)
+        stored_at = self.now
         while self.now < end:
             wait = tower.step()
             if self.now - stored_at >= 60.0 or len(tower.pending) > 400:
-                while tower.pending:
-                    writer.write()
+                tower.save()
                 stored_at = self.now
             soonest = self.finishing[0][0] if self.finishing else end
             self.now = min(max(self.now + 0.001, min(self.now + wait, soonest)), end)
@@ -133,10 +130,10 @@ def downs(tower):
 
 
 def counts(tower):
-    """Return the sums of outcomes over all days."""
+    """Return the sums of outcomes over all hours."""
     total = Counter()
-    for row in tower.store.measured(day, 0, 2**40):
-        total.update(row.counts)
+    for *_, hour in tower.store.hours(0):
+        total.update({outcome: hour[outcome] for outcome in Outcome if hour[outcome]})
     return dict(total)
 
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from bilateral.watchtower.drift import ROTATES, compare, is_unconfirmed
+from bilateral.watchtower.endpoints import ROTATES, compare
 
 ENDPOINT = b"e" * 32
 SIX_HOURS = 6 * 3600
@@ -51,11 +51,11 @@ def test_a_single_wrong_answer_is_no_change():
 
 def test_a_fact_that_differs_is_to_be_read_again_soon():
     memory, _ = compare(ENDPOINT, {}, {"price": 1}, 0)
-    assert not is_unconfirmed(memory)
+    assert "differs_at" not in memory["price"]
     memory, _ = compare(ENDPOINT, memory, {"price": 2}, 60)
-    assert is_unconfirmed(memory)
+    assert "differs_at" in memory["price"]
     memory, _ = compare(ENDPOINT, memory, {"price": 2}, 120)
-    assert not is_unconfirmed(memory)
+    assert "differs_at" not in memory["price"]
 
 
 def test_a_fact_that_a_probe_does_not_show_is_not_compared():

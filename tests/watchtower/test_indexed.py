@@ -11,8 +11,7 @@ from bilateral.documents.registration import REGISTRATION_TYPE
 from bilateral.index.files import tables as files
 from bilateral.index.log.database import open_database
 from bilateral.index.payments.tables import payment_return
-from bilateral.watchtower.indexed import owned_hosts, revenues, two_digits
-from bilateral.watchtower.periods import Period
+from bilateral.watchtower.periods import Period, owned_hosts, revenues, two_digits
 from tests.explorer.stored import BUYER, CLIENT, OWNER, TOKEN, WALLET, Ledger
 
 CHAIN = 8453

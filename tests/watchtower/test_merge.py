@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 
@@ -13,7 +14,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.measurements.values import Outcome
 from bilateral.watchtower.merge import export_vantage, merge
 from bilateral.watchtower.periods import measure
-from bilateral.watchtower.tables import change, hour
+from bilateral.watchtower.store import change, hour
 from tests.watchtower.weeks import ROUNDS, WEEK, Week, target
 
 
@@ -86,15 +87,17 @@ def test_a_later_file_completes_an_hour_that_an_earlier_one_began(here, there, k
 
 def unsigned(file):
     """The file without its signature."""
-    headers, _, content = file.partition(b"\n")
-    left = {name: value for name, value in json.loads(headers).items() if "Signature" not in name}
-    return json.dumps(left).encode() + b"\n" + content
+    statement, _, content = file.partition(b"\n")
+    return statement.rpartition(b".")[0] + b".\n" + content
 
 
 def renamed(file):
     """The file under the name of another vantage."""
-    headers, _, content = file.partition(b"\n")
-    return json.dumps(json.loads(headers) | {"Vantage": "eu-1"}).encode() + b"\n" + content
+    statement, _, content = file.partition(b"\n")
+    header, payload, signature = statement.split(b".")
+    named = json.loads(base64.urlsafe_b64decode(payload + b"==")) | {"vantage": "eu-1"}
+    payload = base64.urlsafe_b64encode(json.dumps(named).encode()).rstrip(b"=")
+    return b".".join((header, payload, signature)) + b"\n" + content
 
 
 @pytest.mark.parametrize(
@@ -125,7 +128,7 @@ def test_a_vantage_speaks_for_itself_alone(here, there, key):
 
 def test_an_hour_with_more_results_than_probes_is_refused(here, there, key):
     with there.store.engine.begin() as connection:
-        connection.execute(hour.update().values(scheduled=1))
+        connection.execute(hour.update().values(counts={"scheduled": 1, "up": 4}))
     before = rows(here)
     with pytest.raises(InvalidArgumentError, match="more results than probes"):
         merge(here.store, export_vantage(there.store, WEEK, "us-1", key), "us-1", key)

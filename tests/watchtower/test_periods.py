@@ -15,7 +15,6 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId
 from bilateral.documents.http import Network
 from bilateral.index.measurements.values import Outcome, Protocol, Target
-from bilateral.watchtower.endpoints import Condition
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.periods import PARTIAL, Period, VantageState, join_states, measure, values_of, wilson
 from bilateral.watchtower.probes import ProbeSettings, probe
@@ -169,7 +168,8 @@ def test_a_service_that_tells_its_lag_has_a_freshness(tmp_path):
     assert facts["lag"] == 5.0
     week = Week(tmp_path, target(1, "8453:1"))
     week.up(week.listed[0])
-    week.store.save([Result(1, WEEK.end, "eu-1", UP, "ok", 1, WEEK.end, condition=Condition(facts=facts))])
+    (entry,) = week.store.endpoints()
+    week.store.save([Result(1, "eu-1", WEEK.end, replace(entry.condition, facts=facts))])
     (leaf,) = measure(week.store, WEEK, {("8453:1", "1.example")})
     assert values_of(leaf, "8453:1")["blocktimeFreshness"] == "5.0"
 
@@ -206,10 +206,10 @@ def test_two_vantages_are_joined(first, second):
     states = [state for state in (first, second) if state is not None]
     joined = join_states(states, 1_000_000)
     assert joined == join_states(states[::-1] * 2, 1_000_000)
-    is_partial = joined is not None and joined.code == PARTIAL
+    is_partial = joined.code == PARTIAL
     if is_partial:
         assert joined.state is DEGRADED
-    assert (PARTIAL if is_partial else joined and joined.state) == expected_state(first, second)
+    assert (PARTIAL if is_partial else joined.state) == expected_state(first, second)
 
 
 def test_trouble_near_one_vantage_is_no_failure_of_the_endpoint(tmp_path):

@@ -19,9 +19,8 @@ from bilateral.core.values import MEASURED_TAGS
 from bilateral.documents import DataUriStore
 from bilateral.index.log.database import open_database
 from bilateral.index.measurements.values import Outcome
-from bilateral.watchtower.drift import ROTATES
-from bilateral.watchtower.indexed import freeze, measurements
-from bilateral.watchtower.periods import Period, measure
+from bilateral.watchtower.endpoints import ROTATES
+from bilateral.watchtower.periods import Period, freeze, measure, measurements
 from bilateral.watchtower.publishing import (
     HEARTBEAT,
     METADATA_KEY,

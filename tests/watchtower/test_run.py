@@ -9,9 +9,9 @@ import pytest
 
 from bilateral.documents import Network
 from bilateral.index.measurements.values import Outcome
-from bilateral.watchtower.clocks import Clocks, Timekeeper
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.politeness import Names, OptOuts, robots_group
+from bilateral.watchtower.vantage import Clocks, Timekeeper
 from tests.watchtower.simulation import (
     DAY,
     DOWN,
@@ -195,7 +195,7 @@ def test_a_host_is_left_alone_for_a_day_at_most(tmp_path):
     busy = Probe(Outcome.UNKNOWN, Code.RATE_LIMITED, status=429, retry_after=10**9)
     tower = tower_of(World(answer=lambda *_: busy), tmp_path / "watchtower.sqlite", targets(1))
     tower._executor.run(tower, MINUTE)  # the world
-    assert tower.hosts["h0.test"].closed_until - tower.time.now <= DAY
+    assert tower.hosts["h0.test"].closed_until - tower.time.wall <= DAY
 
 
 def test_a_probe_gets_the_facts_of_those_before_and_every_six_hours_it_is_deep(tmp_path):

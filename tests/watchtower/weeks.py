@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bilateral.core.identifiers import AgentId
 from bilateral.index.measurements.values import Change, Outcome, Protocol, Target
+from bilateral.watchtower.endpoints import Condition
+from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.periods import ROUND_SECONDS, Period
 from bilateral.watchtower.store import Result, open_store
 
@@ -29,24 +33,24 @@ class Week:
         """List more endpoints."""
         self.listed += targets
         self.store.set_targets(self.listed)
-        self.numbers = {entry.endpoint_id: number for number, entry in enumerate(self.listed, 1)}
+        self.numbers = {entry.target.endpoint_id: entry.number for entry in self.store.endpoints()}
 
     def probe(self, endpoint, outcomes, *, period=WEEK, vantage="eu-1", code="ok", latency=lambda _: 100):
         """Store an outcome of each round; None for a round without a probe."""
-        results = []
+        results, condition = [], Condition()
         for number, outcome in enumerate(outcomes):
             at = period.first + number * ROUND_SECONDS
             if outcome is not None:
                 ms = None if outcome in (Outcome.DOWN, Outcome.UNKNOWN) else latency(number)
-                results.append(Result(self.numbers[endpoint.endpoint_id], at, vantage, outcome, code, ms, at))
+                condition.conclude(endpoint.endpoint_id, Probe(outcome, Code(code), ms), at)
+                results.append(Result(self.numbers[endpoint.endpoint_id], vantage, at, replace(condition)))
         self.store.save(results)
 
     def change(self, endpoint, at, new, *, kind="state", old=None, vantage="eu-1", code="ok"):
         """Store a change."""
         change = Change(endpoint.endpoint_id, at, kind, old, new, code)
         number = self.numbers[endpoint.endpoint_id]
-        result = Result(number, at + 1, vantage, Outcome.UNKNOWN, code, None, at, 0, changes=[change])
-        self.store.save([result])
+        self.store.save([Result(number, vantage, at, Condition(), [change])])
 
     def up(self, endpoint, *, period=WEEK, downs=0, vantage="eu-1"):
         """Store a week in which an endpoint was up but for its last rounds."""

@@ -19,6 +19,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
+from operator import itemgetter
 from typing import Any, ClassVar, Final, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, TableClause, and_, func, or_, text
@@ -187,6 +188,34 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[dict[str, An
     """Insert rows, except those whose keys are already in the table."""
     if rows:
         connection.execute(_insert_new(connection.dialect.name, table), list(rows))
+
+
+def upsert(  # noqa: PLR0913  # what to insert, and what to do with existing rows
+    connection: Connection,
+    table: Table,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    key: Sequence[str] = (),
+    replaced: Sequence[str] = (),
+    values: Callable[[Any], Mapping[str, Any]] = lambda _: {},
+    where: Callable[[Any], ColumnElement[bool]] | None = None,
+) -> None:
+    """Insert rows, or replace existing ones. Of two rows with the same key, the later one counts.
+
+    Args:
+        key: The columns that identify a row; by default, the primary key.
+        replaced: The columns to replace; by default, all others.
+        values: Returns the columns that are not simply replaced, from the new row.
+        where: Returns the condition for replacing a row, from the new row.
+    """
+    if rows:
+        statement, names = insert_into(connection, table), [*(key or table.primary_key.columns.keys())]
+        new = statement.excluded
+        columns = {name: new[name] for name in replaced or rows[0] if name not in names} | dict(values(new))
+        condition = None if where is None else where(new)
+        statement = statement.on_conflict_do_update(index_elements=names, set_=columns, where=condition)
+        # In one order, so that two transactions do not wait for each other in a circle.
+        connection.execute(statement, sorted(rows, key=itemgetter(*names)))
 
 
 @cache

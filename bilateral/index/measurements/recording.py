@@ -5,12 +5,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Connection, Engine, Table, func, select, update
+from sqlalchemy import Connection, Engine, func, select, update
 
 from bilateral.index.changes.projection import Note, add_notes
 from bilateral.index.changes.tables import ChangeKind
 from bilateral.index.files.tables import agent_file
-from bilateral.index.log.dialects import hold_cursors, in_parts, insert_into, insert_new, number_observations
+from bilateral.index.log.dialects import hold_cursors, in_parts, insert_new, number_observations, upsert
 from bilateral.index.log.tables import chain
 from bilateral.index.measurements.queries import renew_alive
 from bilateral.index.measurements.tables import (
@@ -85,7 +85,7 @@ def _store_days(connection: Connection, chains: _Chains, days: Sequence[Day]) ->
         for day in days
         for chain_id in chains[day.endpoint_id]
     ]
-    _upsert(connection, endpoint_day, rows)
+    upsert(connection, endpoint_day, rows)
 
 
 def _store_states(connection: Connection, chains: _Chains, currents: Sequence[Current]) -> list[_Listed]:
@@ -108,22 +108,10 @@ def _store_states(connection: Connection, chains: _Chains, currents: Sequence[Cu
                 is_new = (chain_id, current.endpoint_id) not in stored
                 at = (current.since if is_new else current.probed_at) or current.probed_at or 0
                 first.append((chain_id, Change(current.endpoint_id, at, "state", None, current.state, current.code)))
-    _upsert(connection, endpoint_state, rows, retained="alive_at")
+    upsert(
+        connection, endpoint_state, rows, values=lambda new: {"alive_at": func.coalesce(new.alive_at, table.alive_at)}
+    )
     return first
-
-
-def _upsert(connection: Connection, table: Table, rows: list[dict[str, Any]], *, retained: str | None = None) -> None:
-    """Insert or replace rows. In one column NULL does not replace another value."""
-    if not rows:
-        return
-    key = [column.name for column in table.primary_key]
-    statement = insert_into(connection, table)
-    values = {name: statement.excluded[name] for name in rows[0] if name not in key}
-    if retained is not None:
-        values[retained] = func.coalesce(statement.excluded[retained], table.c[retained])
-    # In one order, so that two transactions do not wait for each other in a circle.
-    rows.sort(key=lambda row: tuple(row[name] for name in key))
-    connection.execute(statement.on_conflict_do_update(index_elements=key, set_=values), rows)
 
 
 def _marks(connection: Connection, chains: _Chains, currents: Sequence[Current]) -> Iterator[_Listed]:

@@ -177,23 +177,12 @@ def _has_marks(answer: Answer) -> bool:
     return _CHALLENGE.search(answer.content) is not None
 
 
-_OF_ERROR: Final[Mapping[type[errors.DocumentError], Code]] = {
-    errors.ResolverError: Code.DNS_TROUBLE,
-    errors.OwnNetworkError: Code.VANTAGE,
-    errors.EncodedAnswerError: Code.ENCODING,
-    errors.HostNotFoundError: Code.DNS_NONE,
-    errors.ConnectionRefusedDocumentError: Code.REFUSED,
-    errors.ExpiredCertificateError: Code.TLS_EXPIRED,
-    errors.CertificateNameError: Code.TLS_NAME,
-    errors.SelfSignedCertificateError: Code.TLS_SELF,
-    errors.UnknownAuthorityError: Code.TLS_CA,
-    errors.TlsError: Code.TLS,
-    **dict.fromkeys((errors.DocumentTooLargeError, errors.HeadersTooLargeError), Code.TOO_BIG),
-    errors.MalformedDocumentError: Code.NOT_PROTOCOL,
-    errors.UnreachableDocumentError: Code.BROKEN,
+_OF_REASON: Final = {
+    **dict.fromkeys(("document_too_large", "headers_too_large"), Code.TOO_BIG),
+    "malformed_document": Code.NOT_PROTOCOL,
+    "unreachable_document": Code.BROKEN,
+    "forbidden_address": Code.REDIRECT_REFUSED,
 }
-"""The error codes, the most specific class first. For others, the first URL is checked: a redirect is to blame."""
-
 _NOT_DOWN: Final = {
     **dict.fromkeys((Code.DNS_TROUBLE, Code.VANTAGE, Code.ENCODING), Outcome.UNKNOWN),
     Code.TLS_CA: Outcome.DEGRADED,  # our authorities may be outdated
@@ -204,9 +193,12 @@ def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
     """Return the result for a request without a complete response."""
     if isinstance(error, errors.ForbiddenAddressError) and error.host.lower() == host_of(target.url)[0].lower():
         return result(Outcome.UNFIT, Code.FORBIDDEN_ADDRESS)
-    if isinstance(error, errors.DocumentTimeoutError) and error.phase != "resolve":
-        return result(Outcome.DOWN, Code(f"timeout_{error.phase}"))
-    code = next((code for kind, code in _OF_ERROR.items() if isinstance(error, kind)), Code.REDIRECT_REFUSED)
+    phase = getattr(error, "phase", "resolve")
+    reason = error.reason if phase == "resolve" else f"timeout_{phase}"
+    try:
+        code = _OF_REASON.get(reason) or Code(reason)
+    except ValueError:  # the first URL was checked, so a redirect is to blame
+        code = Code.REDIRECT_REFUSED
     return result(_NOT_DOWN.get(code, Outcome.DOWN), code)
 
 

@@ -3,8 +3,9 @@
 import base64
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Literal, TypeAlias
-from urllib.parse import urlsplit
+from contextlib import suppress
+from typing import Any, Final, Literal, TypeAlias, get_args
+from urllib.parse import urljoin, urlsplit
 
 import rfc8785
 from joserfc import jws
@@ -21,6 +22,7 @@ from bilateral.watchtower.probes.asking import Asker, digest, graded, result, re
 
 Signature: TypeAlias = Literal["valid", "invalid", "unverified", "none"]
 _Judgement: TypeAlias = tuple[Code | None, dict[str, Any]]
+_Judge: TypeAlias = Callable[[Asker, dict[str, Any], str, bool], _Judgement]
 
 _PAGE_BYTES: Final = 64 * 1024
 _RENEWAL_SECONDS: Final = 7 * 86_400
@@ -46,45 +48,62 @@ def probe_web(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
 
 def probe_oasf(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
     """Get a record: from the URL, or from its host if the URL has no path."""
-
-    def judge(record: dict[str, Any], _url: str) -> _Judgement:
-        if not isinstance(record.get("schema_version"), str) or not isinstance(record.get("skills"), list):
-            return Code.NOT_PROTOCOL, {}
-        return None, {"card": digest(record)}
-
     url = asker.target.url
-    urls = [url] if urlsplit(url).path.strip("/") else _well_known(url, "oasf-record.json")
-    return _probe_document(asker, urls, previous, judge, is_deep=is_deep)
+    urls = [url] if urlsplit(url).path.strip("/") else [urljoin(url, "/.well-known/oasf-record.json")]
+    return _probe_document(asker, urls, previous, _judge_record, is_deep=is_deep)
 
 
 def probe_a2a(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
-    """Get an agent's card. A deep probe verifies its signature, and checks whether its first interface responds."""
+    """Get an agent's card: from the URL if it points to a file, or else from its host."""
+    url = asker.target.url
+    names = ("agent-card.json", "agent.json")
+    urls = [url] if urlsplit(url).path.endswith(".json") else [urljoin(url, f"/.well-known/{name}") for name in names]
+    return _probe_document(asker, urls, previous, _judge_card, is_deep=is_deep)
 
-    def judge(card: dict[str, Any], card_url: str) -> _Judgement:
-        url = _interface(card)
-        if url is None or not isinstance(card.get("name"), str) or not isinstance(card.get("skills"), list):
-            return Code.NOT_PROTOCOL, {}
-        facts: dict[str, Any] = {"card": digest({**card, "signatures": None})}
-        code = _code_of(card, url, card_url)
-        if is_deep:
-            facts["signature"] = _signature(asker, card, card_url)
-            deep_code = Code.SIGNATURE_INVALID if facts["signature"] == "invalid" else None
-            if deep_code is None and code is not Code.OTHER_DOMAIN:  # a stranger's card must not make us ask others
-                deep_code = _code_of_interface(asker, url)
-            facts["deep_code"], code = deep_code, deep_code or code
-        return code, facts
 
-    urls = _well_known(asker.target.url, "agent-card.json", "agent.json")
-    return _probe_document(asker, urls, previous, judge, is_deep=is_deep)
+def _judge_record(_asker: Asker, record: dict[str, Any], _url: str, _is_deep: bool) -> _Judgement:
+    is_record = isinstance(record.get("schema_version"), str) and isinstance(record.get("skills"), list)
+    return (None, {"card": digest(record)}) if is_record else (Code.NOT_PROTOCOL, {})
+
+
+def _judge_card(asker: Asker, card: dict[str, Any], card_url: str, is_deep: bool) -> _Judgement:
+    """Judge a version 1.0 or 0.3 card. In depth, verify its signature, and check whether its interface responds."""
+    interfaces = card.get("supportedInterfaces")
+    first = interfaces[0] if interfaces and isinstance(interfaces, list) else card
+    url = first.get("url") if isinstance(first, dict) else None
+    if not isinstance(url, str) or not isinstance(card.get("name"), str) or not isinstance(card.get("skills"), list):
+        return Code.NOT_PROTOCOL, {}
+    facts: dict[str, Any] = {"card": digest({**card, "signatures": None})}
+    try:
+        host = host_of(url)[0]
+    except errors.UnsupportedUriError:  # gRPC interfaces may have only a host and a port
+        host = None
+    code = None if interfaces else Code.OLD_VERSION
+    if host is not None and not _is_same_domain(host, host_of(card_url)[0]):
+        code = Code.OTHER_DOMAIN
+    elif not card["skills"]:
+        code = Code.EMPTY
+    if is_deep:
+        facts["signature"] = _signature(asker, card, card_url)
+        facts["deep_code"] = Code.SIGNATURE_INVALID if facts["signature"] == "invalid" else None
+        if not facts["deep_code"] and host is not None and code is not Code.OTHER_DOMAIN:  # strangers are not asked
+            facts["deep_code"] = _fault_of_interface(asker, url)
+        code = facts["deep_code"] or code
+    return code, facts
+
+
+def _fault_of_interface(asker: Asker, url: str) -> Code | None:
+    """Return why an interface does not respond. No message is sent."""
+    try:
+        asker.ask("OPTIONS", url, is_cut=True)
+    except errors.DocumentError as error:
+        probe = result_of_error(error, asker.target)
+        return None if probe.outcome is Outcome.UNKNOWN else probe.code
+    return None
 
 
 def _probe_document(
-    asker: Asker,
-    urls: list[str],
-    previous: Mapping[str, Any],
-    judge: Callable[[dict[str, Any], str], _Judgement],
-    *,
-    is_deep: bool,
+    asker: Asker, urls: list[str], previous: Mapping[str, Any], judge: _Judge, *, is_deep: bool
 ) -> Probe:
     """Get a JSON document from the first URL that has one, or from the URL that had it last time, and judge it."""
     last_url = previous.get("document_url")
@@ -95,7 +114,7 @@ def _probe_document(
         if answer.status == _UNCHANGED and etag:
             return graded(None, answer)
         if (failure := result_of_status(answer, previous)) is None:
-            code, facts = judge(decode_object(answer.body), answer.url)
+            code, facts = judge(asker, decode_object(answer.body), answer.url, is_deep)
             # The next probe asks for changes of a valid document only.
             facts |= {"document_url": url, "etag": Validators.of(answer.headers).etag if code is None else None}
             if code is Code.NOT_PROTOCOL:
@@ -107,20 +126,12 @@ def _probe_document(
     return failures[-1] if failures[-1].outcome is not Outcome.DOWN else failures[0]
 
 
-def _well_known(url: str, *paths: str) -> list[str]:
-    """Return a document's URLs: the URL itself if it points to a file, otherwise the paths on its host."""
-    parts = urlsplit(url)
-    if parts.path.endswith(".json"):
-        return [url]
-    return [f"{parts.scheme}://{parts.netloc}/.well-known/{path}" for path in paths]
+_SUFFIXES: Final = frozenset({"ac", "co", "com", "edu", "gov", "ne", "net", "or", "org"})
 
 
 def _is_same_domain(host: str, other: str) -> bool:
     """Return whether two hosts have the same owner, by the last two labels, or three under a suffix such as `co.uk`."""
     return _domain(host) == _domain(other)
-
-
-_SUFFIXES: Final = frozenset({"ac", "co", "com", "edu", "gov", "ne", "net", "or", "org"})
 
 
 def _domain(host: str) -> list[str]:
@@ -129,43 +140,6 @@ def _domain(host: str) -> list[str]:
         return labels
     has_suffix = len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SUFFIXES  # noqa: PLR2004  # a country
     return labels[-3 if has_suffix else -2 :]
-
-
-def _interface(card: Mapping[str, Any]) -> str | None:
-    """Return the URL of the first interface in a version 1.0 or 0.3 card; None if it is neither."""
-    interfaces = card.get("supportedInterfaces")
-    first = interfaces[0] if interfaces and isinstance(interfaces, list) else card
-    url = first.get("url") if isinstance(first, dict) else None
-    return url if isinstance(url, str) else None
-
-
-def _code_of(card: Mapping[str, Any], url: str, card_url: str) -> Code | None:
-    host = _host_of(url)
-    if host is not None and not _is_same_domain(host, host_of(card_url)[0]):
-        return Code.OTHER_DOMAIN
-    if not card["skills"]:
-        return Code.EMPTY
-    return None if card.get("supportedInterfaces") else Code.OLD_VERSION
-
-
-def _host_of(url: str) -> str | None:
-    """Return an interface's host; None if it cannot be requested: gRPC interfaces may have only a host and a port."""
-    try:
-        return host_of(url)[0]
-    except errors.UnsupportedUriError:
-        return None
-
-
-def _code_of_interface(asker: Asker, url: str) -> Code | None:
-    """Return why an interface does not respond. No message is sent."""
-    if _host_of(url) is None:
-        return None
-    try:
-        asker.ask("OPTIONS", url, is_cut=True)
-    except errors.DocumentError as error:
-        probe = result_of_error(error, asker.target)
-        return None if probe.outcome is Outcome.UNKNOWN else probe.code
-    return None
 
 
 def _signature(asker: Asker, card: Mapping[str, Any], card_url: str) -> Signature:
@@ -177,8 +151,8 @@ def _signature(asker: Asker, card: Mapping[str, Any], card_url: str) -> Signatur
         payloads = [base64.urlsafe_b64encode(form).rstrip(b"=").decode() for form in _forms(card)]
     except rfc8785.CanonicalizationError:
         return "invalid"
-    results = {_verified(asker, payloads, card_url, signature) for signature in signatures[:_MOST_SIGNATURES]}
-    return "valid" if "valid" in results else "invalid" if "invalid" in results else "unverified"
+    results = (_verified(asker, payloads, card_url, signature) for signature in signatures[:_MOST_SIGNATURES])
+    return min(results, key=get_args(Signature).index)
 
 
 def _verified(asker: Asker, payloads: list[str], card_url: str, signature: Any) -> Signature:
@@ -192,15 +166,11 @@ def _verified(asker: Asker, payloads: list[str], card_url: str, signature: Any) 
         key_set = KeySet.import_key_set({"keys": [key for key in keys if key.get("kid") == header.get("kid")]})
     except (JoseError, TypeError, KeyError, ValueError):  # of which errors of base 64 and of JSON are
         return "invalid"
-    return "valid" if any(_is_valid(f"{protected}.{form}.{signed}", key_set) for form in payloads) else "invalid"
-
-
-def _is_valid(token: str, key_set: KeySet) -> bool:
-    try:
-        jws.deserialize_compact(token, key_set, algorithms=list(_ALGORITHMS))
-    except (JoseError, ValueError):
-        return False
-    return True
+    for form in payloads:
+        with suppress(JoseError, ValueError):
+            jws.deserialize_compact(f"{protected}.{form}.{signed}", key_set, algorithms=list(_ALGORITHMS))
+            return "valid"
+    return "invalid"
 
 
 def _keys(asker: Asker, jku: Any, card_url: str) -> list[dict[str, Any]] | None:

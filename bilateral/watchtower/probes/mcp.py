@@ -27,6 +27,7 @@ _META: Final = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 
+_INITIALIZED: Final = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 _UNSUPPORTED_VERSION: Final = -32022
 _METHOD_NOT_FOUND: Final = -32601
 
@@ -69,12 +70,8 @@ class _Connection:
         if self.version == STATELESS:
             params = {**params, "_meta": _META}
         message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-        answer = self._post(message, max_bytes, lambda event: bool(_read_reply(number, event.data.encode())))
+        answer = self.post(message, max_bytes, lambda event: bool(_read_reply(number, event.data.encode())))
         return _Reply(answer, **_read_reply(number, answer.body if answer.status < _REFUSED else answer.content))
-
-    def notify(self, method: str) -> Answer:
-        """Send a message that has no response."""
-        return self._post({"jsonrpc": "2.0", "method": method}, MIB, lambda _: True)
 
     def close(self) -> None:
         """End a session in an earlier version."""
@@ -82,9 +79,12 @@ class _Connection:
             with contextlib.suppress(errors.DocumentError):
                 self.asker.ask("DELETE", self.url, headers=self._headers(None), is_cut=True)
 
-    def _post(self, message: Mapping[str, Any], max_bytes: int, is_last: Callable[[Event], bool]) -> Answer:
-        body = json.dumps(message).encode()
+    def post(
+        self, message: Mapping[str, Any], max_bytes: int = MIB, is_last: Callable[[Event], bool] = lambda _: True
+    ) -> Answer:
+        """Send a message, and read the response up to an event."""
         headers = {"Content-Type": "application/json", **self._headers(message["method"])}
+        body = json.dumps(message).encode()
         options: dict[str, Any] = {"headers": headers, "body": body, "max_bytes": max_bytes, "is_last": is_last}
         answer = self.asker.ask("POST", self.url, **options)
         target = urljoin(self.url, answer.headers.get("location", ""))
@@ -165,7 +165,7 @@ def _with_tools(connection: _Connection, probe: Probe) -> Probe:
     """Add the hash of the tools, and what is wrong with their list."""
     code, tools = None, list[Any]()
     try:
-        if connection.version != STATELESS and connection.notify("notifications/initialized").status >= _REFUSED:
+        if connection.version != STATELESS and connection.post(_INITIALIZED).status >= _REFUSED:
             code = Code.ERA
         else:
             code, tools = _list_tools(connection)
