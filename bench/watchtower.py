@@ -21,11 +21,11 @@ import trustme
 
 from bilateral.documents import Network
 from bilateral.index.measurements.values import Protocol, Target
+from bilateral.watchtower.outcomes import measured, reached
+from bilateral.watchtower.politeness import Requests
 from bilateral.watchtower.probes import ProbeSettings
-from bilateral.watchtower.requests import Requests
 from bilateral.watchtower.run import WatchSettings, Watchtower
 from bilateral.watchtower.store import open_store
-from bilateral.watchtower.tables import probe
 from bilateral.watchtower.watching import ALL_THREADS, watch
 
 KINDS = (
@@ -126,13 +126,16 @@ def main() -> None:
         threading.Timer(seconds, stop.set).start()
         watch(tower, None, stop, lambda: None)
         after = resource.getrusage(resource.RUSAGE_SELF)
-        probes = list(store.measured(probe, 0, 2**40))
-        wrong = sum(row.outcome != expected[row.endpoint_id][1] for row in probes)
+        results = wrong = 0
+        for _, key, _, counts in store.hours(0):
+            results += measured(counts)
+            wrong += measured(counts) - (reached(counts) if expected[key][1] == "up" else counts["down"])
+        probed = sum(entry.condition.probed_at is not None for entry in store.endpoints())
         late = sorted(tower.late)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     rows = [
-        ("endpoints with a result", len({row.endpoint_id for row in probes})),
-        ("results", len(probes)),
+        ("endpoints with a result", probed),
+        ("results", results),
         ("wrong results", wrong),
         ("seconds of processor time", round(cpu, 1)),
         ("MiB of memory at most", after.ru_maxrss // 1_024),

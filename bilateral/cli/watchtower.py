@@ -196,12 +196,12 @@ def _built(
     """Return a watchtower with the endpoints of the index."""
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
-    from bilateral.watchtower import requests, run, watching  # noqa: PLC0415  # slow to import
+    from bilateral.watchtower import politeness, run, watching  # noqa: PLC0415  # slow to import
 
     shared.take_targets()
     executor = ThreadPoolExecutor(watching.ALL_THREADS)
     stack.callback(executor.shutdown, wait=False, cancel_futures=True)
-    return run.Watchtower(store, settings, requests.Requests(probing.settings()), executor)
+    return run.Watchtower(store, settings, politeness.Requests(probing.settings()), executor)
 
 
 def _answer_monitors(invocation: Invocation, tower: Watchtower, host: str, port: int) -> None:
@@ -221,7 +221,7 @@ def _progress(tower: Watchtower) -> str:
         outcomes[outcome] += number
     counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
     place = "" if tower.vantage.is_online else "; this place is offline, so nobody is probed"
-    return f"results: {counts or 'none yet'}; waiting: {tower.waiting}{place}"
+    return f"results: {counts or 'none yet'}; waiting: {len(tower.delays)}{place}"
 
 
 def _show(invocation: Invocation, store: Store) -> None:

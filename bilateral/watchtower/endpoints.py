@@ -121,35 +121,6 @@ class Condition:
         self.since = since
         return Change(endpoint_id, since, "state", old, outcome, self.code)
 
-    def conclude(
-        self, endpoint_id: bytes, probe: Probe, at: int, *, scheduled: int = 1, is_deep: bool = False, attempts: int = 1
-    ) -> list[Change]:
-        """Record everything that a round's result says, and return the changes that it confirms.
-
-        Args:
-            scheduled: The number of probes that were due since the last one.
-        """
-        change = self.observe(endpoint_id, probe.outcome, probe.code, at, attempts)
-        changes = [] if change is None else [change]
-        counts = counted(probe, scheduled)
-        self.hour, self.day = (
-            _added(before, at - at % seconds, counts) for seconds, before in ((HOUR, self.hour), (DAY, self.day))
-        )
-        # Also of an endpoint that is not reached: how many challenges it sent in a row.
-        self.facts = {**self.facts, **probe.facts}
-        if probe.outcome in REACHABLE:
-            self.milliseconds = probe.milliseconds
-            if is_deep:
-                self.drift, drifts = compare(endpoint_id, self.drift, probe.facts, at)
-                is_unconfirmed = any("differs_at" in entry for entry in self.drift.values())
-                self.deep_at = None if is_unconfirmed else at
-                changes += drifts
-            elif change is not None:
-                self.deep_at = None
-        if probe.outcome is not Outcome.UNKNOWN:
-            self.probed_at = at
-        return changes
-
     def rounds_to_next(self, at: float, interval: int, *, is_active: bool = True) -> int:
         """Return the number of rounds until an endpoint's next probe: the longer it is down, the rarer its probes."""
         if self.state is Outcome.DOWN and self.was_alive:
@@ -191,6 +162,33 @@ class Endpoint:
         condition = self.condition
         is_open = condition.suspect_at is not None or not self.was_retried
         return self.failed is None and condition.was_alive and condition.state is not Outcome.DOWN and is_open
+
+    def conclude(self, probe: Probe, at: int, *, scheduled: int = 1, is_deep: bool = False) -> list[Change]:
+        """Record everything that a round's result says, and return the changes that it confirms.
+
+        Args:
+            scheduled: The number of probes that were due since the last one.
+        """
+        key, condition, attempts = self.target.endpoint_id, self.condition, 1 if self.failed is None else 2
+        self.was_retried, self.failed, self.has_turn = self.failed is not None, None, False
+        change = condition.observe(key, probe.outcome, probe.code, at, attempts)
+        changes, counts = [] if change is None else [change], counted(probe, scheduled)
+        condition.hour = _added(condition.hour, at - at % HOUR, counts)
+        condition.day = _added(condition.day, at - at % DAY, counts)
+        # Also of an endpoint that is not reached: how many challenges it sent in a row.
+        condition.facts = {**condition.facts, **probe.facts}
+        if probe.outcome in REACHABLE:
+            condition.milliseconds = probe.milliseconds
+            if is_deep:
+                condition.drift, drifts = compare(key, condition.drift, probe.facts, at)
+                is_unconfirmed = any("differs_at" in entry for entry in condition.drift.values())
+                condition.deep_at = None if is_unconfirmed else at
+                changes += drifts
+            elif change is not None:
+                condition.deep_at = None
+        if probe.outcome is not Outcome.UNKNOWN:
+            condition.probed_at = at
+        return changes
 
 
 def _added(before: tuple[int, Counter[str]], start: int, counts: Counter[str]) -> tuple[int, Counter[str]]:

@@ -59,10 +59,11 @@ def merge(store: Store, file: bytes, vantage: str, key: OKPKey) -> int:
     statement, _, content = file.partition(b"\n")
     try:
         signed = jws.deserialize_compact(statement, key, algorithms=[_HEADER["alg"]])
-        if signed.headers() != _HEADER or signed.payload != _statement(vantage, content):
-            raise ValueError("the signed name or hash differs")
-    except (JoseError, ValueError) as problem:
-        raise InvalidArgumentError(f"the file is not signed by the vantage {vantage!r}: {problem}") from None
+        is_signed = signed.headers() == _HEADER and signed.payload == _statement(vantage, content)
+    except (JoseError, ValueError):
+        is_signed = False
+    if not is_signed:
+        raise InvalidArgumentError(f"the file is not signed by the vantage {vantage!r}")
     try:
         return _add(store, vantage, [json.loads(line) for line in content.splitlines()])
     except (ValueError, KeyError, TypeError, AttributeError) as problem:

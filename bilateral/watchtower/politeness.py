@@ -1,17 +1,27 @@
-"""Politeness: few requests per host and address, pauses for as long as they ask, and no probes after an opt-out."""
+"""Polite requests: few per host and address, pauses for as long as they ask, and no probes after an opt-out.
+
+Requests run in threads; all decisions are made by the loop in `run`.
+"""
 
 import threading
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from pathlib import Path
 from socket import EAI_AGAIN, gaierror
 from time import monotonic
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 
+from bilateral.core.errors import DocumentError
 from bilateral.core.http.connections import Resolver, resolve
+from bilateral.documents.exchanges import exchange
+from bilateral.documents.http import Limits
+from bilateral.index.measurements.values import Target
 from bilateral.watchtower.outcomes import DAY, Code, Probe
+from bilateral.watchtower.probes import ProbeSettings, probe
+from bilateral.watchtower.probes.asking import Asker
 
 AGENT: Final = "bilateral-watchtower"
 """The watchtowers' name in a robots.txt. Its rules for all robots are meant for crawlers."""
@@ -27,6 +37,10 @@ _FIRST_PAUSE: Final = 60
 _MOST_DOUBLINGS: Final = 11  # more than a day
 _BUSY: Final = frozenset({429, 503})
 _MOST_ADDRESSES: Final = 50_000
+_ROBOTS_BYTES: Final = 64 * 1024
+_OF_REFERENCE: Final = Limits(bytes=0, seconds=5.0, redirects=0)
+"""The limits for a reference host: five unresponsive ones are detected within half a minute."""
+
 _STORED: Final = ("closed_until", "pauses", "robots", "robots_at")
 
 
@@ -136,12 +150,12 @@ class Host:
         """Store the rules for watchtowers. A host that does not return the file retains its previous rules."""
         self.robots, self.robots_at, self.is_changed = self.robots if robots is None else robots, wall, True
 
-    def note(self, probe: Probe, wall: float) -> None:
+    def note(self, outcome: Probe, wall: float) -> None:
         """Pause the host for as long as it asks, and at least twice as long as the last time."""
-        if probe.code is Code.RATE_LIMITED or (probe.status in _BUSY and probe.retry_after is not None):
-            pause = max(_FIRST_PAUSE << min(self.pauses, _MOST_DOUBLINGS), probe.retry_after or 0)
+        if outcome.code is Code.RATE_LIMITED or (outcome.status in _BUSY and outcome.retry_after is not None):
+            pause = max(_FIRST_PAUSE << min(self.pauses, _MOST_DOUBLINGS), outcome.retry_after or 0)
             self.closed_until, self.pauses, self.is_changed = wall + min(pause, DAY), self.pauses + 1, True
-        elif probe.status is not None:
+        elif outcome.status is not None:
             self.pauses = 0
 
 
@@ -182,3 +196,48 @@ class OptOuts:
             self._entries, self._read_at = tuple(filter(None, lines)), changed_at
         host = f".{urlsplit(url).hostname}"
         return any(url.startswith(entry) if "://" in entry else host.endswith(f".{entry}") for entry in self._entries)
+
+
+class Requests:
+    """Sends the loop's requests to hosts.
+
+    Args:
+        settings: The probe settings. Names that their resolver looked up are cached.
+    """
+
+    def __init__(self, settings: ProbeSettings) -> None:
+        self.names = Names(settings.network.resolver)
+        self.settings = replace(settings, network=replace(settings.network, resolver=self.names))
+
+    def address(self, url: str, *, is_retry: bool) -> str | None:
+        """Return the address of a URL's host; None if there is none, as its probe will explain."""
+        parsed = urlsplit(url)
+        host = parsed.hostname or ""
+        if is_retry:
+            self.names.forget(host)
+        try:
+            return min(self.names(host, parsed.port or 443), default=None)
+        except (OSError, UnicodeError, OverflowError):
+            return None
+
+    def probe(self, target: Target, *, is_deep: bool, previous: Mapping[str, Any]) -> Probe:
+        """Probe an endpoint."""
+        return probe(target, self.settings, is_deep=is_deep, previous=previous)
+
+    def robots(self, target: Target) -> str | None:
+        """Return the group for watchtowers from the host's robots.txt; None if the host does not return the file."""
+        try:
+            url = urljoin(target.url, "/robots.txt")
+            answer = Asker(target, self.settings).ask("GET", url, max_bytes=_ROBOTS_BYTES, is_cut=True)
+        except DocumentError:
+            return None
+        return robots_group(answer.content.decode(errors="replace")) if answer.status == HTTPStatus.OK else ""
+
+    def reaches(self, url: str) -> bool:
+        """Return whether a reference host responds, whatever the status, after a fresh lookup."""
+        self.names.forget(urlsplit(url).hostname or "")
+        try:
+            exchange("HEAD", url, _OF_REFERENCE, self.settings.network.trusting(url), is_cut=True)
+        except DocumentError:
+            return False
+        return True

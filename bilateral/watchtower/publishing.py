@@ -74,33 +74,29 @@ def encode_leaf(leaf: Mapping[str, Any]) -> bytes:
 class MerkleTree:
     """A Merkle tree (RFC 6962, SHA-256), whose root the watchtower puts on chain.
 
+    Attributes:
+        root: The 32 bytes that commit to all leaves.
+
     Args:
         leaves: The bytes of each leaf; at least one.
     """
 
     def __init__(self, leaves: Iterable[bytes]) -> None:
-        self._levels: list[Sequence[bytes]] = [[sha256(b"\0" + leaf).digest() for leaf in leaves]]
-        while len(level := self._levels[-1]) > 1:
-            pairs = zip_longest(level[::2], level[1::2])
-            # A node without a neighbour goes up unchanged.
-            self._levels.append(
-                [left if right is None else sha256(b"\1" + left + right).digest() for left, right in pairs]
-            )
-
-    @property
-    def root(self) -> bytes:
-        """The 32 bytes that commit to all leaves."""
-        return self._levels[-1][0]
+        level, self._levels = [sha256(b"\0" + leaf).digest() for leaf in leaves], list[list[bytes]]()
+        while len(level) > 1:
+            self._levels.append(level)
+            pairs = zip_longest(level[::2], level[1::2])  # a node without a neighbour goes up unchanged
+            level = [sha256(b"\1" + left + right).digest() if right else left for left, right in pairs]
+        self.root = level[0]
 
     def path(self, number: int) -> list[str]:
         """Return the siblings from a leaf to the root: each one's side, `L` or `R`, and its hash."""
-        path = []
-        for level in self._levels[:-1]:
-            neighbour = number ^ 1
-            if neighbour < len(level):
-                path.append(("L" if neighbour < number else "R") + level[neighbour].hex())
-            number //= 2
-        return path
+        places = ((level, number >> depth) for depth, level in enumerate(self._levels))
+        return [
+            ("R" if place % 2 == 0 else "L") + level[place ^ 1].hex()
+            for level, place in places
+            if place ^ 1 < len(level)
+        ]
 
 
 def due_signals(

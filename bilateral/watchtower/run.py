@@ -19,10 +19,9 @@ from typing import Any, Final
 from bilateral.index.measurements.values import REACHABLE, Outcome
 from bilateral.watchtower.endpoints import Endpoint, next_due, phase
 from bilateral.watchtower.outcomes import HOUR, Code, Probe
-from bilateral.watchtower.politeness import HOST_SECONDS, Addresses, Host, is_permitted
-from bilateral.watchtower.requests import Requests
+from bilateral.watchtower.politeness import HOST_SECONDS, Addresses, Host, Requests, is_permitted
 from bilateral.watchtower.store import Result, Store
-from bilateral.watchtower.vantage import SYSTEM, Clocks, Quorum, Timekeeper, Vantage
+from bilateral.watchtower.vantage import Clocks, Timekeeper, Vantage
 
 _log = logging.getLogger("bilateral.watchtower")
 
@@ -78,11 +77,11 @@ class Watchtower:
     """
 
     def __init__(
-        self, store: Store, settings: WatchSettings, requests: Requests, executor: Executor, clocks: Clocks = SYSTEM
+        self, store: Store, settings: WatchSettings, requests: Requests, executor: Executor, clocks: Clocks = Clocks()
     ) -> None:
         self.store, self.settings, self._requests, self._executor = store, settings, requests, executor
         self.time = Timekeeper(clocks, store.last_stamp())
-        self.vantage, self.quorum = Vantage(settings.references), Quorum(settings.interval)
+        self.vantage = Vantage(settings.references, settings.interval)
         self.endpoints: dict[int, Endpoint] = {}
         self.hosts: dict[str, Host] = {}
         self.pending: deque[Result] = deque()
@@ -155,15 +154,10 @@ class Watchtower:
         return all(entry.condition.round is not None or entry.failed is not None for entry in self.endpoints.values())
 
     @property
-    def waiting(self) -> int:
-        """The endpoints that are due and not probed yet."""
-        return sum(due <= self.time.now for host in list(self.hosts.values()) for due, _, _ in list(host.waiting))
-
-    @property
-    def lag(self) -> float:
-        """The number of seconds for which the first of them has been due."""
-        first = (waiting[0][0] for host in list(self.hosts.values()) if (waiting := list(host.waiting)))
-        return max(0.0, self.time.now - min(first, default=self.time.now))
+    def delays(self) -> list[float]:
+        """The number of seconds for which each endpoint has been due that is not probed yet."""
+        now, hosts = self.time.now, list(self.hosts.values())
+        return [now - due for host in hosts for due, _, _ in list(host.waiting) if due <= now]
 
     def _submit(self, job: Callable[[], Any], take: Callable[[Any], None]) -> None:
         self._executor.submit(job).add_done_callback(lambda future: self._done.put((future, take)))
@@ -190,12 +184,9 @@ class Watchtower:
             failed_at, endpoint, probe = entry
             if failed_at > self.vantage.checked_at:
                 self._failures.append(entry)
-            elif not self.vantage.is_online:
-                self._conclude(endpoint, _unmeasured(Code.VANTAGE))
-            elif self.quorum.is_shared(self.time.now):
-                self._conclude(endpoint, _unmeasured(Code.SHARED_CAUSE))
             else:
-                self._conclude(endpoint, probe, attempts=1 if endpoint.failed is None else 2)
+                excuse = self.vantage.excuse(self.time.now)
+                self._conclude(endpoint, probe if excuse is None else _unmeasured(excuse))
 
     # Turns
 
@@ -297,7 +288,7 @@ class Watchtower:
         host.note(probe, self.time.wall)
         has_failed = probe.outcome is Outcome.DOWN
         if endpoint.condition.state in REACHABLE and probe.outcome is not Outcome.UNKNOWN:
-            self.quorum.add(now, host.name, has_failed=has_failed)
+            self.vantage.add(now, host.name, has_failed=has_failed)
         if has_failed and endpoint.may_retry:
             endpoint.failed = probe
             least, more = _RETRY_SECONDS
@@ -307,15 +298,13 @@ class Watchtower:
         else:
             self._conclude(endpoint, probe, is_deep=is_deep)
 
-    def _conclude(self, endpoint: Endpoint, probe: Probe, *, is_deep: bool = False, attempts: int = 1) -> None:
+    def _conclude(self, endpoint: Endpoint, probe: Probe, *, is_deep: bool = False) -> None:
         """End an endpoint's round: store its result, and schedule its next turn."""
         at, interval, condition = int(self.time.wall), self.settings.interval, endpoint.condition
         turn = int(condition.next_at // interval) * interval
         elapsed = 0 if condition.round is None else (turn - condition.round) // (condition.rounds * interval)
-        options = {"scheduled": max(1, elapsed), "is_deep": is_deep, "attempts": attempts}
-        changes = condition.conclude(endpoint.target.endpoint_id, probe, at, **options)
+        changes = endpoint.conclude(probe, at, scheduled=max(1, elapsed), is_deep=is_deep)
         condition.round = turn
-        endpoint.was_retried, endpoint.failed, endpoint.has_turn = endpoint.failed is not None, None, False
         self._schedule(endpoint, at, is_sampled=probe.code is Code.SAMPLED_OUT)
         stored = self.settings.vantage, at, replace(condition), changes, endpoint.host.changed_row()
         self.pending.append(Result(endpoint.number, *stored))

@@ -7,9 +7,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
-from bilateral.watchtower.outcomes import HOUR
+from bilateral.watchtower.outcomes import HOUR, Code
 
 _STALL_SECONDS: Final = 5.0
 """A pause between two ticks that indicates that the process was stopped or starved: its timeouts prove nothing."""
@@ -27,17 +27,12 @@ def _boottime() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
-@dataclass(frozen=True)
-class Clocks:
-    """The system's clocks."""
+class Clocks(NamedTuple):
+    """The clocks to read; by default, the system's."""
 
     monotonic: Callable[[], float] = time.monotonic
     boottime: Callable[[], float] = _boottime
     wall: Callable[[], float] = time.time
-
-
-SYSTEM: Final = Clocks()
-"""The system's clocks."""
 
 
 class Timekeeper:
@@ -106,20 +101,28 @@ _SHARED_ROUNDS: Final = 2
 
 @dataclass
 class Vantage:
-    """The location from which a watchtower probes.
+    """The location from which a watchtower probes, and whether it explains failures.
+
+    It does if too few reference hosts respond, or if a third of the hosts that were up fail together, which most likely
+    have a shared cause.
 
     Attributes:
         references: The URLs of hosts that are nearly always up, in several networks; without any, the location is
             trusted.
+        interval: The length of a round in seconds.
         is_online: False if the last check reached too few of them.
         checked_at: The time at which the last check began.
         is_checking: True during a check.
     """
 
     references: Sequence[str]
+    interval: int
     is_online: bool = True
-    checked_at: float = field(default=float("-inf"))
+    checked_at: float = float("-inf")
     is_checking: bool = False
+    _recent: deque[tuple[float, str, bool]] = field(default_factory=deque)
+    _began_at: float = float("-inf")
+    _last_at: float = float("-inf")
 
     def is_due(self, now: float, *, is_awaited: bool) -> bool:
         """Return True if a check is due."""
@@ -131,27 +134,13 @@ class Vantage:
         enough = min(_ENOUGH, len(self.references) // 2 + 1)
         return not self.references or sum(map(reaches, self.references)) >= enough
 
-
-@dataclass
-class Quorum:
-    """The verdict by comparison: if a third of the hosts that were up fail together, they most likely share a cause.
-
-    Attributes:
-        interval: The length of a round in seconds.
-    """
-
-    interval: int
-    _recent: deque[tuple[float, str, bool]] = field(default_factory=deque)
-    _began_at: float = field(default=float("-inf"))
-    _last_at: float = field(default=float("-inf"))
-
     def add(self, now: float, host: str, *, has_failed: bool) -> None:
         """Record a probe of an endpoint that was reachable."""
         self._recent.append((now, host, has_failed))
         while now - self._recent[0][0] > _QUORUM_SECONDS:
             self._recent.popleft()
 
-    def is_shared(self, now: float) -> bool:
+    def has_shared_cause(self, now: float) -> bool:
         """Return True if failures have a shared cause. This lasts two rounds, after which they are accepted."""
         recent = list(self._recent)  # a monitor may ask meanwhile
         hosts = {host for _, host, _ in recent}
@@ -161,3 +150,8 @@ class Quorum:
                 self._began_at = now
             self._last_at = now
         return now - self._began_at < _SHARED_ROUNDS * self.interval
+
+    def excuse(self, now: float) -> Code | None:
+        """Return why a failure does not count against an endpoint; None if it does."""
+        shared = Code.SHARED_CAUSE if self.has_shared_cause(now) else None
+        return shared if self.is_online else Code.VANTAGE

@@ -134,16 +134,16 @@ class Figures(Collector):
         probes = CounterMetricFamily(f"bilateral_{name}_probes", "Results.", labels=("protocol", "outcome"))
         for labels, number in tower.outcomes.copy().items():
             probes.add_metric(labels, number)
-        published = tower.store.setting(PUBLISHED) or 0
+        delays, published = tower.delays, tower.store.setting(PUBLISHED) or 0
         yield probes
         yield CounterMetricFamily(f"bilateral_{name}_published", "Transactions of publish.", value=published)
         states = Counter(str(entry.condition.state) for entry in list(tower.endpoints.values()))
         yield gauge(f"{name}_endpoints", "Endpoints by state.", ("state",), states.items())
         for figure, text, value in (
-            ("lag_seconds", "The delay of the probe that waits longest.", tower.lag),
+            ("lag_seconds", "The delay of the probe that waits longest.", max(delays, default=0.0)),
             ("vantage_up", "1 if enough reference hosts are reached.", tower.vantage.is_online),
-            ("shared_cause", "1 while failures have a shared cause.", tower.quorum.is_shared(tower.time.now)),
-            ("due", "Endpoints that are due.", tower.waiting),
+            ("shared_cause", "1 while failures have a shared cause.", tower.vantage.has_shared_cause(tower.time.now)),
+            ("due", "Endpoints that are due.", len(delays)),
             ("queue", "Results that are not stored yet.", len(tower.pending)),
             ("clock_steps", "Steps of the wall clock.", tower.time.steps),
         ):

@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from bilateral.documents import Network
 from bilateral.index.measurements.values import Protocol, Target
+from bilateral.watchtower.politeness import Requests
 from bilateral.watchtower.probes import ProbeSettings
-from bilateral.watchtower.requests import Requests
 from bilateral.watchtower.run import WatchSettings, Watchtower
 from bilateral.watchtower.store import open_store
 from bilateral.watchtower.watching import watch

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bilateral.index.measurements.values import Change, Outcome, Protocol, Target
-from bilateral.watchtower.endpoints import Condition
+from bilateral.watchtower.endpoints import Condition, Endpoint
 from bilateral.watchtower.outcomes import DAY, HOUR, Code, Probe, counted, quantile
 from bilateral.watchtower.store import Result, open_store
 from tests.index.conftest import fresh_postgres, new_database_url, postgres  # noqa: F401  # fixtures
@@ -33,9 +33,9 @@ def store(new_database_url):  # noqa: F811
 
 def result(number=1, turn=START, outcome=Outcome.UP, *, ms=80, condition=None, scheduled=1, changes=()):
     """Return a result of an endpoint."""
-    condition = condition or Condition()
-    condition.conclude(bytes(32), Probe(outcome, Code.OK, ms), turn + 5, scheduled=scheduled)
-    return Result(number, "eu-1", turn + 5, replace(condition), changes)
+    entry = Endpoint(number, Target(Protocol.WEB, "https://h.test/", "h.test"), condition or Condition())
+    entry.conclude(Probe(outcome, Code.OK, ms), turn + 5, scheduled=scheduled)
+    return Result(number, "eu-1", turn + 5, replace(entry.condition), changes)
 
 
 def hours(store):
@@ -90,7 +90,7 @@ def test_missed_rounds_are_scheduled_and_not_counted(tmp_path):
 def test_a_clock_that_steps_back_does_not_replace_an_hour():
     condition = Condition()
     for at in (START + HOUR, START + HOUR - 1, START + 2 * HOUR):
-        condition.conclude(bytes(32), Probe(Outcome.UP, Code.OK, 80), at)
+        result(turn=at - 5, condition=condition)
         start, counts = condition.hour
         assert (start, counts["up"]) == (max(at // HOUR * HOUR, START + HOUR), 1 + (at % HOUR > 0))
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bilateral.core.identifiers import AgentId
 from bilateral.index.measurements.values import Change, Outcome, Protocol, Target
-from bilateral.watchtower.endpoints import Condition
+from bilateral.watchtower.endpoints import Condition, Endpoint
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.periods import ROUND_SECONDS, Period
 from bilateral.watchtower.store import Result, open_store
@@ -37,13 +37,13 @@ class Week:
 
     def probe(self, endpoint, outcomes, *, period=WEEK, vantage="eu-1", code="ok", latency=lambda _: 100):
         """Store an outcome of each round; None for a round without a probe."""
-        results, condition = [], Condition()
+        results, entry = [], Endpoint(self.numbers[endpoint.endpoint_id], endpoint, Condition())
         for number, outcome in enumerate(outcomes):
             at = period.first + number * ROUND_SECONDS
             if outcome is not None:
                 ms = None if outcome in (Outcome.DOWN, Outcome.UNKNOWN) else latency(number)
-                condition.conclude(endpoint.endpoint_id, Probe(outcome, Code(code), ms), at)
-                results.append(Result(self.numbers[endpoint.endpoint_id], vantage, at, replace(condition)))
+                entry.conclude(Probe(outcome, Code(code), ms), at)
+                results.append(Result(entry.number, vantage, at, replace(entry.condition)))
         self.store.save(results)
 
     def change(self, endpoint, at, new, *, kind="state", old=None, vantage="eu-1", code="ok"):

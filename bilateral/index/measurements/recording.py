@@ -50,19 +50,23 @@ def record(
     """
     changes, currents, days = list(changes), list(currents), list(days)
     with engine.begin() as connection:
-        chains = _chains_of(connection, {*_ids(changes), *_ids(currents), *_ids(days)})
-        _store_days(connection, chains, days)
+        chains = _chains_of(connection, {entry.endpoint_id for entry in (*changes, *currents, *days)})
+        rows = [
+            {"chain_id": chain_id, **vars(day), **{outcome: day.counts.get(outcome, 0) for outcome in Outcome}}
+            for day in days
+            for chain_id in chains[day.endpoint_id]
+        ]
+        for row in rows:
+            del row["counts"]
+        upsert(connection, endpoint_day, rows)
         listed = [(chain_id, change) for change in changes for chain_id in chains[change.endpoint_id]]
         reported = {(chain_id, change.endpoint_id) for chain_id, change in listed if change.kind == "state"}
         states = _store_states(connection, chains, currents)
         first = [entry for entry in states if (entry[0], entry[1].endpoint_id) not in reported]
         marks = list(_marks(connection, chains, currents))
-        renew_alive(connection, {*_ids(currents), *_ids(change for _, change in marks)})
+        renewed = (*currents, *(change for _, change in marks))
+        renew_alive(connection, {entry.endpoint_id for entry in renewed})
         _store_changes(connection, [*first, *listed, *marks])
-
-
-def _ids(entries: Iterable[Change | Current | Day]) -> set[bytes]:
-    return {entry.endpoint_id for entry in entries}
 
 
 def _chains_of(connection: Connection, endpoints: Collection[bytes]) -> _Chains:
@@ -75,42 +79,25 @@ def _chains_of(connection: Connection, endpoints: Collection[bytes]) -> _Chains:
     return chains
 
 
-def _store_days(connection: Connection, chains: _Chains, days: Sequence[Day]) -> None:
-    rows = [
-        {
-            **{name: value for name, value in vars(day).items() if name != "counts"},
-            **{outcome.value: day.counts.get(outcome, 0) for outcome in Outcome},
-            "chain_id": chain_id,
-        }
-        for day in days
-        for chain_id in chains[day.endpoint_id]
-    ]
-    upsert(connection, endpoint_day, rows)
-
-
 def _store_states(connection: Connection, chains: _Chains, currents: Sequence[Current]) -> list[_Listed]:
     """Store current states, and return as changes those of endpoints that had none or a stale one."""
-    table = endpoint_state.c
-    stored, measured = set(), set()
+    table, stored = endpoint_state.c, dict[tuple[int, bytes], str | None]()
     for part in in_parts(sorted({current.endpoint_id for current in currents})):
         query = select(table.chain_id, table.endpoint_id, table.state).where(table.endpoint_id.in_(part))
         for chain_id, key, state in connection.execute(query):
-            stored.add((chain_id, bytes(key)))
-            if state is not None:
-                measured.add((chain_id, bytes(key)))
+            stored[chain_id, bytes(key)] = stored.get((chain_id, bytes(key))) or state
     rows: list[dict[str, Any]] = []
     first: list[_Listed] = []
     for current in currents:
         alive_at = current.probed_at if current.state in REACHABLE else None
-        for chain_id in chains[current.endpoint_id]:
-            rows.append({**vars(current), "chain_id": chain_id, "alive_at": alive_at})
-            if current.state is not None and (chain_id, current.endpoint_id) not in measured:
-                is_new = (chain_id, current.endpoint_id) not in stored
-                at = (current.since if is_new else current.probed_at) or current.probed_at or 0
-                first.append((chain_id, Change(current.endpoint_id, at, "state", None, current.state, current.code)))
-    upsert(
-        connection, endpoint_state, rows, values=lambda new: {"alive_at": func.coalesce(new.alive_at, table.alive_at)}
-    )
+        for place in ((chain_id, current.endpoint_id) for chain_id in chains[current.endpoint_id]):
+            rows.append({**vars(current), "chain_id": place[0], "alive_at": alive_at})
+            if current.state is not None and stored.get(place) is None:
+                at = (current.probed_at if place in stored else current.since) or current.probed_at or 0
+                first.append((place[0], Change(place[1], at, "state", None, current.state, current.code)))
+    # NULL does not replace the last time at which the endpoint was reachable.
+    retained = {"values": lambda new: {"alive_at": func.coalesce(new.alive_at, table.alive_at)}}
+    upsert(connection, endpoint_state, rows, **retained)
     return first
 
 
@@ -143,17 +130,11 @@ def _store_changes(connection: Connection, listed: Sequence[_Listed]) -> None:
     hold_cursors(connection)
     blocks: dict[int, int] = dict(map(tuple, connection.execute(select(chain.c.chain_id, chain.c.block_number))))
     previous = connection.execute(select(func.coalesce(func.max(endpoint_change.c.change_id), 0))).scalar_one()
-    rows = [
-        {**vars(change), **_json(change), "chain_id": chain_id, "seen_block": blocks[chain_id]}
-        for chain_id, change in listed
-    ]
+    rows = [{**vars(change), "chain_id": chain_id, "seen_block": blocks[chain_id]} for chain_id, change in listed]
+    for row in rows:
+        row |= {name: None if row[name] is None else json.dumps(row[name], sort_keys=True) for name in ("old", "new")}
     insert_new(connection, endpoint_change, rows)
     _add_to_feed(connection, previous)
-
-
-def _json(change: Change) -> dict[str, str | None]:
-    values = {"old": change.old, "new": change.new}
-    return {name: None if value is None else json.dumps(value, sort_keys=True) for name, value in values.items()}
 
 
 def _text(value: str | None) -> str | None:

@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code, Probe
 
 MIB: Final = 1024 * 1024
+_AGENT: Final = f"bilateral-watchtower/{version('bilateral')}"
 
 _HEADERS: Final = frozenset(
     {
@@ -86,8 +86,7 @@ class Asker:
         self, method: str, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int = MIB, **options: Any
     ) -> Answer:
         """Send a request, with the options of `exchange`. Redirects are followed for GET."""
-        agent = f"bilateral-watchtower/{_version()} (+{self.settings.contact})"
-        sent = {"User-Agent": agent, "Accept": "*/*", **(headers or {})}
+        sent = {"User-Agent": f"{_AGENT} (+{self.settings.contact})", "Accept": "*/*", **(headers or {})}
         limits = Limits(bytes=max_bytes, seconds=self.settings.seconds)
         return exchange(method, url, limits, self.settings.network, headers=sent, check=self.check, **options)
 
@@ -110,11 +109,6 @@ class Asker:
         if self.target.protocol is Protocol.X402:
             return self.target.is_paid and body == b"{}"
         return self.target.protocol is Protocol.MCP and decode_object(body).get("method") in _QUESTIONS
-
-
-@cache
-def _version() -> str:
-    return version("bilateral")
 
 
 def result(outcome: Outcome, code: Code, answer: Answer | None = None, **facts: Any) -> Probe:
@@ -152,29 +146,22 @@ def result_of_status(answer: Answer, previous: Mapping[str, Any], *, is_page: bo
         is_page: True if HTML is what a user expects.
     """
     status, is_html = answer.status, answer.media_type in _HTML and not is_page
-    if _is_challenge(answer, is_html=is_html):
+    is_marked = is_html and _CHALLENGE.search(answer.content) is not None
+    is_busy, is_waiting = status in _BUSY, "retry-after" in answer.headers
+    has_header = any(answer.headers.get(name) in values for name, values in _CHALLENGE_HEADERS.items())
+    is_refused = is_html and status in {403, *_BUSY} and not is_waiting
+    if has_header or is_refused or (is_marked and status == 200):  # noqa: PLR2004
         challenges = int(previous.get("challenges") or 0) + 1
         if challenges <= _MOST_CHALLENGES:
             return result(Outcome.UNKNOWN, Code.CHALLENGE, answer, challenges=challenges)
-        if not is_html or _has_marks(answer):
+        if is_marked or not is_html:
             return result(Outcome.DEGRADED, Code.CHALLENGE, answer, challenges=challenges)
-    if status in _BUSY and "retry-after" in answer.headers:
+    if is_busy and is_waiting:
         return result(Outcome.UNKNOWN, Code.RATE_LIMITED, answer)
-    default = Outcome.DOWN, _OF_CLASS.get(status // 100, Code.STATUS)
     if status >= 300:  # noqa: PLR2004  # no success
+        default = Outcome.DOWN, _OF_CLASS.get(status // 100, Code.STATUS)
         return result(*_OF_STATUS.get(status, default), answer)
     return result(Outcome.DOWN, Code.WRONG_TYPE, answer) if is_html else None
-
-
-def _is_challenge(answer: Answer, *, is_html: bool) -> bool:
-    if any(answer.headers.get(name) in values for name, values in _CHALLENGE_HEADERS.items()):
-        return True
-    is_refused = answer.status in {403, 429, 503} and "retry-after" not in answer.headers
-    return is_html and (is_refused or (answer.status == 200 and _has_marks(answer)))  # noqa: PLR2004
-
-
-def _has_marks(answer: Answer) -> bool:
-    return _CHALLENGE.search(answer.content) is not None
 
 
 _OF_REASON: Final = {

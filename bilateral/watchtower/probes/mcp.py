@@ -1,12 +1,12 @@
 """Probes of MCP servers: first the stateless protocol, then the handshake of earlier versions. No tool is called."""
 
-import contextlib
 import json
 import re
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from bilateral.core import errors
@@ -20,6 +20,8 @@ STATELESS: Final = "2026-07-28"
 HANDSHAKE: Final = "2025-11-25"
 """The versions to request. A server with the handshake responds with the one that it supports."""
 
+_Reply: TypeAlias = dict[str, Any]
+
 _CLIENT: Final = {"name": "bilateral-watchtower", "version": "1"}
 _META: Final = {
     "io.modelcontextprotocol/protocolVersion": STATELESS,
@@ -27,7 +29,7 @@ _META: Final = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 
-_INITIALIZED: Final = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+_INITIALIZED: Final = {"method": "notifications/initialized"}
 _UNSUPPORTED_VERSION: Final = -32022
 _METHOD_NOT_FOUND: Final = -32601
 
@@ -46,15 +48,6 @@ _SAME_METHOD: Final = frozenset({307, 308})
 """Redirects that repeat the method, such as those that frameworks send for a missing slash."""
 
 
-@dataclass(frozen=True)
-class _Reply:
-    """The response to a message: its result or its error code, or neither if it does not follow the protocol."""
-
-    answer: Answer
-    result: Mapping[str, Any] = field(default_factory=dict)
-    error: int | None = None
-
-
 @dataclass
 class _Connection:
     """The messages to one server."""
@@ -64,28 +57,25 @@ class _Connection:
     version: str = STATELESS
     session: str | None = None
 
-    def call(self, method: str, params: Mapping[str, Any], max_bytes: int = MIB) -> _Reply:
+    def call(self, method: str, params: Mapping[str, Any], max_bytes: int = MIB) -> tuple[Answer, _Reply]:
         """Send a request, and read the response."""
         number = secrets.randbelow(2**31)
         if self.version == STATELESS:
             params = {**params, "_meta": _META}
-        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        message = {"id": number, "method": method, "params": params}
         answer = self.post(message, max_bytes, lambda event: bool(_read_reply(number, event.data.encode())))
-        return _Reply(answer, **_read_reply(number, answer.body if answer.status < _REFUSED else answer.content))
-
-    def close(self) -> None:
-        """End a session in an earlier version."""
-        if self.session is not None:
-            with contextlib.suppress(errors.DocumentError):
-                self.asker.ask("DELETE", self.url, headers=self._headers(None), is_cut=True)
+        return answer, _read_reply(number, answer.body if answer.status < _REFUSED else answer.content)
 
     def post(
         self, message: Mapping[str, Any], max_bytes: int = MIB, is_last: Callable[[Event], bool] = lambda _: True
     ) -> Answer:
         """Send a message, and read the response up to an event."""
-        headers = {"Content-Type": "application/json", **self._headers(message["method"])}
-        body = json.dumps(message).encode()
-        options: dict[str, Any] = {"headers": headers, "body": body, "max_bytes": max_bytes, "is_last": is_last}
+        options: dict[str, Any] = {
+            "headers": {"Content-Type": "application/json", **self._headers(message["method"])},
+            "body": json.dumps({"jsonrpc": "2.0", **message}).encode(),
+            "max_bytes": max_bytes,
+            "is_last": is_last,
+        }
         answer = self.asker.ask("POST", self.url, **options)
         target = urljoin(self.url, answer.headers.get("location", ""))
         if answer.status in _SAME_METHOD and target != self.url and urlsplit(target)[:2] == urlsplit(self.url)[:2]:
@@ -93,15 +83,20 @@ class _Connection:
             answer = self.asker.ask("POST", target, **options)
         return answer
 
-    def _headers(self, method: str | None) -> dict[str, str]:
-        headers = {"Accept": f"application/json, {EVENT_STREAM}"}
-        if method != "initialize":
-            headers["MCP-Protocol-Version"] = self.version
-        if self.version == STATELESS and method is not None:
-            headers["Mcp-Method"] = method
+    def close(self) -> None:
+        """End a session in an earlier version."""
         if self.session is not None:
-            headers["Mcp-Session-Id"] = self.session
-        return headers
+            with suppress(errors.DocumentError):
+                self.asker.ask("DELETE", self.url, headers=self._headers(None), is_cut=True)
+
+    def _headers(self, method: str | None) -> dict[str, str]:
+        headers = {
+            "MCP-Protocol-Version": None if method == "initialize" else self.version,
+            "Mcp-Method": method if self.version == STATELESS else None,
+            "Mcp-Session-Id": self.session,
+        }
+        present = {name: value for name, value in headers.items() if value is not None}
+        return {"Accept": f"application/json, {EVENT_STREAM}", **present}
 
 
 def probe_mcp(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
@@ -132,21 +127,22 @@ def _greet(connection: _Connection, version: str, previous: Mapping[str, Any]) -
     """Send a request in the stateless protocol, or begin a session in an earlier version."""
     connection.version = version
     if version == STATELESS:
-        reply = connection.call("server/discover", {})
-        is_spoken = isinstance(versions := reply.result.get("supportedVersions"), list) and bool(versions)
+        answer, reply = connection.call("server/discover", {})
+        versions = reply.get("result", {}).get("supportedVersions")
+        is_spoken = isinstance(versions, list) and bool(versions)
     else:
-        reply = connection.call("initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": _CLIENT})
-        version = reply.result.get("protocolVersion", "")
+        params = {"protocolVersion": version, "capabilities": {}, "clientInfo": _CLIENT}
+        answer, reply = connection.call("initialize", params)
+        version = reply.get("result", {}).get("protocolVersion")
         is_spoken = isinstance(version, str) and _VERSION.fullmatch(version) is not None
-        connection.session = reply.answer.headers.get("mcp-session-id") or None if is_spoken else None
-    answer = reply.answer
+        connection.session = answer.headers.get("mcp-session-id") or None if is_spoken else None
     if is_spoken:
         connection.version = version
         return graded(None, answer, era=version)
     failure = result_of_status(answer, previous)
-    if failure is not None and (reply.error is None or failure.outcome is not Outcome.DOWN):
+    if failure is not None and ("error" not in reply or failure.outcome is not Outcome.DOWN):
         return failure
-    if reply.error == _UNSUPPORTED_VERSION:
+    if reply.get("error") == _UNSUPPORTED_VERSION:
         return graded(Code.ERA, answer)
     is_other_type = answer.content and answer.media_type not in {"application/json", EVENT_STREAM}
     return result(Outcome.DOWN, Code.WRONG_TYPE if is_other_type else Code.NOT_PROTOCOL, answer)
@@ -163,36 +159,35 @@ def _probe_stream(asker: Asker, previous: Mapping[str, Any], code: Code | None) 
 
 def _with_tools(connection: _Connection, probe: Probe) -> Probe:
     """Add the hash of the tools, and what is wrong with their list."""
-    code, tools = None, list[Any]()
     try:
         if connection.version != STATELESS and connection.post(_INITIALIZED).status >= _REFUSED:
-            code = Code.ERA
+            code, facts = Code.ERA, {}
         else:
-            code, tools = _list_tools(connection)
+            code, facts = _list_tools(connection)
     except errors.DocumentTooLargeError:
-        code = Code.TOO_BIG
+        code, facts = Code.TOO_BIG, {}
     except errors.DocumentError:
         return probe  # the server answered a moment ago, and nobody knows its tools
-    facts = {**probe.facts, "deep_code": code, **({"tools": digest(sorted(map(digest, tools)))} if tools else {})}
+    facts = {**probe.facts, "deep_code": code, **facts}
     return replace(probe, outcome=Outcome.DEGRADED if code else Outcome.UP, code=code or Code.OK, facts=facts)
 
 
-def _list_tools(connection: _Connection) -> tuple[Code | None, list[Any]]:
-    """Return what is wrong with the list of tools, and those whose hash may be compared."""
-    tools, cursor, remaining = list[Any](), None, MIB
+def _list_tools(connection: _Connection) -> tuple[Code | None, dict[str, Any]]:
+    """Return what is wrong with a list of tools, and its hash; no hash if it cannot be compared."""
+    tools, cursor, remaining = list[str](), {}, MIB
     for _ in range(_MOST_PAGES):
-        reply = connection.call("tools/list", {} if cursor is None else {"cursor": cursor}, remaining)
-        page = reply.result.get("tools")
+        answer, reply = connection.call("tools/list", cursor, remaining)
+        page, following = (reply.get("result", {}).get(name) for name in ("tools", "nextCursor"))
         if not isinstance(page, list):
-            return Code.EMPTY if reply.error == _METHOD_NOT_FOUND else None, []
-        tools += [{name: tool.get(name) for name in _TOOL_FIELDS} for tool in page if isinstance(tool, dict)]
-        cursor, remaining = reply.result.get("nextCursor"), remaining - len(reply.answer.content)
-        if not isinstance(cursor, str):
-            return None if tools else Code.EMPTY, tools
-    return Code.TOO_BIG, []
+            return Code.EMPTY if reply.get("error") == _METHOD_NOT_FOUND else None, {}
+        tools += [digest({name: tool.get(name) for name in _TOOL_FIELDS}) for tool in page if isinstance(tool, dict)]
+        if not isinstance(following, str):
+            return (None, {"tools": digest(sorted(tools))}) if tools else (Code.EMPTY, {})
+        cursor, remaining = {"cursor": following}, remaining - len(answer.content)
+    return Code.TOO_BIG, {}
 
 
-def _read_reply(number: int, content: bytes) -> dict[str, Any]:
+def _read_reply(number: int, content: bytes) -> _Reply:
     """Return the result in the response to a request, or its error code; neither if it is not a response to it."""
     try:
         message = decode_object(content)

@@ -26,25 +26,24 @@ _MOST_OPTIONS: Final = 20
 
 def probe_x402(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
     """Request a route's price, with the method that its listing declares, or else one that it allows."""
+
+    def ask(verb: str) -> Answer:
+        content = {"headers": {"Content-Type": "application/json"}, "body": b"{}"} if verb == "POST" else {}
+        return asker.ask(verb, asker.target.url, **content)
+
     verbs = ["GET", "POST", "HEAD"] if asker.target.is_paid else ["GET", "HEAD"]
     declared = asker.target.method
     if declared is not None and declared not in {*verbs, "POST"}:  # any other method could act
         return result(Outcome.UNKNOWN, Code.NOT_EXERCISED)
     verb = next((name for name in (previous.get("method"), declared) if name in verbs), "GET")
-    answer = _ask(asker, verb)
+    answer = ask(verb)
     if answer.status in _WRONG_VERB:
         allowed = answer.headers.get("allow", "GET, POST").upper().replace(",", " ").split()
         usable = [name for name in verbs if name in allowed and name != verb]
         is_tried = answer.status == _NOT_ALLOWED or (verb == "GET" and declared is None)
-        if usable and is_tried and (second := _ask(asker, usable[0])).status not in _WRONG_VERB:
+        if usable and is_tried and (second := ask(usable[0])).status not in _WRONG_VERB:
             answer, verb = second, usable[0]
     return _judged(asker, answer, verb, previous, is_deep=is_deep)
-
-
-def _ask(asker: Asker, verb: str) -> Answer:
-    if verb == "POST":
-        return asker.ask(verb, asker.target.url, headers={"Content-Type": "application/json"}, body=b"{}")
-    return asker.ask(verb, asker.target.url)
 
 
 def _judged(asker: Asker, answer: Answer, verb: str, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
