@@ -6,6 +6,7 @@ signed for exactly the terms that were checked, and sent once.
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from http import HTTPStatus
@@ -31,7 +32,7 @@ from bilateral.index.measurements.values import Protocol, Target
 from bilateral.index.payments.terms import MICROS
 from bilateral.watchtower.outcomes import DAY
 from bilateral.watchtower.store import purchase
-from bilateral.x402.offers import PAYMENT_REQUIRED, Offer, read_offer
+from bilateral.x402.offers import PAYMENT_REQUIRED, read_offer
 
 _LATE_MILLISECONDS: Final = 30_000
 _LIMITS: Final = Limits(bytes=1024 * 1024, seconds=120.0, redirects=0)
@@ -100,49 +101,39 @@ class Buyer:
     network: Network = field(default_factory=Network)
     clock: Callable[[], float] = time.time
 
-    def buy(self, target: Target, facts: Mapping[str, Any]) -> Purchase:
+    def buy(self, target: Target, facts: Mapping[str, Any]) -> Purchase:  # noqa: PLR0911  # reasons not to pay
         """Buy from a seller, once a week, and once more if it did not deliver.
 
         Args:
             facts: The facts from its last unpaid probe, whose price is the maximum to pay.
         """
         agent = min(target.agents, key=str, default=None)
-        if agent is None or target.protocol is not Protocol.X402:
-            return Purchase.NO_OFFER
         method = facts.get("method") or target.method or "GET"
-        price = self._ask(target, method, {})
-        header = None if price is None else price.headers.get(PAYMENT_REQUIRED)
-        offer = read_offer(header, b"")
-        chosen = self._chosen(offer, facts)
-        if isinstance(chosen, Purchase):
-            return chosen
-        micros, option = chosen
+        if agent is None or target.protocol is not Protocol.X402 or not (price := self._ask(target, method, {})):
+            return Purchase.NO_OFFER
+        offer = read_offer(price.headers.get(PAYMENT_REQUIRED), b"")
+        priced = [(micros, option) for option in offer.whole_options if (micros := self._micros(option)) is not None]
+        if not priced:
+            return Purchase.UNKNOWN_TOKEN if offer.whole_options else Purchase.NO_OFFER
+        micros, option = min(priced, key=itemgetter(0))
+        listed = (facts.get("price") or {}).get(f"{option['scheme']} {option['network']} {option['asset']}")
+        if micros > self.budget.micros_of_call:
+            return Purchase.TOO_EXPENSIVE
+        if listed is None or int(option["amount"]) > int(listed):
+            return Purchase.PRICE_RAISED
         if any(self.declines(listing, option) for listing in target.agents):
             return Purchase.DECLINED
-        number = self._reserve(target, str(agent), micros)
+        message, number = offer.message or {}, self._reserve(target, str(agent), micros)
         if isinstance(number, Purchase):
             return number
         try:
-            payment = self._signed({**(offer.message or {}), "accepts": [option]})
-            outcome = _judged(self._ask(target, method, payment), offer.message or {})
+            outcome = _judged(self._ask(target, method, self._signed({**message, "accepts": [option]})), message)
         except (ValueError, TypeError, EncodingError):  # of the SDK, for terms that it cannot sign
             outcome = Purchase.NO_OFFER
         with self.engine.begin() as connection:
             of_number = purchase.c.number == number
             connection.execute(sa.update(purchase).where(of_number).values(outcome=str(outcome)))
         return outcome
-
-    def _chosen(self, offer: Offer, facts: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | Purchase:
-        """Return an offer's cheapest option, with its price in millionths of a dollar, or why there is none."""
-        priced = [(micros, option) for option in offer.whole_options if (micros := self._micros(option)) is not None]
-        if not priced:
-            return Purchase.UNKNOWN_TOKEN if offer.whole_options else Purchase.NO_OFFER
-        micros, option = min(priced, key=itemgetter(0))
-        if micros > self.budget.micros_of_call:
-            return Purchase.TOO_EXPENSIVE
-        listed = (facts.get("price") or {}).get(f"{option['scheme']} {option['network']} {option['asset']}")
-        is_raised = listed is None or int(option["amount"]) > int(listed)
-        return Purchase.PRICE_RAISED if is_raised else (micros, option)
 
     def _micros(self, option: Mapping[str, Any]) -> int | None:
         """Return the price in millionths of a dollar, rounded up; None for other tokens and kinds of payment."""
@@ -155,17 +146,17 @@ class Buyer:
 
     def _reserve(self, target: Target, agent: str, micros: int) -> int | Purchase:
         """Reserve the money permanently if it is within budget and the seller was not tried this week."""
-        now = int(self.clock())
-        columns, this_week, today = purchase.c, now // (7 * DAY) * 7 * DAY, now // DAY * DAY
+        now, columns = int(self.clock()), purchase.c
         with self.engine.begin() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.text("LOCK TABLE purchase IN EXCLUSIVE MODE"))
-            query = select(columns.outcome).where(columns.at >= this_week, columns.agent == agent)
+            is_this_week = columns.at >= now // (7 * DAY) * 7 * DAY
+            query = select(columns.outcome).where(is_this_week, columns.agent == agent)
             before = connection.execute(query).scalars().all()
             if before and before != [Purchase.NOT_DELIVERED]:
                 return Purchase.BOUGHT_BEFORE
-            spent = connection.execute(select(sa.func.sum(columns.micros)).where(columns.at >= today)).scalar_one()
-            if int(spent or 0) + micros > self.budget.micros_of_day:
+            total = select(sa.func.sum(columns.micros)).where(columns.at >= now // DAY * DAY)
+            if int(connection.execute(total).scalar_one() or 0) + micros > self.budget.micros_of_day:
                 return Purchase.OVER_BUDGET
             values = {"agent": agent, "endpoint_id": target.endpoint_id, "at": now, "micros": micros}
             number = connection.execute(sa.insert(purchase).values(values).returning(columns.number)).scalar_one()
@@ -180,11 +171,10 @@ class Buyer:
 
     def _ask(self, target: Target, method: str, headers: Mapping[str, str]) -> Answer | None:
         body = b"{}" if method == "POST" else None
-        kind = {"Content-Type": "application/json"} if body else {}
-        try:
-            return exchange(method, target.url, _LIMITS, self.network, headers={**kind, **headers}, body=body)
-        except DocumentError:
-            return None
+        headers = {**headers, "Content-Type": "application/json"} if body else headers
+        with suppress(DocumentError):
+            return exchange(method, target.url, _LIMITS, self.network, headers=headers, body=body)
+        return None
 
 
 def _judged(answer: Answer | None, message: Mapping[str, Any]) -> Purchase:

@@ -87,14 +87,14 @@ class Addresses:
         self._began_at: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def turn(self, address: str, now: float, latest: float, *, is_reserved: bool) -> float:
-        """Return `now` if a request may begin, else the time to retry, which is reserved if not later than `latest`."""
+    def turn(self, address: str, now: float, *, is_reserved: bool) -> float:
+        """Return `now` if a request may begin, else the next free time, which is then reserved."""
         with self._lock:
             if len(self._free_at) > _MOST_ADDRESSES:
                 self._free_at = {key: value for key, value in self._free_at.items() if value > now}
                 self._began_at.clear()
             start = now if is_reserved else max(now, self._free_at.get(address, 0.0))
-            if not is_reserved and start <= latest:
+            if not is_reserved:
                 self._free_at[address] = start + _ADDRESS_SECONDS
             if start == now:  # the last one may be late
                 start = max(now, self._began_at.get(address, float("-inf")) + _ADDRESS_SECONDS)

@@ -176,28 +176,21 @@ def publish(  # noqa: PLR0913  # what to publish, by whom, and how much of it
     deployment = client.get_deployment()
     registry, own = deployment.agent_registry, agent_id.on(deployment.chain_id)
     author = AccountId(ChainId.evm(deployment.chain_id), str(client.address))
+    shared = {
+        "method": "bilateral-watchtower/1",
+        "watchtower": str(GlobalAgentId(registry, str(own.token_id))),
+        "root": tree.root.hex(),
+        "leaves": stored.uri,
+    }
 
     def evidence(due: Due) -> Signal:
-        leaf = leaves[due.number]
-        endpoint, value = leaf.get("url", ""), value_for_tag(due.tag, due.value, period.name)
-        measurement = {
-            "method": "bilateral-watchtower/1",
-            "watchtower": str(GlobalAgentId(registry, str(own.token_id))),
-            "root": tree.root.hex(),
-            "leaves": stored.uri,
-            "leaf": leaf,
-            "path": tree.path(due.number),
-        }
-        file = FeedbackFile.of({"measurement": measurement}).complete(
-            GlobalAgentId(registry, str(due.agent.token_id)),
-            author,
-            value,
-            tag1=due.tag,
-            tag2=period.name,
-            endpoint=endpoint,
-            created_at=datetime.fromtimestamp(period.end, UTC),  # the same bytes at each run
-        )
-        document = store.put(file.to_bytes())
+        leaf, value = leaves[due.number], value_for_tag(due.tag, due.value, period.name)
+        file = FeedbackFile.of({"measurement": {**shared, "leaf": leaf, "path": tree.path(due.number)}})
+        agent, endpoint = GlobalAgentId(registry, str(due.agent.token_id)), leaf.get("url", "")
+        tags = {"tag1": due.tag, "tag2": period.name}
+        created_at = datetime.fromtimestamp(period.end, UTC)  # the same bytes at each run
+        complete = file.complete(agent, author, value, **tags, endpoint=endpoint, created_at=created_at)
+        document = store.put(complete.to_bytes())
         return Signal(due.agent, due.tag, value, endpoint, document.uri, document.hash)
 
     every = due_signals(leaves, previous, period, is_complete=is_complete)

@@ -21,7 +21,7 @@ from bilateral.watchtower.endpoints import Endpoint, next_due, phase
 from bilateral.watchtower.outcomes import HOUR, Code, Probe
 from bilateral.watchtower.politeness import HOST_SECONDS, Addresses, Host, Requests, is_permitted
 from bilateral.watchtower.store import Result, Store
-from bilateral.watchtower.vantage import Clocks, Timekeeper, Vantage
+from bilateral.watchtower.vantage import SYSTEM, Clocks, Timekeeper, Vantage
 
 _log = logging.getLogger("bilateral.watchtower")
 
@@ -33,9 +33,6 @@ _SECOND: Final = 1.001
 _DEEP_SECONDS: Final = 6 * HOUR
 _RETRY_SECONDS: Final = (30.0, 60.0)
 """The minimum delay before a retry, and the maximum added to it: an early retry would meet the same trouble."""
-
-_FIRST_PER_SECOND: Final = 10
-"""The number of new endpoints per second that have their first turn: a short list is finished immediately."""
 
 _LONGEST_WAIT: Final = 2.0
 _MOST_PENDING: Final = 500
@@ -73,11 +70,11 @@ class Watchtower:
         settings: The run's settings.
         requests: The sender of requests to hosts.
         executor: The threads for requests.
-        clocks: The system's clocks.
+        clocks: The clocks; by default, the system's.
     """
 
     def __init__(
-        self, store: Store, settings: WatchSettings, requests: Requests, executor: Executor, clocks: Clocks = Clocks()
+        self, store: Store, settings: WatchSettings, requests: Requests, executor: Executor, clocks: Clocks = SYSTEM
     ) -> None:
         self.store, self.settings, self._requests, self._executor = store, settings, requests, executor
         self.time = Timekeeper(clocks, store.last_stamp())
@@ -86,7 +83,6 @@ class Watchtower:
         self.hosts: dict[str, Host] = {}
         self.pending: deque[Result] = deque()
         self.outcomes: Counter[tuple[str, str]] = Counter()
-        self.late: deque[float] = deque(maxlen=10_000)
         self._addresses = Addresses()
         self._done: SimpleQueue[tuple[Future[Any], Callable[[Any], None]]] = SimpleQueue()
         self._ready: list[tuple[float, int, Host]] = []
@@ -107,13 +103,12 @@ class Watchtower:
         for name, load in loads.items():
             host = self.hosts.setdefault(name, Host(name, **stored.get(name, {})))
             host.rounds = max(1, -int(-load // room))
-        unprobed = sum(entry.condition.round is None for entry in listed)
         running, self.endpoints = self.endpoints, {}
         for entry in listed:
             current = self.endpoints[entry.number] = running.get(entry.number, entry)
             current.target = entry.target
             if current is entry:
-                self._add(entry, unprobed)
+                self._add(entry)
 
     def step(self) -> float:
         """Do what is due, and return the seconds until something may be due again."""
@@ -246,14 +241,10 @@ class Watchtower:
         """In a thread, return the time of the address's turn if it is still to come, else the robots.txt or a probe."""
         target, now = endpoint.target, self.time.now
         address = self._requests.address(target.url, is_retry=endpoint.failed is not None)
-        if address is not None:
-            latest = now + self.settings.interval
-            turn = self._addresses.turn(address, now, latest, is_reserved=endpoint.has_turn)
-            if turn > now:
-                return turn
+        if address and (turn := self._addresses.turn(address, now, is_reserved=endpoint.has_turn)) > now:
+            return turn
         if endpoint.host.needs_robots(wall):
             return (self._requests.robots(target),)
-        self.late.append(now - endpoint.due)
         return self._requests.probe(target, is_deep=is_deep, previous=endpoint.condition.facts)
 
     def _visited(
@@ -266,11 +257,8 @@ class Watchtower:
         host.free_at = now + HOST_SECONDS * requests
         self._make_ready(host)
         if isinstance(result, float):
-            endpoint.has_turn = result <= now + self.settings.interval
-            if endpoint.has_turn:
-                self._queue(endpoint, result)
-            else:
-                self._conclude(endpoint, _unmeasured(Code.SAMPLED_OUT))
+            endpoint.has_turn = True
+            self._queue(endpoint, result)
         elif isinstance(result, tuple):
             if not is_stalled:
                 host.note_robots(*result, self.time.wall)
@@ -324,17 +312,15 @@ class Watchtower:
         condition.next_at = due
         self._queue(endpoint, self.time.now + due - wall)
 
-    def _add(self, endpoint: Endpoint, unprobed: int) -> None:
+    def _add(self, endpoint: Endpoint) -> None:
         """Load an endpoint from the database. Missed turns are due now, in order; none is far ahead."""
         host = endpoint.host = self.hosts[endpoint.target.host]
         condition, interval, wall = endpoint.condition, self.settings.interval, self.time.wall
         planned = condition.next_at or wall
-        if condition.round is None:
-            first = min(interval, unprobed / _FIRST_PER_SECOND) if host.rounds == 1 else host.rounds * interval
-            condition.next_at = wall + phase(endpoint.target.endpoint_id, first)
-        else:
-            condition.next_at = min(max(planned, wall), wall + condition.rounds * interval)
+        if condition.round is None:  # on a host with many endpoints, not all have their first turn immediately
+            planned += phase(endpoint.target.endpoint_id, (host.rounds - 1) * interval)
         missed = max(0.0, wall - planned)
+        condition.next_at = min(planned + missed, wall + max(condition.rounds, host.rounds) * interval)
         self._queue(endpoint, self.time.now + condition.next_at - wall - interval / 2 * missed / (missed + interval))
 
 

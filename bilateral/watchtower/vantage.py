@@ -28,11 +28,14 @@ def _boottime() -> float:
 
 
 class Clocks(NamedTuple):
-    """The clocks to read; by default, the system's."""
+    """The clocks to read."""
 
-    monotonic: Callable[[], float] = time.monotonic
-    boottime: Callable[[], float] = _boottime
-    wall: Callable[[], float] = time.time
+    monotonic: Callable[[], float]
+    boottime: Callable[[], float]
+    wall: Callable[[], float]
+
+
+SYSTEM: Final = Clocks(time.monotonic, _boottime, time.time)
 
 
 class Timekeeper:

@@ -69,26 +69,19 @@ def alive_of(row: Any, now: float | None = None) -> Alive:
 
 def is_alive(alive: Alive, now: float | None = None) -> sa.ColumnElement[bool]:
     """Return the condition of `alive_of` on rows of `agent`."""
-    is_unknown = alive is Alive.UNKNOWN
-    conditions = [_is_measured(now)] if is_unknown else _is(alive, now)
     has_row = (
         select(sa.literal(1))
         .select_from(_MEASURED)
-        .where(*(agent_file.c[name] == agent.c[name] for name in _AGENT))
-        .where(*conditions)
+        .where(*(agent_file.c[name] == agent.c[name] for name in _AGENT), *_is(alive, now))
         .correlate(agent)
         .offset(0)  # PostgreSQL would hash the files of all agents first; with this it looks each agent up
         .exists()
     )
-    return ~has_row if is_unknown else has_row
-
-
-def _is_measured(now: float | None) -> sa.ColumnElement[bool]:
-    return _ALIVE.probed_at >= int(time.time() if now is None else now) - RECENT_SECONDS
+    return ~has_row if alive is Alive.UNKNOWN else has_row
 
 
 def _is(alive: Alive, now: float | None = None) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions on `registration_alive` for a state other than `unknown`."""
+    """Return the conditions of a state on `registration_alive`; for `unknown`, those of all other states."""
     seconds = int(time.time() if now is None else now)
     recent, fresh = seconds - RECENT_SECONDS, seconds - _FRESH_SECONDS
     conditions: dict[Alive, list[sa.ColumnElement[bool]]] = {
@@ -97,7 +90,7 @@ def _is(alive: Alive, now: float | None = None) -> list[sa.ColumnElement[bool]]:
         Alive.FORMERLY: [_ALIVE.alive_at < recent],
         Alive.NEVER: [_ALIVE.alive_at.is_(None)],
     }
-    return [*conditions[alive], _is_measured(now)]
+    return [*conditions.get(alive, ()), _ALIVE.probed_at >= recent]
 
 
 AGENTS_ALIVE: Final = (

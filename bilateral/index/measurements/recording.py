@@ -50,7 +50,7 @@ def record(
     """
     changes, currents, days = list(changes), list(currents), list(days)
     with engine.begin() as connection:
-        chains = _chains_of(connection, {entry.endpoint_id for entry in (*changes, *currents, *days)})
+        chains = _chains_of(connection, _ids(changes, currents, days))
         rows = [
             {"chain_id": chain_id, **vars(day), **{outcome: day.counts.get(outcome, 0) for outcome in Outcome}}
             for day in days
@@ -64,9 +64,12 @@ def record(
         states = _store_states(connection, chains, currents)
         first = [entry for entry in states if (entry[0], entry[1].endpoint_id) not in reported]
         marks = list(_marks(connection, chains, currents))
-        renewed = (*currents, *(change for _, change in marks))
-        renew_alive(connection, {entry.endpoint_id for entry in renewed})
+        renew_alive(connection, _ids(currents, (change for _, change in marks)))
         _store_changes(connection, [*first, *listed, *marks])
+
+
+def _ids(*parts: Iterable[Change | Current | Day]) -> set[bytes]:
+    return {entry.endpoint_id for part in parts for entry in part}
 
 
 def _chains_of(connection: Connection, endpoints: Collection[bytes]) -> _Chains:
@@ -81,7 +84,7 @@ def _chains_of(connection: Connection, endpoints: Collection[bytes]) -> _Chains:
 
 def _store_states(connection: Connection, chains: _Chains, currents: Sequence[Current]) -> list[_Listed]:
     """Store current states, and return as changes those of endpoints that had none or a stale one."""
-    table, stored = endpoint_state.c, dict[tuple[int, bytes], str | None]()
+    table, last, stored = endpoint_state.c, endpoint_state.c.alive_at, dict[tuple[int, bytes], str | None]()
     for part in in_parts(sorted({current.endpoint_id for current in currents})):
         query = select(table.chain_id, table.endpoint_id, table.state).where(table.endpoint_id.in_(part))
         for chain_id, key, state in connection.execute(query):
@@ -96,8 +99,7 @@ def _store_states(connection: Connection, chains: _Chains, currents: Sequence[Cu
                 at = (current.probed_at if place in stored else current.since) or current.probed_at or 0
                 first.append((place[0], Change(place[1], at, "state", None, current.state, current.code)))
     # NULL does not replace the last time at which the endpoint was reachable.
-    retained = {"values": lambda new: {"alive_at": func.coalesce(new.alive_at, table.alive_at)}}
-    upsert(connection, endpoint_state, rows, **retained)
+    upsert(connection, endpoint_state, rows, values=lambda new: {"alive_at": func.coalesce(new.alive_at, last)})
     return first
 
 

@@ -124,7 +124,7 @@ class Day:
     day: int
     vantage: str
     scheduled: int
-    counts: Mapping[Outcome, int] = field(default_factory=dict)
+    counts: Mapping[Any, int] = field(default_factory=dict)
     median_ms: int | None = None
     p95_ms: int | None = None
 

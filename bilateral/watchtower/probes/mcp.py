@@ -159,13 +159,13 @@ def _probe_stream(asker: Asker, previous: Mapping[str, Any], code: Code | None) 
 
 def _with_tools(connection: _Connection, probe: Probe) -> Probe:
     """Add the hash of the tools, and what is wrong with their list."""
+    code: Code | None = Code.ERA
+    facts: dict[str, Any] = {}
     try:
-        if connection.version != STATELESS and connection.post(_INITIALIZED).status >= _REFUSED:
-            code, facts = Code.ERA, {}
-        else:
+        if connection.version == STATELESS or connection.post(_INITIALIZED).status < _REFUSED:
             code, facts = _list_tools(connection)
     except errors.DocumentTooLargeError:
-        code, facts = Code.TOO_BIG, {}
+        code = Code.TOO_BIG
     except errors.DocumentError:
         return probe  # the server answered a moment ago, and nobody knows its tools
     facts = {**probe.facts, "deep_code": code, **facts}
@@ -174,7 +174,7 @@ def _with_tools(connection: _Connection, probe: Probe) -> Probe:
 
 def _list_tools(connection: _Connection) -> tuple[Code | None, dict[str, Any]]:
     """Return what is wrong with a list of tools, and its hash; no hash if it cannot be compared."""
-    tools, cursor, remaining = list[str](), {}, MIB
+    tools, cursor, remaining = list[str](), dict[str, Any](), MIB
     for _ in range(_MOST_PAGES):
         answer, reply = connection.call("tools/list", cursor, remaining)
         page, following = (reply.get("result", {}).get(name) for name in ("tools", "nextCursor"))

@@ -28,8 +28,9 @@ def probe_x402(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> P
     """Request a route's price, with the method that its listing declares, or else one that it allows."""
 
     def ask(verb: str) -> Answer:
-        content = {"headers": {"Content-Type": "application/json"}, "body": b"{}"} if verb == "POST" else {}
-        return asker.ask(verb, asker.target.url, **content)
+        if verb == "POST":
+            return asker.ask(verb, asker.target.url, headers={"Content-Type": "application/json"}, body=b"{}")
+        return asker.ask(verb, asker.target.url)
 
     verbs = ["GET", "POST", "HEAD"] if asker.target.is_paid else ["GET", "HEAD"]
     declared = asker.target.method
