@@ -16,7 +16,7 @@ from bilateral.index.log.database import snapshot, unavailable
 from bilateral.index.log.tables import chain
 from bilateral.index.measurements.recording import record
 from bilateral.index.measurements.targets import read_targets
-from bilateral.index.measurements.values import Change, Current, Day
+from bilateral.index.measurements.values import Change, Outcome
 from bilateral.index.operating.monitoring import gauge
 from bilateral.watchtower.outcomes import DAY, quantile
 from bilateral.watchtower.run import THREADS, Watchtower
@@ -65,12 +65,13 @@ class Shared:
         changes = [Change(row.endpoint_id, row.at, row.kind, row.old, row.new, row.code) for row in rows]
         currents, days = [], []
         for entry in self._store.endpoints(endpoint.c.updated_at >= self._shared_at):
-            key, condition, (start, counts) = entry.target.endpoint_id, entry.condition, entry.condition.day
-            latencies = quantile(counts, 0.5), quantile(counts, 0.95)
-            days.append(Day(key, start // DAY, self._vantage, counts["scheduled"], counts, *latencies))
+            condition, (start, counts) = entry.condition, entry.condition.day
+            place = {"endpoint_id": entry.target.endpoint_id, "vantage": self._vantage}
+            latencies = {"median_ms": quantile(counts, 0.5), "p95_ms": quantile(counts, 0.95)}
+            numbers = {name: counts[name] for name in ("scheduled", *Outcome)}
+            days.append({**place, "day": start // DAY, **numbers, **latencies})
             if (condition.probed_at or -1) >= self._shared_at:
-                values = (getattr(condition, name) for name in _SHARED)
-                currents.append(Current(key, self._vantage, *values))
+                currents.append({**place, **{name: getattr(condition, name) for name in _SHARED}})
         record(self._index, changes=changes, currents=currents, days=days)
         if rows:
             self._store.set_setting(_RECORDED, rows[-1].number)

@@ -8,9 +8,10 @@ import pytest
 
 from bilateral.checks import Payment, Policy
 from bilateral.index.measurements.recording import record
-from bilateral.index.measurements.values import Change, Current, Outcome, Protocol, endpoint_id
+from bilateral.index.measurements.values import Change, Outcome, Protocol, endpoint_id
 from tests.checks.ledger import HOUR, START, account, codes, feedback, registered, revoked
 from tests.checks.test_servers import data_uri, naming
+from tests.index.measurements.rows import state_row
 
 OWNER, TOWER, STRANGER = account(0xA1), account(0xB1), account(0xC1)
 MCP, SHOP = "https://seller.example/mcp", "https://seller.example/buy"
@@ -24,7 +25,7 @@ USUAL = {"no_ratings", "domain_unproven"}
 
 
 def current(key, state, *, at=NOW, code="ok", since=None, vantage="eu-1"):
-    return Current(key, vantage, state, code, at if since is None else since, at)
+    return state_row(key, vantage, state, code, at if since is None else since, at)
 
 
 def both(state, **fields):

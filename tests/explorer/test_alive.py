@@ -13,10 +13,11 @@ from bilateral.explorer.charts import alive_days
 from bilateral.index.log.database import open_database
 from bilateral.index.measurements.queries import MeasuredDay
 from bilateral.index.measurements.recording import record
-from bilateral.index.measurements.values import Change, Current, Day, Outcome, Protocol, endpoint_id
+from bilateral.index.measurements.values import Change, Outcome, Protocol, endpoint_id
 from tests.api.world import served
 from tests.explorer.html import Page
 from tests.explorer.stored import Ledger, account
+from tests.index.measurements.rows import day_row, state_row
 
 CHAIN = 31337
 NOW = int(time.time())
@@ -38,13 +39,13 @@ def filled(database):
         ledger.register(agent, account(f"owner {agent}"), file)
     ledger.store(engine)
     down = [endpoint_id(Protocol.WEB, "https://two.example/"), endpoint_id(Protocol.MCP, "https://three.example/")]
-    days = [Day(KEY, TODAY - age, "eu-1", 96, {Outcome.UP: 96}, 40, 90) for age in range(1, 60) if age % 7]
-    days.append(Day(KEY, TODAY, "eu-1", 40, {Outcome.UP: 24, Outcome.DOWN: 6, Outcome.UNKNOWN: 10}, 40, 90))
+    days = [day_row(KEY, TODAY - age, "eu-1", 96, {Outcome.UP: 96}, 40, 90) for age in range(1, 60) if age % 7]
+    days.append(day_row(KEY, TODAY, "eu-1", 40, {Outcome.UP: 24, Outcome.DOWN: 6, Outcome.UNKNOWN: 10}, 40, 90))
     record(
         engine,
         currents=[
-            Current(KEY, "eu-1", Outcome.UP, "ok", NOW - 86_400, NOW, milliseconds=41),
-            *(Current(key, "eu-1", Outcome.DOWN, "dns_none", NOW - 60, NOW, 2) for key in down),
+            state_row(KEY, "eu-1", Outcome.UP, "ok", NOW - 86_400, NOW, milliseconds=41),
+            *(state_row(key, "eu-1", Outcome.DOWN, "dns_none", NOW - 60, NOW, 2) for key in down),
         ],
         days=days,
         changes=[Change(KEY, NOW - 3_600, "tools", "a", "b")],

@@ -21,7 +21,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from bilateral.documents import Network
 from bilateral.index.measurements.values import Outcome, Protocol
 from bilateral.watchtower.outcomes import Code
-from tests.watchtower.endpoints import Endpoints, card, html, http, json_, local_network, mcp, offer, run_probe
+from bilateral.watchtower.politeness import Requests
+from bilateral.watchtower.probes import ProbeSettings
+from tests.watchtower.endpoints import CONTACT, Endpoints, card, html, http, json_, local_network, mcp, offer, run_probe
 from tests.watchtower.test_outcomes import CLASSES
 
 HOST = "agent.example"
@@ -316,6 +318,17 @@ def test_every_code_of_a_probe_is_given_in_these_tests():
     here |= {Code.FORBIDDEN_ADDRESS, Code.PLACEHOLDER, Code.STATUS, Code.OTHER_DOMAIN}
     deep = {Code.SIGNATURE_INVALID, Code.TERMS_DIFFER}
     assert of_answers | here | deep == set(Code) - OF_THE_LOOP
+
+
+def test_reference_host_is_reached_whatever_it_answers_and_wherever_it_is(servers):
+    requests = Requests(ProbeSettings(CONTACT, Network(resolver=lambda *_: ["127.0.0.1"]), 1.0))
+    for answer in (html(), http(404), http(302, Location="http://other.test/")):
+        servers.answers[HOST] = answer
+        assert requests.reaches(servers.url(HOST))
+    with closed_port() as port:
+        assert not requests.reaches(f"http://{HOST}:{port}/")
+    requests = Requests(ProbeSettings(CONTACT, Network(resolver=failing_resolver(socket.EAI_AGAIN)), 1.0))
+    assert not requests.reaches(servers.url(HOST))
 
 
 def test_wait_that_a_server_asks_for_is_reported(servers):

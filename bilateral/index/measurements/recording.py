@@ -22,9 +22,9 @@ from bilateral.index.measurements.tables import (
     endpoint_state,
     registration_endpoint,
 )
-from bilateral.index.measurements.values import REACHABLE, Change, Current, Day, Outcome
+from bilateral.index.measurements.values import REACHABLE, Change, Outcome
 
-_Chains: TypeAlias = Mapping[bytes, Sequence[int]]
+_Row: TypeAlias = dict[str, Any]
 _Listed: TypeAlias = tuple[int, Change]
 """A change, and a chain whose agents list the endpoint."""
 
@@ -39,40 +39,36 @@ _MOST_AGENTS: Final = 1_000
 
 
 def record(
-    engine: Engine, *, changes: Iterable[Change] = (), currents: Iterable[Current] = (), days: Iterable[Day] = ()
+    engine: Engine, *, changes: Iterable[Change] = (), currents: Iterable[_Row] = (), days: Iterable[_Row] = ()
 ) -> None:
     """Store measurements for the chains whose agents list the endpoints. Already stored ones change nothing.
 
     Args:
         changes: Confirmed changes, in the order in which they happened.
-        currents: The current states of the endpoints that were probed since the last call.
-        days: The current days of endpoints, complete or not.
+        currents: Rows of `endpoint_state` without chain and `alive_at`, for the endpoints that were probed since the
+            last call.
+        days: Rows of `endpoint_day` without chain, complete or not.
     """
     changes, currents, days = list(changes), list(currents), list(days)
     with engine.begin() as connection:
-        chains = _chains_of(connection, _ids(changes, currents, days))
-        rows = [
-            {"chain_id": chain_id, **vars(day), **{outcome: day.counts.get(outcome, 0) for outcome in Outcome}}
-            for day in days
-            for chain_id in chains[day.endpoint_id]
-        ]
-        for row in rows:
-            del row["counts"]
-        upsert(connection, endpoint_day, rows)
+        keys = {row["endpoint_id"] for row in (*currents, *days, *map(vars, changes))}
+        chains = _chains_of(connection, keys)
+        upsert(connection, endpoint_day, _for_chains(days, chains))
         listed = [(chain_id, change) for change in changes for chain_id in chains[change.endpoint_id]]
         reported = {(chain_id, change.endpoint_id) for chain_id, change in listed if change.kind == "state"}
-        states = _store_states(connection, chains, currents)
+        currents = _for_chains(currents, chains)
+        states = list(_store_states(connection, currents))
         first = [entry for entry in states if (entry[0], entry[1].endpoint_id) not in reported]
-        marks = list(_marks(connection, chains, currents))
-        renew_alive(connection, _ids(currents, (change for _, change in marks)))
+        marks = list(_marks(connection, currents))
+        renew_alive(connection, {row["endpoint_id"] for row in (*currents, *(vars(change) for _, change in marks))})
         _store_changes(connection, [*first, *listed, *marks])
 
 
-def _ids(*parts: Iterable[Change | Current | Day]) -> set[bytes]:
-    return {entry.endpoint_id for part in parts for entry in part}
+def _for_chains(rows: Iterable[_Row], chains: Mapping[bytes, Sequence[int]]) -> list[_Row]:
+    return [{**row, "chain_id": chain_id} for row in rows for chain_id in chains[row["endpoint_id"]]]
 
 
-def _chains_of(connection: Connection, endpoints: Collection[bytes]) -> _Chains:
+def _chains_of(connection: Connection, endpoints: Collection[bytes]) -> Mapping[bytes, Sequence[int]]:
     """Return the chains whose agents currently list each endpoint."""
     listed, chains = registration_endpoint.c, defaultdict[bytes, list[int]](list)
     query = select(listed.endpoint_id, agent_file.c.chain_id).select_from(LISTINGS).distinct()
@@ -82,33 +78,27 @@ def _chains_of(connection: Connection, endpoints: Collection[bytes]) -> _Chains:
     return chains
 
 
-def _store_states(connection: Connection, chains: _Chains, currents: Sequence[Current]) -> list[_Listed]:
-    """Store current states, and return as changes those of endpoints that had none or a stale one."""
+def _store_states(connection: Connection, currents: Sequence[_Row]) -> Iterator[_Listed]:
+    """Store current states, and yield as changes those of endpoints that had none or a stale one."""
     table, last, stored = endpoint_state.c, endpoint_state.c.alive_at, dict[tuple[int, bytes], str | None]()
-    for part in in_parts(sorted({current.endpoint_id for current in currents})):
+    for part in in_parts(sorted({row["endpoint_id"] for row in currents})):
         query = select(table.chain_id, table.endpoint_id, table.state).where(table.endpoint_id.in_(part))
         for chain_id, key, state in connection.execute(query):
             stored[chain_id, bytes(key)] = stored.get((chain_id, bytes(key))) or state
-    rows: list[dict[str, Any]] = []
-    first: list[_Listed] = []
-    for current in currents:
-        alive_at = current.probed_at if current.state in REACHABLE else None
-        for place in ((chain_id, current.endpoint_id) for chain_id in chains[current.endpoint_id]):
-            rows.append({**vars(current), "chain_id": place[0], "alive_at": alive_at})
-            if current.state is not None and stored.get(place) is None:
-                at = (current.probed_at if place in stored else current.since) or current.probed_at or 0
-                first.append((place[0], Change(place[1], at, "state", None, current.state, current.code)))
-    # NULL does not replace the last time at which the endpoint was reachable.
+    rows = [{**row, "alive_at": row["probed_at"] if row["state"] in REACHABLE else None} for row in currents]
     upsert(connection, endpoint_state, rows, values=lambda new: {"alive_at": func.coalesce(new.alive_at, last)})
-    return first
+    for row in currents:
+        place = row["chain_id"], row["endpoint_id"]
+        if row["state"] is not None and stored.get(place) is None:
+            at = (row["probed_at"] if place in stored else row["since"]) or row["probed_at"] or 0
+            yield place[0], Change(place[1], at, "state", None, row["state"], row["code"])
 
 
-def _marks(connection: Connection, chains: _Chains, currents: Sequence[Current]) -> Iterator[_Listed]:
+def _marks(connection: Connection, currents: Sequence[_Row]) -> Iterator[_Listed]:
     """Yield once an hour a record that a watchtower is still measuring, and the states that it could not renew."""
     newest: dict[int, int] = {}
-    for current in currents:
-        for chain_id in chains[current.endpoint_id]:
-            newest[chain_id] = max(current.probed_at or 0, newest.get(chain_id, 0))
+    for row in currents:
+        newest[row["chain_id"]] = max(row["probed_at"] or 0, newest.get(row["chain_id"], 0))
     marks, state = endpoint_change.c, endpoint_state.c
     for chain_id, at in newest.items():
         last = select(func.max(marks.at)).where(marks.chain_id == chain_id, marks.endpoint_id == NO_ENDPOINT)

@@ -1,8 +1,7 @@
 """The measurement vocabulary, which watchtowers and readers of the index share."""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -106,45 +105,3 @@ class Change:
     old: Any
     new: Any
     code: str | None = None
-
-
-@dataclass(frozen=True)
-class Day:
-    """The measurements of an endpoint by one vantage on one UTC day.
-
-    Attributes:
-        day: Days since 1970.
-        scheduled: The number of probes that were due.
-        counts: The number of probes with each outcome.
-        median_ms: The median time to the first byte; None without a response.
-        p95_ms: The 95th percentile.
-    """
-
-    endpoint_id: bytes
-    day: int
-    vantage: str
-    scheduled: int
-    counts: Mapping[Any, int] = field(default_factory=dict)
-    median_ms: int | None = None
-    p95_ms: int | None = None
-
-
-@dataclass(frozen=True)
-class Current:
-    """The current state of an endpoint.
-
-    Attributes:
-        state: The state; None before the first conclusive probe.
-        since: The Unix time of the last change of the state.
-        probed_at: The Unix time of the last probe that measured something.
-        failures: The number of consecutive failed probes.
-    """
-
-    endpoint_id: bytes
-    vantage: str
-    state: Outcome | None
-    code: str | None
-    since: int | None
-    probed_at: int | None
-    failures: int = 0
-    milliseconds: int | None = None

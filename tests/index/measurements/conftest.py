@@ -9,8 +9,9 @@ import pytest
 
 from bilateral.index.measurements.recording import record
 from bilateral.index.measurements.targets import normalized
-from bilateral.index.measurements.values import Change, Current, Outcome, Protocol, endpoint_id
+from bilateral.index.measurements.values import Change, Outcome, Protocol, endpoint_id
 from tests.index.files.conftest import loader, registered, story  # noqa: F401  # fixtures
+from tests.index.measurements.rows import state_row
 from tests.sdk.servers import gateway, server  # noqa: F401  # fixtures
 
 NOON = 1_800_000_000
@@ -28,7 +29,7 @@ def data_uri(*services, **fields):
 def current(state=Outcome.UP, *, url=MCP, protocol=Protocol.MCP, at=NOON, vantage="eu-1", **fields):
     """Return the state of an endpoint."""
     values = {"code": "ok", "since": at, "probed_at": at, **fields}
-    return Current(endpoint_id(protocol, normalized(url)[0]), vantage, state, **values)
+    return state_row(endpoint_id(protocol, normalized(url)[0]), vantage, state, **values)
 
 
 def state_change(old, new, *, at=NOON, code="ok", key=KEY):

@@ -14,7 +14,7 @@ from bilateral.index.agents.tables import agent
 from bilateral.index.measurements import queries
 from bilateral.index.measurements.queries import AliveCount, MeasuredDay, alive_of, count_alive, endpoints_of, is_alive
 from bilateral.index.measurements.tables import endpoint_state
-from bilateral.index.measurements.values import Alive, Change, Day, Outcome, Protocol, endpoint_id
+from bilateral.index.measurements.values import Alive, Change, Outcome, Protocol, endpoint_id
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.search import plans
 from bilateral.index.search.filters import AgentSearch, Order
@@ -22,6 +22,7 @@ from bilateral.index.search.queries import search_agents, search_with_facets
 from simulation.events import ADDRESSES
 from tests.index.conftest import CHAIN_ID
 from tests.index.measurements.conftest import KEY, MCP, current, data_uri, registered
+from tests.index.measurements.rows import day_row
 
 DAY = 86_400
 NOW = int(time.time())
@@ -114,9 +115,9 @@ def test_page_of_an_agent_has_its_endpoints_with_days_and_changes(measured):
     measured.agent(1, ("mcp", MCP), ("a2a", OTHER))
     currents = [replace(current(at=NOW), milliseconds=40), current(Outcome.DOWN, at=NOW, vantage="us-1")]
     days = [
-        Day(KEY, today, "eu-1", 10, {Outcome.UP: 8, Outcome.DOWN: 1, Outcome.UNKNOWN: 1}, 40, 90),
-        Day(KEY, today, "us-1", 10, {Outcome.DOWN: 10}),
-        Day(KEY, today - 90, "eu-1", 10, {Outcome.UP: 10}),
+        day_row(KEY, today, "eu-1", 10, {Outcome.UP: 8, Outcome.DOWN: 1, Outcome.UNKNOWN: 1}, 40, 90),
+        day_row(KEY, today, "us-1", 10, {Outcome.DOWN: 10}),
+        day_row(KEY, today - 90, "eu-1", 10, {Outcome.UP: 10}),
     ]
     measured.record(currents=currents, days=days, changes=[Change(KEY, NOW, "tools", "a", "b")])
     with measured.engine.connect() as connection:

@@ -6,9 +6,10 @@ import json
 
 from bilateral.index.changes.tables import ChangeKind, change_note
 from bilateral.index.measurements.tables import endpoint_change, endpoint_day, endpoint_state
-from bilateral.index.measurements.values import Change, Day, Outcome
+from bilateral.index.measurements.values import Change, Outcome
 from tests.index.conftest import CHAIN_ID
 from tests.index.measurements.conftest import KEY, MCP, NOON, current, state_change
+from tests.index.measurements.rows import day_row
 
 LATER = NOON + 60
 
@@ -66,7 +67,7 @@ def test_last_time_alive_survives_a_failure(measured):
 def test_day_is_replaced_by_its_newer_figures(measured):
     measured.agent(1, ("mcp", MCP))
     for scheduled in (1, 96):
-        measured.record(days=[Day(KEY, 20_833, "eu-1", scheduled, {Outcome.UP: scheduled}, 40, 90)])
+        measured.record(days=[day_row(KEY, 20_833, "eu-1", scheduled, {Outcome.UP: scheduled}, 40, 90)])
     (day,) = measured.rows(endpoint_day)
     assert (day["scheduled"], day["up"], day["down"], day["median_ms"], day["p95_ms"]) == (96, 96, 0, 40, 90)
 
