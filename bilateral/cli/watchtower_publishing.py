@@ -46,7 +46,7 @@ def add_commands(app: typer.Typer) -> None:
     """Add the commands to their group."""
     command(app, writes=True, stores=True, needs=require_extra)(publish)
     command(app, is_local=True, needs=require_extra)(export)
-    command(app, is_local=True, needs=require_api)(merge)
+    command(app, is_local=True, needs=require_extra)(merge)
     command(app, signs=True, is_local=True, needs=_require_payments)(buy)
 
 
@@ -113,7 +113,7 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
     store_url: StoreUrl = None,
     database: Database = None,
 ) -> None:
-    """Write all measurements from a week, one per line, as stored by `publish`, so anyone can recompute its signals."""
+    """Write all measurements from a week, one per line, as stored by `publish`, so anyone can recompute the signals."""
     from bilateral.watchtower import periods, publishing  # noqa: PLC0415  # slow to import
 
     week, store = periods.Period.parse(period), opened(store_url)

@@ -129,7 +129,7 @@ def freeze(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the measurements of a period and of the one published before it, and store both for later runs."""
     if time.time() < period.end + _SETTLING_SECONDS:
-        raise InvalidArgumentError(f"{period.name} can be published from an hour after its end on")
+        raise InvalidArgumentError(f"{period.name} can be published no earlier than an hour after its end")
     leaves = measurements(store, index, period)
     if not leaves:
         raise InvalidArgumentError(f"nothing was measured in {period.name}")
