@@ -40,7 +40,7 @@ _METHOD: Final = "eip3009"
 
 
 class Purchase(StrEnum):
-    """The outcomes of a paid probe. For the first ones, nothing was paid."""
+    """The outcomes of a paid probe. Nothing was paid for those before `DELIVERED`."""
 
     NO_OFFER = "no_offer"
     UNKNOWN_TOKEN = "unknown_token"  # noqa: S105
@@ -128,7 +128,7 @@ class Buyer:
             return number
         try:
             outcome = _judged(self._ask(target, method, self._signed({**message, "accepts": [option]})), message)
-        except (ValueError, TypeError, EncodingError):  # of the SDK, for terms that it cannot sign
+        except (ValueError, TypeError, EncodingError):  # from the SDK, for terms that it cannot sign
             outcome = Purchase.NO_OFFER
         with self.engine.begin() as connection:
             of_number = purchase.c.number == number
@@ -163,7 +163,7 @@ class Buyer:
         return int(number)
 
     def _signed(self, message: Mapping[str, Any]) -> dict[str, str]:
-        account: Any = _TypedDataSigner(self.signer)  # the SDK asks for a LocalAccount, and uses these two parts
+        account: Any = _TypedDataSigner(self.signer)  # the SDK requires a LocalAccount, but only uses these two members
         client = register_exact_evm_client(x402ClientSync().set_spend_controls(False), EthAccountSigner(account))
         sdk = x402HTTPClientSync(client)
         payment = sdk.create_payment_payload(PaymentRequired.model_validate(message))

@@ -43,7 +43,7 @@ _STABLE_READS: Final = 20
 
 @dataclass
 class Condition:
-    """What is stored about an endpoint. Values are replaced, never modified, so a copy remains unchanged.
+    """What is stored about an endpoint. Values are replaced, never modified in place, so copies stay as they are.
 
     Attributes:
         state: The published state; None before the first result that counts.
@@ -122,11 +122,11 @@ class Condition:
         return Change(endpoint_id, since, "state", old, outcome, self.code)
 
     def rounds_to_next(self, at: float, interval: int, *, is_active: bool = True) -> int:
-        """Return the number of rounds until an endpoint's next probe: the longer it is down, the rarer its probes."""
+        """Return the number of rounds until the next probe. Endpoints that stay down are probed less often."""
         if self.state is Outcome.DOWN and self.was_alive:
             down_seconds = 0 if self.since is None else at - self.since
             seconds = 0 if down_seconds <= DAY else HOUR if down_seconds <= _LONG_DOWN else 6 * HOUR
-        else:  # one that never was alive, cannot be probed or asked not to be
+        else:  # it was never alive, cannot be probed, or opted out
             seconds = DAY if self.state in _RARELY else 0
         return max(1, (seconds if is_active else DAY) // interval)
 
@@ -156,8 +156,8 @@ class Endpoint:
     def may_retry(self) -> bool:
         """True if a failure is retried in the same round: for an endpoint that has been reachable and is not down yet.
 
-        A round after one with a retry has none, unless it is decisive: otherwise a bad endpoint would get twice the
-            requests.
+        A round that follows one with a retry has none, unless it is decisive. Otherwise, an unreliable endpoint would
+        receive twice as many requests.
         """
         condition = self.condition
         is_open = condition.suspect_at is not None or not self.was_retried
@@ -175,7 +175,7 @@ class Endpoint:
         changes, counts = [] if change is None else [change], counted(probe, scheduled)
         condition.hour = _added(condition.hour, at - at % HOUR, counts)
         condition.day = _added(condition.day, at - at % DAY, counts)
-        # Also of an endpoint that is not reached: how many challenges it sent in a row.
+        # Unreachable endpoints have facts too: the number of consecutive challenges.
         condition.facts = {**condition.facts, **probe.facts}
         if probe.outcome in REACHABLE:
             condition.milliseconds = probe.milliseconds
@@ -192,17 +192,17 @@ class Endpoint:
 
 
 def _added(before: tuple[int, Counter[str]], start: int, counts: Counter[str]) -> tuple[int, Counter[str]]:
-    is_same = 0 <= before[0] - start <= DAY  # after a step back of the clock, the later hour continues
+    is_same = 0 <= before[0] - start <= DAY  # if the clock steps back, the later period continues
     return (before[0], before[1] + counts) if is_same else (start, counts)
 
 
 def phase(endpoint_id: bytes, seconds: float) -> float:
-    """Return the part of a period in which an endpoint has its turn, so that not all are due at the same time."""
+    """Return an endpoint's offset within a period, so that not all endpoints are due at the same time."""
     return seconds * int.from_bytes(endpoint_id[:4]) / 2**32
 
 
 def next_due(endpoint_id: bytes, after: float, seconds: int) -> float:
-    """Return the first turn of an endpoint after a time, if it has one in each period."""
+    """Return an endpoint's first turn after a time; it has one turn per period."""
     part = phase(endpoint_id, seconds)
     return ((after - part) // seconds + 1) * seconds + part
 

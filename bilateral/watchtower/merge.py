@@ -26,7 +26,7 @@ _CHANGE: Final = ("at", "kind", "old", "new", "code")
 
 
 def export_vantage(store: Store, period: Period, vantage: str, key: OKPKey) -> bytes:
-    """Return what a vantage measured in a period, as a signed file."""
+    """Return a vantage's measurements in a period as a signed file."""
     lines: list[dict[str, Any]] = [
         {"endpoint": endpoint_id.hex(), "start": start, "counts": counts}
         for start, endpoint_id, name, counts in store.hours(period.first, period.end)
@@ -43,7 +43,7 @@ def export_vantage(store: Store, period: Period, vantage: str, key: OKPKey) -> b
 
 
 def merge(store: Store, file: bytes, vantage: str, key: OKPKey) -> int:
-    """Add what another vantage measured. Files may come in any order and more than once.
+    """Add another vantage's measurements. Files may arrive in any order, and more than once.
 
     Args:
         file: The signed file.

@@ -1,7 +1,7 @@
-"""A period's measurements: what a week's probes say about each endpoint, with what certainty, and revenues.
+"""A period's measurements: each endpoint's figures from a week of probes, with confidence bounds, and revenues.
 
-Vantages are merged hour by hour: an hour counts as it did for the vantage that reached the endpoint most often, so
-trouble near one vantage is not a failure of the endpoint. Latencies of different vantages are never mixed.
+Vantages are merged hour by hour: for each hour, the vantage that reached the endpoint most often counts. Network problems
+near one vantage are therefore not failures of the endpoint. Latencies from different vantages are never mixed.
 """
 
 import time
@@ -37,7 +37,7 @@ from bilateral.watchtower.store import Store, change
 ROUND_SECONDS: Final = 900
 
 LEAST_MEASURED: Final = 90
-"""The minimum number of probes for a share: with 96 successes of 96, the uptime is 96.2 to 100 %."""
+"""The minimum number of probes for a percentage. With 96 successes in 96 probes, the uptime is 96.2 to 100 %."""
 
 LEAST_COVERAGE: Final = 80
 """The minimum percentage of due probes that measured something. The rest may have been failures."""
@@ -47,7 +47,7 @@ PARTIAL: Final = "partial"
 
 _RANKS: Final = (Outcome.UP, Outcome.GATED, Outcome.DEGRADED, Outcome.DOWN)
 _PARTIAL_SECONDS: Final = 3 * ROUND_SECONDS
-_MOST_CHANGES: Final = 5  # in a leaf, the last ones
+_MOST_CHANGES: Final = 5  # per leaf
 _QUANTILE: Final = NormalDist().inv_cdf(0.975)
 
 _SELLER: Final = ("chain_id", "identity_registry", "agent_id")
@@ -55,10 +55,10 @@ _LEAST_MICROS: Final = 10_000
 """The smallest revenue that is published: a cent."""
 
 _SETTLING_SECONDS: Final = 3_600
-"""Seconds after the end of a period until failures before its end are confirmed."""
+"""The number of seconds after which the failures at the end of a period are confirmed."""
 
 _FROZEN: Final = "published_leaves"
-_RETAINED: Final = 3  # periods, of which the last ones may still be published on another chain
+_RETAINED: Final = 3  # periods, because the latest ones may still have to be published on another chain
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def measure(store: Store, period: Period, owned: Collection[tuple[str, str]] = (
     """Return the measurement of each listed endpoint in a period, as JSON, in the order of their ids.
 
     Args:
-        owned: The agents, by short id, and the hosts that list them as theirs.
+        owned: Pairs of an agent, by short id, and a host that lists it.
     """
     joined: dict[bytes, Counter[str]] = defaultdict(Counter)
     by_vantage: dict[bytes, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
@@ -244,10 +244,10 @@ def wilson(successes: int, trials: int) -> tuple[float, float]:
 
 
 def values_of(leaf: Mapping[str, Any], agent: str) -> dict[str, Any]:
-    """Return the values of an agent's signals according to a measurement, by tag.
+    """Return the values of an agent's signals from a measurement, by tag.
 
-    On a domain that does not list the agent, anyone could borrow a rival's uptime: so only whether it is reachable is
-    published.
+    If the domain does not list the agent, only whether it is reachable is published. Otherwise, anyone could borrow a
+    rival's uptime.
     """
     if leaf["kind"] != "endpoint":
         return {leaf["kind"]: leaf["dollars"]}
@@ -257,7 +257,7 @@ def values_of(leaf: Mapping[str, Any], agent: str) -> dict[str, Any]:
     values: dict[str, Any] = {"reachable": leaf["state"] != Outcome.DOWN, "ownerVerified": is_owned}
     if is_owned and leaf["uptime"] is not None:
         values |= {tag: leaf[tag][0] for tag in ("uptime", "successRate") if leaf[tag] is not None}
-        if leaf["p50"] is not None and leaf["protocol"] != Protocol.OASF:  # a document has no latency of a service
+        if leaf["p50"] is not None and leaf["protocol"] != Protocol.OASF:  # a document's latency is not that of a service
             values["responseTime"] = leaf["p50"]
         if "blocktimeFreshness" in leaf:
             values["blocktimeFreshness"] = leaf["blocktimeFreshness"]
@@ -265,14 +265,14 @@ def values_of(leaf: Mapping[str, Any], agent: str) -> dict[str, Any]:
 
 
 def owned_hosts(connection: Connection, agents: Collection[AgentId]) -> set[tuple[str, str]]:
-    """Return the agents, by short id, and the hosts of their services that list them as theirs."""
+    """Return pairs of an agent, by short id, and a host of its services that lists the agent."""
     keys = _keys(connection, agents)
     rows = connection.execute(naming_domains(*agent.c[_SELLER], registration_domain.c.host).distinct())
     return {(keys[key], host) for *place, host in rows if (key := _key(*place)) in keys}
 
 
 def revenues(connection: Connection, period: Period, agents: Collection[AgentId]) -> list[dict[str, Any]]:
-    """Return what agents were paid by the end of the indexed payments, minus what came back, as JSON.
+    """Return what agents were paid by the end of the period, minus what they paid back, as JSON.
 
     A payment counts for the agent whose wallet received it at that time, unless the payer is its owner or wallet, or
     acts for it. Dollars are rounded down to two significant digits.

@@ -1,4 +1,4 @@
-"""Polite requests: few per host and address, pauses for as long as they ask, and no probes after an opt-out.
+"""Polite requests: few per host and address, none while a host asks for a pause, and none after an opt-out.
 
 Requests run in threads; all decisions are made by the loop in `run`.
 """
@@ -24,7 +24,7 @@ from bilateral.watchtower.probes import ProbeSettings, probe
 from bilateral.watchtower.probes.asking import Asker
 
 AGENT: Final = "bilateral-watchtower"
-"""The watchtowers' name in a robots.txt. Its rules for all robots are meant for crawlers."""
+"""The watchtowers' user agent in robots.txt. Rules for all robots do not apply, because they are meant for crawlers."""
 
 HOST_SECONDS: Final = 3.0
 """The time between two requests to a host."""
@@ -80,7 +80,7 @@ class Names:
 
 
 class Addresses:
-    """The turns of IP addresses, which many host names may share. Threads take them."""
+    """The turns of IP addresses, which many host names may share. Thread-safe."""
 
     def __init__(self) -> None:
         self._free_at: dict[str, float] = {}
@@ -147,11 +147,11 @@ class Host:
         return not wall - DAY < self.robots_at <= wall
 
     def note_robots(self, robots: str | None, wall: float) -> None:
-        """Store the rules for watchtowers. A host that does not return the file retains its previous rules."""
+        """Store the rules for watchtowers. If the file could not be requested, the previous rules stay in force."""
         self.robots, self.robots_at, self.is_changed = self.robots if robots is None else robots, wall, True
 
     def note(self, outcome: Probe, wall: float) -> None:
-        """Pause the host for as long as it asks, and at least twice as long as the last time."""
+        """If the host asks for a pause, make it as long as requested, and at least twice as long as the last one."""
         if outcome.code is Code.RATE_LIMITED or (outcome.status in _BUSY and outcome.retry_after is not None):
             pause = max(_FIRST_PAUSE << min(self.pauses, _MOST_DOUBLINGS), outcome.retry_after or 0)
             self.closed_until, self.pauses, self.is_changed = wall + min(pause, DAY), self.pauses + 1, True
@@ -160,7 +160,7 @@ class Host:
 
 
 def robots_group(text: str) -> str:
-    """Return the group for watchtowers from a robots.txt; empty without one."""
+    """Return the rules for watchtowers in a robots.txt; empty if there are none."""
     entries: Iterable[Any] = _parsed(text).entries  # type: ignore[attr-defined]  # not in the stubs
     return "\n\n".join(str(entry) for entry in entries if AGENT in map(str.lower, entry.useragents))
 
@@ -190,7 +190,7 @@ class OptOuts:
 
     def __call__(self, url: str) -> bool:
         """Return True if the list contains a URL, a prefix of it, or its host or domain."""
-        # Those who opted out once are not measured because the file is missing.
+        # If the file disappears, its entries remain in force.
         if self._path and self._path.exists() and (changed_at := self._path.stat().st_mtime_ns) != self._read_at:
             lines = (line.partition("#")[0].strip() for line in self._path.read_text().splitlines())
             self._entries, self._read_at = tuple(filter(None, lines)), changed_at
@@ -225,7 +225,7 @@ class Requests:
         return probe(target, self.settings, is_deep=is_deep, previous=previous)
 
     def robots(self, target: Target) -> str | None:
-        """Return the group for watchtowers from the host's robots.txt; None if the host does not return the file."""
+        """Return the rules for watchtowers in the host's robots.txt; None if the file could not be requested."""
         try:
             url = urljoin(target.url, "/robots.txt")
             answer = Asker(target, self.settings).ask("GET", url, max_bytes=_ROBOTS_BYTES, is_cut=True)

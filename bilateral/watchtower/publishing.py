@@ -29,8 +29,8 @@ HEARTBEAT: Final = 13
 """The number of weeks after which an unchanged measurement is published again."""
 
 _BANDS: Final = tuple(map(Decimal, ("99.5", "99", "95", "90", "50")))
-_ROUNDS: Final = 4  # of which the last one finds that nothing is missing, unless somebody lets transactions fail
-_AT_A_TIME: Final = 200  # signals: two requests of estimates
+_ROUNDS: Final = 4  # the last one finds nothing missing, unless somebody makes transactions fail
+_AT_A_TIME: Final = 200  # signals, which take two requests for gas estimates
 _MULTIHASH: Final = bytes([0x12, 0x20])  # SHA-256, 32 bytes
 
 Leaf = Mapping[str, Any]
@@ -102,7 +102,7 @@ class MerkleTree:
 def due_signals(
     leaves: Sequence[Leaf], previous: Sequence[Leaf], period: Period, *, is_complete: bool = False
 ) -> Iterator[Due]:
-    """Yield a period's signals: those that differ from the previous period, and some of the others, in turn.
+    """Yield a period's signals: those that differ from the previous period, and a rotating part of the others.
 
     Args:
         is_complete: True to yield all signals.
@@ -188,7 +188,7 @@ def publish(  # noqa: PLR0913  # what to publish, by whom, and how much of it
         file = FeedbackFile.of({"measurement": {**shared, "leaf": leaf, "path": tree.path(due.number)}})
         agent, endpoint = GlobalAgentId(registry, str(due.agent.token_id)), leaf.get("url", "")
         tags = {"tag1": due.tag, "tag2": period.name}
-        created_at = datetime.fromtimestamp(period.end, UTC)  # the same bytes at each run
+        created_at = datetime.fromtimestamp(period.end, UTC)  # every run produces the same bytes
         complete = file.complete(agent, author, value, **tags, endpoint=endpoint, created_at=created_at)
         document = store.put(complete.to_bytes())
         return Signal(due.agent, due.tag, value, endpoint, document.uri, document.hash)

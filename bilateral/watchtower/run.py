@@ -28,18 +28,18 @@ _log = logging.getLogger("bilateral.watchtower")
 THREADS: Final = 200
 _PER_SECOND: Final = 20
 _SECOND: Final = 1.001
-"""The time within which the permitted number of requests begin: a little over a second, as times are rounded."""
+"""The window in which `_PER_SECOND` requests may start: slightly over a second, because times are rounded."""
 
 _DEEP_SECONDS: Final = 6 * HOUR
 _RETRY_SECONDS: Final = (30.0, 60.0)
-"""The minimum delay before a retry, and the maximum added to it: an early retry would meet the same trouble."""
+"""The minimum delay before a retry, and the maximum that is added to it. An earlier retry would likely fail again."""
 
 _LONGEST_WAIT: Final = 2.0
 _MOST_PENDING: Final = 500
-"""The number of results waiting for the writer above which no probe begins."""
+"""The number of results waiting to be stored at which no new probe starts."""
 
 _REQUESTS_EACH: Final = 2
-"""The number of requests per probe, including retries, on a host with many endpoints."""
+"""The expected number of requests per probe, including retries, on a host with many endpoints."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Watchtower:
         self._take(*done)
 
     def save(self) -> None:
-        """Store the results so far, and delete old ones. If this fails, the results are retained."""
+        """Store the pending results, and delete old rows. If this fails, the results stay pending."""
         if batch := [self.pending[at] for at in range(len(self.pending))]:
             self.store.save(batch)
         for _ in batch:
@@ -150,7 +150,7 @@ class Watchtower:
 
     @property
     def delays(self) -> list[float]:
-        """The number of seconds for which each endpoint has been due that is not probed yet."""
+        """How many seconds ago each endpoint that is still waiting became due."""
         now, hosts = self.time.now, list(self.hosts.values())
         return [now - due for host in hosts for due, _, _ in list(host.waiting) if due <= now]
 
@@ -158,7 +158,7 @@ class Watchtower:
         self._executor.submit(job).add_done_callback(lambda future: self._done.put((future, take)))
 
     def _take(self, future: Future[Any], take: Callable[[Any], None]) -> None:
-        if (problem := future.exception()) is not None:  # a fault of ours counts against nobody, and ends no run
+        if (problem := future.exception()) is not None:  # a bug of ours counts against nobody, and does not end the run
             _log.error("a request failed: %r", problem)
         take(None if problem is not None else future.result())
 
@@ -186,13 +186,13 @@ class Watchtower:
     # Turns
 
     def _start(self) -> None:
-        """Begin the probes that are due, as far as threads, the writer and politeness permit."""
+        """Start the probes that are due, as far as threads, the writer and politeness permit."""
         while self._ready and max(self._ready[0][0], self._next_start()) <= self.time.now and self._has_room():
             ready_at, _, host = heapq.heappop(self._ready)
-            if ready_at == host.ready_at:  # otherwise it had an earlier turn
+            if ready_at == host.ready_at:  # otherwise, it has had an earlier turn
                 host.ready_at = float("inf")
                 due, _, endpoint = heapq.heappop(host.waiting)
-                if (due, endpoint) == (endpoint.due, self.endpoints.get(endpoint.number)):  # it is listed still
+                if (due, endpoint) == (endpoint.due, self.endpoints.get(endpoint.number)):  # it is still listed
                     self._ask(endpoint)
                 self._make_ready(host)
 
@@ -214,7 +214,7 @@ class Watchtower:
             heapq.heappush(self._ready, (turn, next(self._order), host))
 
     def _excuse(self, endpoint: Endpoint) -> Code | None:
-        """Return why an endpoint is not probed now; None if it may be."""
+        """Return the reason not to probe an endpoint now; None if there is none."""
         host, url = endpoint.host, endpoint.target.url
         if not self.vantage.is_online:
             return Code.VANTAGE
@@ -250,7 +250,7 @@ class Watchtower:
     def _visited(
         self, endpoint: Endpoint, stalls: int, result: float | tuple[str | None] | Probe | None, *, is_deep: bool
     ) -> None:
-        """Accept the result of a visit. After a pause of this process, a failure proves nothing."""
+        """Accept the result of a visit. If this process was suspended during it, a failure proves nothing."""
         now, host, is_stalled = self.time.now, endpoint.host, stalls != self._stalls
         self._in_flight -= 1
         requests = max(result.requests, 1) if isinstance(result, Probe) else isinstance(result, tuple)
@@ -299,7 +299,7 @@ class Watchtower:
         self.outcomes[str(endpoint.target.protocol), str(probe.outcome)] += 1
 
     def _schedule(self, endpoint: Endpoint, at: int, *, is_sampled: bool) -> None:
-        """Schedule an endpoint's next turn. If there was no room, it gets a different time, so that all have a turn."""
+        """Schedule an endpoint's next turn. If there was no room, vary the time, so that every endpoint gets a turn."""
         interval, key, condition = self.settings.interval, endpoint.target.endpoint_id, endpoint.condition
         rounds = condition.rounds_to_next(at, interval, is_active=endpoint.target.is_active)
         condition.rounds = max(rounds, endpoint.host.rounds)

@@ -43,7 +43,7 @@ endpoint: Final = _numbered(
     *required(sa.Boolean, "is_listed"),  # False if no agent lists it any more
     *optional(sa.BigInteger, "updated_at"),
 )
-hour: Final = Table(  # rows are small: they refer to an endpoint by its number, and the oldest ones are neighbours
+hour: Final = Table(  # rows are small, and the oldest ones are stored together, so that they are deleted quickly
     "hour",
     metadata,
     Column("start", sa.BigInteger, primary_key=True, autoincrement=False),
@@ -62,8 +62,8 @@ change: Final = _numbered(
 purchase: Final = _numbered(
     "purchase",
     *(*required(sa.Text, "agent"), *required(sa.LargeBinary(32), "endpoint_id")),
-    *required(sa.BigInteger, "at", "micros"),  # of a dollar
-    *optional(sa.String(16), "outcome"),  # None until the answer, or for ever after a crash
+    *required(sa.BigInteger, "at", "micros"),  # millionths of a dollar
+    *optional(sa.String(16), "outcome"),  # None until the response, and forever after a crash
 )
 _setting: Final = Table("setting", metadata, Column("name", sa.Text, primary_key=True), *required(sa.JSON, "value"))
 
@@ -94,7 +94,7 @@ class Store:
     engine: Engine
 
     def save(self, results: Sequence[Result]) -> None:
-        """Store results in one transaction. Storing them again changes nothing, because they contain no differences."""
+        """Store results in one transaction. Storing them again changes nothing, because they contain totals."""
         hours, conditions = [], []
         for result in results:
             start, counts = result.condition.hour

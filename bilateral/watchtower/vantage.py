@@ -1,6 +1,6 @@
 """A watchtower's judgement of itself, which comes before any judgement of others: its clocks and its network.
 
-Durations come from the monotonic clock, and time stamps from one that steps of the wall clock do not move.
+Durations come from the monotonic clock; timestamps ignore steps of the wall clock.
 """
 
 import time
@@ -16,7 +16,7 @@ _STALL_SECONDS: Final = 5.0
 
 _SLEEP_SECONDS: Final = 1.0
 _STEP_SECONDS: Final = 60.0
-"""A wall clock difference that counts as a step; a smaller one is followed."""
+"""The smallest change of the wall clock that counts as a step. Smaller changes are followed immediately."""
 
 _EARLIEST: Final = 1_767_225_600
 """The beginning of 2026: a clock showing an earlier time was never set."""
@@ -97,7 +97,7 @@ _ENOUGH: Final = 3
 _QUORUM_SECONDS: Final = 60.0
 _QUORUM_HOSTS: Final = 10
 _QUORUM: Final = 3
-"""In a bad week, one in this many hosts that were up fails by itself, but not in the same minute as all others."""
+"""If one in this many hosts that were up fails within a minute, the failures most likely have a shared cause."""
 
 _SHARED_ROUNDS: Final = 2
 
@@ -145,7 +145,7 @@ class Vantage:
 
     def has_shared_cause(self, now: float) -> bool:
         """Return True if failures have a shared cause. This lasts two rounds, after which they are accepted."""
-        recent = list(self._recent)  # a monitor may ask meanwhile
+        recent = list(self._recent)  # metrics may be read in another thread
         hosts = {host for _, host, _ in recent}
         failed = {host for _, host, has_failed in recent if has_failed}
         if len(hosts) >= _QUORUM_HOSTS and _QUORUM * len(failed) > len(hosts):

@@ -32,7 +32,7 @@ _SHARE_SECONDS: Final = 15.0
 _TARGET_SECONDS: Final = 300.0
 _REPORT_SECONDS: Final = 1.0
 _OVERLAP_SECONDS: Final = 60
-"""The overlap in seconds that is shared twice: results wait for the writer at most this long."""
+"""How far back, in seconds, results are shared again: they may have waited this long to be stored."""
 
 _RECORDED: Final = "recorded_change"
 _SHARED: Final = ("state", "code", "since", "probed_at", "failures", "milliseconds")
@@ -79,7 +79,7 @@ class Shared:
 
 
 def watch(tower: Watchtower, shared: Shared | None, stop: threading.Event, report: Callable[[], None]) -> None:
-    """Run until an event is set, and report occasionally. All measurements up to then are stored."""
+    """Run until an event is set, and report about once a second. All measurements made until then are stored."""
     jobs: list[tuple[float, Callable[[], None]]] = [(_SAVE_SECONDS, tower.save)]
     if shared is not None:
 
@@ -94,7 +94,7 @@ def watch(tower: Watchtower, shared: Shared | None, stop: threading.Event, repor
     reported_at = tower.time.now
     with ThreadPoolExecutor(len(jobs)) as threads:
         tasks = [threads.submit(_repeat, stop, *job) for job in jobs]
-        for task in tasks:  # without any of them the run is of no use
+        for task in tasks:  # a run without one of them is useless
             task.add_done_callback(lambda _: stop.set())
         try:
             while not stop.is_set():
@@ -104,7 +104,7 @@ def watch(tower: Watchtower, shared: Shared | None, stop: threading.Event, repor
                     report()
         finally:
             stop.set()
-    for _, job in jobs[:2]:  # what was measured since
+    for _, job in jobs[:2]:  # what was measured in the meantime
         _attempt(job)
     for task in tasks:
         task.result()
@@ -124,13 +124,13 @@ def _attempt(job: Callable[[], None]) -> None:
 
 
 class Figures(Collector):
-    """A run's figures, for monitors."""
+    """A run's metrics."""
 
     def __init__(self, tower: Watchtower) -> None:
         self._tower = tower
 
     def collect(self) -> Iterable[Any]:
-        """Read the figures."""
+        """Read the metrics."""
         tower, name = self._tower, "watchtower"
         probes = CounterMetricFamily(f"bilateral_{name}_probes", "Results.", labels=("protocol", "outcome"))
         for labels, number in tower.outcomes.copy().items():

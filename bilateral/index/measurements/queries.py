@@ -42,7 +42,7 @@ _LISTED: Final = registration_endpoint.c
 _ALIVE: Final = registration_alive.c
 _IS_LOADED: Final = unindexed(file.c.state) == State.LOADED
 _IS_STATE: Final = sa.and_(_STATE.chain_id.in_(select(chain.c.chain_id)), _STATE.endpoint_id == _LISTED.endpoint_id)
-"""The condition that a state belongs to a listed endpoint. Its key begins with the chain."""
+"""The condition that a state belongs to a listed endpoint. The chain is included because the key begins with it."""
 
 _MEASURED: Final = agent_file.join(file, sa.and_(file.c.file_id == agent_file.c.file_id, _IS_LOADED)).join(
     registration_alive, _ALIVE.content_hash == file.c.content_hash
@@ -81,7 +81,7 @@ def is_alive(alive: Alive, now: float | None = None) -> sa.ColumnElement[bool]:
 
 
 def _is(alive: Alive, now: float | None = None) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions of a state on `registration_alive`; for `unknown`, those of all other states."""
+    """Return the conditions on `registration_alive` for a state; for `unknown`, those that all other states share."""
     seconds = int(time.time() if now is None else now)
     recent, fresh = seconds - RECENT_SECONDS, seconds - _FRESH_SECONDS
     conditions: dict[Alive, list[sa.ColumnElement[bool]]] = {
@@ -102,7 +102,7 @@ AGENTS_ALIVE: Final = (
     .select_from(_MEASURED.join(registration_endpoint, _LISTED.content_hash == _ALIVE.content_hash))
     .where(*(agent_file.c[name].in_(sa.bindparam(name, expanding=True)) for name in _AGENT))
 )
-"""When agents responded, once per endpoint, by lists of their key parts."""
+"""When agents last responded, with a row per endpoint. The parameters are lists of the key's parts."""
 
 
 def agents_with(connection: Connection, alive: Alive, most: int) -> list[tuple[int, str, int]] | None:
@@ -152,7 +152,7 @@ class AliveCount:
 
 _COUNT_SECONDS: Final = 60.0
 _COUNTS: Final[dict[tuple[str, int], tuple[float, AliveCount]]] = {}
-"""The last count, by database and measurement: counting 6,000 among 100,000 agents takes a tenth of a second."""
+"""The last count, by database and newest measurement. Counting 6,000 among 100,000 agents takes a tenth of a second."""
 
 
 def count_alive(connection: Connection) -> AliveCount | None:
@@ -240,7 +240,7 @@ class MeasuredEndpoint:
 
 
 def endpoints_of(connection: Connection, key: AgentKey) -> tuple[MeasuredEndpoint, ...]:
-    """Return the endpoints of an agent's current file, in its order."""
+    """Return the endpoints in an agent's current file, in the order of the file."""
     query = select(*_LISTED).select_from(LISTINGS).where(*key.of(agent_file.c)).order_by(_LISTED.position)
     listed = {bytes(row.endpoint_id): row for row in connection.execute(query)}
 

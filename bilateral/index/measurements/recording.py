@@ -41,7 +41,7 @@ _MOST_AGENTS: Final = 1_000
 def record(
     engine: Engine, *, changes: Iterable[Change] = (), currents: Iterable[_Row] = (), days: Iterable[_Row] = ()
 ) -> None:
-    """Store measurements for the chains whose agents list the endpoints. Already stored ones change nothing.
+    """Store measurements for the chains whose agents list the endpoints. Storing them again changes nothing.
 
     Args:
         changes: Confirmed changes, in the order in which they happened.
@@ -79,7 +79,7 @@ def _chains_of(connection: Connection, endpoints: Collection[bytes]) -> Mapping[
 
 
 def _store_states(connection: Connection, currents: Sequence[_Row]) -> Iterator[_Listed]:
-    """Store current states, and yield as changes those of endpoints that had none or a stale one."""
+    """Store current states, and yield those of endpoints that had none, or a stale one, as changes."""
     table, last, stored = endpoint_state.c, endpoint_state.c.alive_at, dict[tuple[int, bytes], str | None]()
     for part in in_parts(sorted({row["endpoint_id"] for row in currents})):
         query = select(table.chain_id, table.endpoint_id, table.state).where(table.endpoint_id.in_(part))
@@ -95,7 +95,7 @@ def _store_states(connection: Connection, currents: Sequence[_Row]) -> Iterator[
 
 
 def _marks(connection: Connection, currents: Sequence[_Row]) -> Iterator[_Listed]:
-    """Yield once an hour a record that a watchtower is still measuring, and the states that it could not renew."""
+    """Once an hour, yield a mark that a watchtower is still measuring, and the states that have become stale."""
     newest: dict[int, int] = {}
     for row in currents:
         newest[row["chain_id"]] = max(row["probed_at"] or 0, newest.get(row["chain_id"], 0))

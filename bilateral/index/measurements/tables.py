@@ -68,7 +68,7 @@ endpoint_change: Final = sa.Table(
     sa.UniqueConstraint("chain_id", "endpoint_id", "kind", "at"),
     sa.Index("endpoint_change_by_id", "chain_id", "endpoint_id", "change_id"),
 )
-"""The confirmed changes; and once an hour `PROBED`, which confirms the states without a change."""
+"""The confirmed changes. Once an hour, a row of the kind `PROBED` confirms all states that did not change."""
 
 endpoint_day: Final = sa.Table(
     "endpoint_day",
@@ -79,4 +79,4 @@ endpoint_day: Final = sa.Table(
     *optional(sa.Integer, "median_ms", "p95_ms"),
     sa.PrimaryKeyConstraint("chain_id", "endpoint_id", "day", "vantage"),
 )
-"""The measurements of an endpoint by a vantage on one UTC day, counted from 1970."""
+"""The measurements of an endpoint by a vantage on one UTC day. Days are counted from 1970."""

@@ -39,7 +39,7 @@ _AT_ONCE: Final = 100
 
 
 def read_targets(connection: Connection, chain_ids: Iterable[int]) -> list[Target]:
-    """Return the endpoints in the current files of the agents of chains, by protocol and URL.
+    """Return the endpoints that agents on the given chains currently list, by protocol and URL.
 
     If a file opts an endpoint out of probing, the endpoint is omitted for the file's agents.
     """
@@ -65,7 +65,7 @@ def read_targets(connection: Connection, chain_ids: Iterable[int]) -> list[Targe
 
 
 def normalized(endpoint: str) -> tuple[str, str] | None:
-    """Return the normalized form of an http or https URL, and its host with a port that is not the scheme's.
+    """Return an http or https URL's normalized form, and its host, with the port unless it is the scheme's default.
 
     None for other endpoints, and for URLs with a user, which are published by accident.
     """

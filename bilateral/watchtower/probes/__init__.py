@@ -1,4 +1,4 @@
-"""Endpoint probes: one request or a few, which neither act nor pay."""
+"""Endpoint probes: one or a few requests, without side effects or payments."""
 
 import re
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ def probe(
 
 
 _LAGS: Final = 16
-"""The number of probes over which a service's lag is averaged, with more weight on the latest ones."""
+"""The number of probes over which a service's lag is averaged. Recent probes weigh more."""
 
 
 def _fault(url: str) -> Code | None:

@@ -1,4 +1,4 @@
-"""A probe's requests, which neither act nor pay, and the outcomes that all protocols share."""
+"""A probe's requests, which have no side effects and pay nothing, and the outcomes that all protocols share."""
 
 import hashlib
 import json
@@ -29,12 +29,12 @@ _HEADERS: Final = frozenset(
         *("if-none-match", "if-modified-since", "mcp-protocol-version", "mcp-method", "mcp-session-id"),
     }
 )
-"""The headers that a probe may send: none authorizes, pays or identifies a user."""
+"""The headers that a probe may send. None of them authorizes, pays, or identifies a user."""
 
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 _QUESTIONS: Final = frozenset({"server/discover", "initialize", "notifications/initialized", "tools/list"})
-"""The MCP messages that a probe may send: none calls a tool or reads what a user would read."""
+"""The MCP messages that a probe may send. None of them calls a tool, or reads prompts or resources."""
 
 _CHALLENGE_HEADERS: Final = {"cf-mitigated": {"challenge"}, "x-amzn-waf-action": {"challenge", "captcha"}}
 
@@ -42,15 +42,15 @@ _CHALLENGE: Final = re.compile(
     rb"captcha|cdn-cgi/challenge-platform|cf-chl|awswafintegration|_incapsula_|datadome|just a moment\.\.\.|perimeterx",
     re.IGNORECASE,
 )
-"""Marks of pages that challenge robots."""
+"""Typical contents of pages that challenge robots."""
 
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _MOST_CHALLENGES: Final = 3
-"""Consecutive challenges that count as not measured. An endpoint that always sends them blocks robots and agents."""
+"""The number of consecutive challenges that count as not measured. After that, the endpoint blocks agents, too."""
 
 
 class ForbiddenRequestError(errors.DocumentError):
-    """A probe is not allowed to send a request. Nothing was sent."""
+    """A probe must not send this request, and did not send it."""
 
     reason = "forbidden_request"
 
@@ -140,7 +140,7 @@ _OF_CLASS: Final = {3: Code.REDIRECT_REFUSED, 5: Code.STATUS_5XX}
 
 
 def result_of_status(answer: Answer, previous: Mapping[str, Any], *, is_page: bool = False) -> Probe | None:
-    """Return the result that a response has in every protocol; None if its content decides.
+    """Return a response's result if it is the same for every protocol; None if the content decides.
 
     Args:
         is_page: True if HTML is what a user expects.
@@ -190,9 +190,9 @@ def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
 
 
 def digest(value: Any) -> str:
-    """Return a JSON value's hash: of its canonical form (RFC 8785) or, if it has none, of Python's output."""
+    """Return the hash of a JSON value's canonical form (RFC 8785) or, if it has none, of Python's output."""
     try:
         content = rfc8785.dumps(value)
-    except rfc8785.CanonicalizationError:  # a number that JavaScript does not know exactly
+    except rfc8785.CanonicalizationError:  # a number that JavaScript cannot represent exactly
         content = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
     return hashlib.sha256(content).hexdigest()

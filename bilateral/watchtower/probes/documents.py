@@ -1,4 +1,4 @@
-"""Probes of what is read by GET: web pages, OASF records, and the cards of A2A agents."""
+"""Probes of documents: web pages, OASF records, and A2A agent cards."""
 
 import base64
 import time
@@ -26,7 +26,7 @@ _Judge: TypeAlias = Callable[[Asker, dict[str, Any], str, bool], _Judgement]
 
 _PAGE_BYTES: Final = 64 * 1024
 _RENEWAL_SECONDS: Final = 7 * 86_400
-"""The time before its expiry by which a certificate should have been renewed."""
+"""The time before a certificate's expiry at which it should have been renewed."""
 
 _UNCHANGED: Final = 304
 _ALGORITHMS: Final = ("ES256", "ES384", "ES512", "EdDSA", "Ed25519", "PS256", "RS256")
@@ -67,7 +67,7 @@ def _judge_record(_asker: Asker, record: dict[str, Any], _url: str, _is_deep: bo
 
 
 def _judge_card(asker: Asker, card: dict[str, Any], card_url: str, is_deep: bool) -> _Judgement:
-    """Judge a version 1.0 or 0.3 card. In depth, verify its signature, and check whether its interface responds."""
+    """Judge a version 1.0 or 0.3 card. A deep probe also verifies its signature and checks its first interface."""
     interfaces = card.get("supportedInterfaces")
     first = interfaces[0] if interfaces and isinstance(interfaces, list) else card
     url = first.get("url") if isinstance(first, dict) else None
@@ -86,7 +86,7 @@ def _judge_card(asker: Asker, card: dict[str, Any], card_url: str, is_deep: bool
     if is_deep:
         facts["signature"] = _signature(asker, card, card_url)
         facts["deep_code"] = Code.SIGNATURE_INVALID if facts["signature"] == "invalid" else None
-        if not facts["deep_code"] and host is not None and code is not Code.OTHER_DOMAIN:  # strangers are not asked
+        if not facts["deep_code"] and host is not None and code is not Code.OTHER_DOMAIN:  # a stranger's host is not probed
             facts["deep_code"] = _fault_of_interface(asker, url)
         code = facts["deep_code"] or code
     return code, facts
@@ -130,7 +130,7 @@ _SUFFIXES: Final = frozenset({"ac", "co", "com", "edu", "gov", "ne", "net", "or"
 
 
 def _is_same_domain(host: str, other: str) -> bool:
-    """Return whether two hosts have the same owner, by the last two labels, or three under a suffix such as `co.uk`."""
+    """Return whether two hosts share a domain: the last two labels, or three under a suffix such as `co.uk`."""
     return _domain(host) == _domain(other)
 
 
@@ -164,7 +164,7 @@ def _verified(asker: Asker, payloads: list[str], card_url: str, signature: Any) 
         if (keys := _keys(asker, header.get("jku"), card_url)) is None:
             return "unverified"
         key_set = KeySet.import_key_set({"keys": [key for key in keys if key.get("kid") == header.get("kid")]})
-    except (JoseError, TypeError, KeyError, ValueError):  # of which errors of base 64 and of JSON are
+    except (JoseError, TypeError, KeyError, ValueError):  # base64 and JSON errors are ValueErrors
         return "invalid"
     for form in payloads:
         with suppress(JoseError, ValueError):
@@ -185,7 +185,7 @@ def _keys(asker: Asker, jku: Any, card_url: str) -> list[dict[str, Any]] | None:
 
 
 def _forms(card: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield the forms of a card that signers sign: as published, and without default values."""
+    """Yield the forms of a card that signers may have signed: as published, and without default values."""
     unsigned = {name: value for name, value in card.items() if name != "signatures"}
     yield rfc8785.dumps(unsigned)
     for defaults in (("", None), ("", None, False, 0)):

@@ -18,7 +18,7 @@ from bilateral.watchtower.probes.asking import MIB, Asker, digest, graded, resul
 
 STATELESS: Final = "2026-07-28"
 HANDSHAKE: Final = "2025-11-25"
-"""The versions to request. A server with the handshake responds with the one that it supports."""
+"""The versions to request. In the handshake, a server responds with the version that it supports."""
 
 _Reply: TypeAlias = dict[str, Any]
 
@@ -42,7 +42,7 @@ _STREAM: Final = "sse"
 _VERSION: Final = re.compile(r"[-.0-9a-zA-Z]{1,20}")
 
 _OF_ERA: Final = frozenset({Code.ERA, Code.NOT_PROTOCOL, Code.STATUS, Code.STATUS_404, Code.STATUS_5XX})
-"""The response codes that a server from another era may return, so that the other method is also tried."""
+"""The codes that a server of a different era may cause, so that the other method is also tried."""
 
 _SAME_METHOD: Final = frozenset({307, 308})
 """Redirects that repeat the method, such as those that frameworks send for a missing slash."""
@@ -158,7 +158,7 @@ def _probe_stream(asker: Asker, previous: Mapping[str, Any], code: Code | None) 
 
 
 def _with_tools(connection: _Connection, probe: Probe) -> Probe:
-    """Add the hash of the tools, and what is wrong with their list."""
+    """Add the hash of the tools, and the fault of their list, if any."""
     code: Code | None = Code.ERA
     facts: dict[str, Any] = {}
     try:
@@ -167,13 +167,13 @@ def _with_tools(connection: _Connection, probe: Probe) -> Probe:
     except errors.DocumentTooLargeError:
         code = Code.TOO_BIG
     except errors.DocumentError:
-        return probe  # the server answered a moment ago, and nobody knows its tools
+        return probe  # the server responded a moment ago; its tools remain unknown
     facts = {**probe.facts, "deep_code": code, **facts}
     return replace(probe, outcome=Outcome.DEGRADED if code else Outcome.UP, code=code or Code.OK, facts=facts)
 
 
 def _list_tools(connection: _Connection) -> tuple[Code | None, dict[str, Any]]:
-    """Return what is wrong with a list of tools, and its hash; no hash if it cannot be compared."""
+    """Return the fault of a list of tools, if any, and its hash, unless it cannot be compared."""
     tools, cursor, remaining = list[str](), dict[str, Any](), MIB
     for _ in range(_MOST_PAGES):
         answer, reply = connection.call("tools/list", cursor, remaining)
@@ -188,7 +188,7 @@ def _list_tools(connection: _Connection) -> tuple[Code | None, dict[str, Any]]:
 
 
 def _read_reply(number: int, content: bytes) -> _Reply:
-    """Return the result in the response to a request, or its error code; neither if it is not a response to it."""
+    """Return the result or the error code in a response; empty if it does not answer this request."""
     try:
         message = decode_object(content)
     except errors.MalformedDocumentError:

@@ -1,4 +1,4 @@
-"""Probes of paid routes: what a payment would cost, without one."""
+"""Probes of paid routes, which request the price without paying it."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ def _judged(asker: Asker, answer: Answer, verb: str, previous: Mapping[str, Any]
         return _offered(answer, verb, is_deep=is_deep)
     if answer.status in _VALIDATES:
         return result(Outcome.GATED, Code.VALIDATES_FIRST, answer, method=verb)
-    if failure is None or failure.code is Code.WRONG_TYPE:  # a page is delivered for nothing, too
+    if failure is None or failure.code is Code.WRONG_TYPE:  # a page is free content, too
         return result(Outcome.DEGRADED if asker.target.is_paid else Outcome.UP, Code.FREE, answer, method=verb)
     return failure
 
