@@ -1,7 +1,7 @@
 """A period's measurements: each endpoint's figures from a week of probes, with confidence bounds, and revenues.
 
-Vantages are merged hour by hour: for each hour, the vantage that reached the endpoint most often counts. Network problems
-near one vantage are therefore not failures of the endpoint. Latencies from different vantages are never mixed.
+Vantages are merged hour by hour: for each hour, the vantage that reached the endpoint most often counts. Network
+problems near one vantage are therefore not failures of the endpoint. Latencies from different vantages are never mixed.
 """
 
 import time
@@ -257,7 +257,7 @@ def values_of(leaf: Mapping[str, Any], agent: str) -> dict[str, Any]:
     values: dict[str, Any] = {"reachable": leaf["state"] != Outcome.DOWN, "ownerVerified": is_owned}
     if is_owned and leaf["uptime"] is not None:
         values |= {tag: leaf[tag][0] for tag in ("uptime", "successRate") if leaf[tag] is not None}
-        if leaf["p50"] is not None and leaf["protocol"] != Protocol.OASF:  # a document's latency is not that of a service
+        if leaf["p50"] is not None and leaf["protocol"] != Protocol.OASF:  # documents have none
             values["responseTime"] = leaf["p50"]
         if "blocktimeFreshness" in leaf:
             values["blocktimeFreshness"] = leaf["blocktimeFreshness"]

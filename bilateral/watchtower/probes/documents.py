@@ -86,7 +86,7 @@ def _judge_card(asker: Asker, card: dict[str, Any], card_url: str, is_deep: bool
     if is_deep:
         facts["signature"] = _signature(asker, card, card_url)
         facts["deep_code"] = Code.SIGNATURE_INVALID if facts["signature"] == "invalid" else None
-        if not facts["deep_code"] and host is not None and code is not Code.OTHER_DOMAIN:  # a stranger's host is not probed
+        if not facts["deep_code"] and host is not None and code is not Code.OTHER_DOMAIN:  # not a stranger's
             facts["deep_code"] = _fault_of_interface(asker, url)
         code = facts["deep_code"] or code
     return code, facts
