@@ -50,9 +50,9 @@ def probe(
     """
     if (code := _fault(target.url)) is not None:
         return result(Outcome.UNFIT, code)
-    asker = Asker(target, settings)
+    asker = Asker(target, settings, previous, is_deep)
     try:
-        answer = _PROBES[target.protocol](asker, previous, is_deep=is_deep)
+        answer = _PROBES[target.protocol](asker)
     except errors.DocumentError as error:
         answer = result_of_error(error, target)
     outcome, code, facts = answer.outcome, answer.code, dict(answer.facts)

@@ -75,11 +75,15 @@ class Asker:
     """Sends one probe's requests, each over its own connection.
 
     Attributes:
+        previous: The facts of earlier probes by name.
+        is_deep: True to also read what changes rarely.
         requests: The number of requests so far, including redirects.
     """
 
     target: Target
     settings: ProbeSettings
+    previous: Mapping[str, Any] = field(default_factory=dict)
+    is_deep: bool = False
     requests: int = 0
 
     def ask(
@@ -139,7 +143,7 @@ _OF_STATUS: Final = {
 _OF_CLASS: Final = {3: Code.REDIRECT_REFUSED, 5: Code.STATUS_5XX}
 
 
-def result_of_status(answer: Answer, previous: Mapping[str, Any], *, is_page: bool = False) -> Probe | None:
+def result_of_status(asker: Asker, answer: Answer, *, is_page: bool = False) -> Probe | None:
     """Return a response's result if it is the same for every protocol; None if the content decides.
 
     Args:
@@ -151,7 +155,7 @@ def result_of_status(answer: Answer, previous: Mapping[str, Any], *, is_page: bo
     has_header = any(answer.headers.get(name) in values for name, values in _CHALLENGE_HEADERS.items())
     is_refused = is_html and status in {403, *_BUSY} and not is_waiting
     if has_header or is_refused or (is_marked and status == 200):  # noqa: PLR2004
-        challenges = int(previous.get("challenges") or 0) + 1
+        challenges = int(asker.previous.get("challenges") or 0) + 1
         if challenges <= _MOST_CHALLENGES:
             return result(Outcome.UNKNOWN, Code.CHALLENGE, answer, challenges=challenges)
         if is_marked or not is_html:

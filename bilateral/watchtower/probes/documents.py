@@ -22,7 +22,7 @@ from bilateral.watchtower.probes.asking import Asker, digest, graded, result, re
 
 Signature: TypeAlias = Literal["valid", "invalid", "unverified", "none"]
 _Judgement: TypeAlias = tuple[Code | None, dict[str, Any]]
-_Judge: TypeAlias = Callable[[Asker, dict[str, Any], str, bool], _Judgement]
+_Judge: TypeAlias = Callable[[Asker, dict[str, Any], str], _Judgement]
 
 _PAGE_BYTES: Final = 64 * 1024
 _RENEWAL_SECONDS: Final = 7 * 86_400
@@ -33,10 +33,10 @@ _ALGORITHMS: Final = ("ES256", "ES384", "ES512", "EdDSA", "Ed25519", "PS256", "R
 _MOST_SIGNATURES: Final = 2
 
 
-def probe_web(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:  # noqa: ARG001  # nothing is rare
+def probe_web(asker: Asker) -> Probe:
     """Get a page."""
     answer = asker.ask("GET", asker.target.url, max_bytes=_PAGE_BYTES, is_cut=True)
-    if (failure := result_of_status(answer, previous, is_page=True)) is not None:
+    if (failure := result_of_status(asker, answer, is_page=True)) is not None:
         return failure
     code, ends = None, answer.certificate_ends
     if not _is_same_domain(host_of(answer.url)[0], host_of(asker.target.url)[0]):
@@ -46,27 +46,27 @@ def probe_web(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
     return graded(code, answer, **({} if ends is None else {"certificate_ends": ends}))
 
 
-def probe_oasf(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
+def probe_oasf(asker: Asker) -> Probe:
     """Get a record: from the URL, or from its host if the URL has no path."""
     url = asker.target.url
     urls = [url] if urlsplit(url).path.strip("/") else [urljoin(url, "/.well-known/oasf-record.json")]
-    return _probe_document(asker, urls, previous, _judge_record, is_deep=is_deep)
+    return _probe_document(asker, urls, _judge_record)
 
 
-def probe_a2a(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
+def probe_a2a(asker: Asker) -> Probe:
     """Get an agent's card: from the URL if it points to a file, or else from its host."""
     url = asker.target.url
     names = ("agent-card.json", "agent.json")
     urls = [url] if urlsplit(url).path.endswith(".json") else [urljoin(url, f"/.well-known/{name}") for name in names]
-    return _probe_document(asker, urls, previous, _judge_card, is_deep=is_deep)
+    return _probe_document(asker, urls, _judge_card)
 
 
-def _judge_record(_asker: Asker, record: dict[str, Any], _url: str, _is_deep: bool) -> _Judgement:
+def _judge_record(_asker: Asker, record: dict[str, Any], _url: str) -> _Judgement:
     is_record = isinstance(record.get("schema_version"), str) and isinstance(record.get("skills"), list)
     return (None, {"card": digest(record)}) if is_record else (Code.NOT_PROTOCOL, {})
 
 
-def _judge_card(asker: Asker, card: dict[str, Any], card_url: str, is_deep: bool) -> _Judgement:
+def _judge_card(asker: Asker, card: dict[str, Any], card_url: str) -> _Judgement:
     """Judge a version 1.0 or 0.3 card. A deep probe also verifies its signature and checks its first interface."""
     interfaces = card.get("supportedInterfaces")
     first = interfaces[0] if interfaces and isinstance(interfaces, list) else card
@@ -83,7 +83,7 @@ def _judge_card(asker: Asker, card: dict[str, Any], card_url: str, is_deep: bool
         code = Code.OTHER_DOMAIN
     elif not card["skills"]:
         code = Code.EMPTY
-    if is_deep:
+    if asker.is_deep:
         facts["signature"] = _signature(asker, card, card_url)
         facts["deep_code"] = Code.SIGNATURE_INVALID if facts["signature"] == "invalid" else None
         if not facts["deep_code"] and host is not None and code is not Code.OTHER_DOMAIN:  # not a stranger's
@@ -102,19 +102,17 @@ def _fault_of_interface(asker: Asker, url: str) -> Code | None:
     return None
 
 
-def _probe_document(
-    asker: Asker, urls: list[str], previous: Mapping[str, Any], judge: _Judge, *, is_deep: bool
-) -> Probe:
+def _probe_document(asker: Asker, urls: list[str], judge: _Judge) -> Probe:
     """Get a JSON document from the first URL that has one, or from the URL that had it last time, and judge it."""
-    last_url = previous.get("document_url")
+    last_url = asker.previous.get("document_url")
     failures = []
     for url in sorted(urls, key=lambda url: url != last_url):
-        etag = previous.get("etag") if url == last_url and not is_deep else None
+        etag = asker.previous.get("etag") if url == last_url and not asker.is_deep else None
         answer = asker.ask("GET", url, headers={"Accept": "application/json", **Validators(etag).headers()})
         if answer.status == _UNCHANGED and etag:
             return graded(None, answer)
-        if (failure := result_of_status(answer, previous)) is None:
-            code, facts = judge(asker, decode_object(answer.body), answer.url, is_deep)
+        if (failure := result_of_status(asker, answer)) is None:
+            code, facts = judge(asker, decode_object(answer.body), answer.url)
             # The next probe asks for changes of a valid document only.
             facts |= {"document_url": url, "etag": Validators.of(answer.headers).etag if code is None else None}
             if code is Code.NOT_PROTOCOL:

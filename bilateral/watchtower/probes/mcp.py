@@ -99,31 +99,31 @@ class _Connection:
         return {"Accept": f"application/json, {EVENT_STREAM}", **present}
 
 
-def probe_mcp(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
+def probe_mcp(asker: Asker) -> Probe:
     """Query a server's identity and, if the probe is deep, its tools."""
-    era = previous.get("era")
+    era = asker.previous.get("era")
     if urlsplit(asker.target.url).path.rstrip("/").endswith("/sse"):
-        return _probe_stream(asker, previous, None)
+        return _probe_stream(asker, None)
     if era == _STREAM:
-        return _probe_stream(asker, previous, Code.ERA)
+        return _probe_stream(asker, Code.ERA)
     connection, failures = _Connection(asker, asker.target.url), list[Probe]()
     try:
         for version in (STATELESS, HANDSHAKE) if era in {None, STATELESS} else (HANDSHAKE, STATELESS):
-            probe = _greet(connection, version, previous)
+            probe = _greet(connection, version)
             if probe.outcome is Outcome.UP:
-                return _with_tools(connection, probe) if is_deep else probe
+                return _with_tools(connection, probe) if asker.is_deep else probe
             if probe.code not in _OF_ERA:
                 return probe
             failures.append(probe)
     finally:
         connection.close()
     if failures[-1].status == _NOT_ALLOWED:
-        stream = _probe_stream(asker, previous, Code.ERA)
+        stream = _probe_stream(asker, Code.ERA)
         return stream if stream.outcome is Outcome.DEGRADED else failures[-1]
     return next((failure for failure in failures if failure.code is Code.ERA), failures[-1])
 
 
-def _greet(connection: _Connection, version: str, previous: Mapping[str, Any]) -> Probe:
+def _greet(connection: _Connection, version: str) -> Probe:
     """Send a request in the stateless protocol, or begin a session in an earlier version."""
     connection.version = version
     if version == STATELESS:
@@ -139,7 +139,7 @@ def _greet(connection: _Connection, version: str, previous: Mapping[str, Any]) -
     if is_spoken:
         connection.version = version
         return graded(None, answer, era=version)
-    failure = result_of_status(answer, previous)
+    failure = result_of_status(connection.asker, answer)
     if failure is not None and ("error" not in reply or failure.outcome is not Outcome.DOWN):
         return failure
     if reply.get("error") == _UNSUPPORTED_VERSION:
@@ -148,13 +148,13 @@ def _greet(connection: _Connection, version: str, previous: Mapping[str, Any]) -
     return result(Outcome.DOWN, Code.WRONG_TYPE if is_other_type else Code.NOT_PROTOCOL, answer)
 
 
-def _probe_stream(asker: Asker, previous: Mapping[str, Any], code: Code | None) -> Probe:
+def _probe_stream(asker: Asker, code: Code | None) -> Probe:
     """Open the stream of a server with the first version, and read its first event."""
     headers = {"Accept": EVENT_STREAM}
     answer = asker.ask("GET", asker.target.url, headers=headers, is_last=lambda _: True, is_cut=True)
     if answer.event == "endpoint":
         return graded(code, answer, era=_STREAM)
-    return result_of_status(answer, previous) or result(Outcome.DOWN, Code.NOT_PROTOCOL, answer)
+    return result_of_status(asker, answer) or result(Outcome.DOWN, Code.NOT_PROTOCOL, answer)
 
 
 def _with_tools(connection: _Connection, probe: Probe) -> Probe:

@@ -24,7 +24,7 @@ _REPUTATION: Final = ("8004-reputation", "reputation")
 _MOST_OPTIONS: Final = 20
 
 
-def probe_x402(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
+def probe_x402(asker: Asker) -> Probe:
     """Request a route's price, with the method that its listing declares, or else one that it allows."""
 
     def ask(verb: str) -> Answer:
@@ -36,7 +36,7 @@ def probe_x402(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> P
     declared = asker.target.method
     if declared is not None and declared not in {*verbs, "POST"}:  # any other method could act
         return result(Outcome.UNKNOWN, Code.NOT_EXERCISED)
-    verb = next((name for name in (previous.get("method"), declared) if name in verbs), "GET")
+    verb = next((name for name in (asker.previous.get("method"), declared) if name in verbs), "GET")
     answer = ask(verb)
     if answer.status in _WRONG_VERB:
         allowed = answer.headers.get("allow", "GET, POST").upper().replace(",", " ").split()
@@ -44,17 +44,17 @@ def probe_x402(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> P
         is_tried = answer.status == _NOT_ALLOWED or (verb == "GET" and declared is None)
         if usable and is_tried and (second := ask(usable[0])).status not in _WRONG_VERB:
             answer, verb = second, usable[0]
-    return _judged(asker, answer, verb, previous, is_deep=is_deep)
+    return _judged(asker, answer, verb)
 
 
-def _judged(asker: Asker, answer: Answer, verb: str, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
-    failure = result_of_status(answer, previous)
+def _judged(asker: Asker, answer: Answer, verb: str) -> Probe:
+    failure = result_of_status(asker, answer)
     if failure is not None and failure.code in _SHARED:
         return failure
     if answer.status == _NOT_ALLOWED:
         return result(Outcome.UNKNOWN, Code.NOT_EXERCISED, answer)
     if answer.status == _PAYMENT:
-        return _offered(answer, verb, is_deep=is_deep)
+        return _offered(answer, verb, is_deep=asker.is_deep)
     if answer.status in _VALIDATES:
         return result(Outcome.GATED, Code.VALIDATES_FIRST, answer, method=verb)
     if failure is None or failure.code is Code.WRONG_TYPE:  # a page is free content, too
