@@ -71,7 +71,7 @@ def test_first_page_counts_the_agents_and_hosts_that_answer(site):
 def test_page_of_an_agent_has_a_strip_with_its_text(site):
     page = Page(site.get("/31337/1").text)
     assert "mcp: responds since" in page.text
-    assert "Answered 99.9 % of 4,926 probes, 41 ms to the first byte, from eu-1. Last change: tools," in page.text
+    assert "Responded to 99.9 % of 4,926 probes, 41 ms to the first byte, from eu-1. Last change: tools," in page.text
     assert "a2a: not measured" in page.text
     assert [values["role"] for values in page.of("svg") if values.get("class") == "days"] == ["img", "img"]
     assert "alive" in Page(site.get("/method").text).attributes("id")

@@ -3,10 +3,8 @@
 import json
 import time
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import groupby
-from operator import attrgetter
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -244,17 +242,21 @@ def endpoints_of(connection: Connection, key: AgentKey) -> tuple[MeasuredEndpoin
     query = select(*_LISTED).select_from(LISTINGS).where(*key.of(agent_file.c)).order_by(_LISTED.position)
     listed = {bytes(row.endpoint_id): row for row in connection.execute(query)}
 
-    def rows_of(table: sa.Table, *conditions: sa.ColumnElement[bool], order: Any, limit: int) -> dict[bytes, list[Any]]:
+    def rows_of(table: sa.Table, query: sa.Select[Any]) -> dict[bytes, list[Any]]:
         rows: dict[bytes, list[Any]] = defaultdict(list)
-        of_agent = (table.c.chain_id == key.chain_id, table.c.endpoint_id.in_(list(listed)))
-        for row in connection.execute(select(table).where(*of_agent, *conditions).order_by(order).limit(limit)):
+        of_agent = query.where(table.c.chain_id == key.chain_id, table.c.endpoint_id.in_(list(listed)))
+        for row in connection.execute(of_agent):
             rows[bytes(row.endpoint_id)].append(row)
         return rows
 
-    states = rows_of(endpoint_state, order=_STATE.vantage, limit=_MOST_ROWS)
     first_day, day, change = int(time.time()) // DAY - _DAYS, endpoint_day.c, endpoint_change.c
-    days = rows_of(endpoint_day, day.day > first_day, order=day.day, limit=_MOST_ROWS)
-    drifts = rows_of(endpoint_change, change.kind != "state", order=change.change_id.desc(), limit=_MOST_DRIFTS)
+    reached = day.up + day.gated + day.degraded
+    sums = *map(func.sum, (reached + day.down, reached, day.scheduled)), func.max(day.median_ms)
+    of_days = select(day.endpoint_id, day.day, *sums).where(day.day > first_day).group_by(day.endpoint_id, day.day)
+    states = rows_of(endpoint_state, select(endpoint_state).order_by(_STATE.vantage).limit(_MOST_ROWS))
+    days = rows_of(endpoint_day, of_days.order_by(day.day).limit(_MOST_ROWS))
+    of_drifts = select(endpoint_change).where(change.kind != "state").order_by(change.change_id.desc())
+    drifts = rows_of(endpoint_change, of_drifts.limit(_MOST_DRIFTS))
     return tuple(_endpoint(row, states[name], days[name], drifts[name]) for name, row in listed.items())
 
 
@@ -268,20 +270,13 @@ def _endpoint(listed: Any, states: list[Any], days: list[Any], drifts: list[Any]
         **place,
         **{name: getattr(best, name) for name in names},
         vantages=tuple(row.vantage for row in states),
-        days=tuple(_day(number, list(rows)) for number, rows in groupby(days, attrgetter("day"))),
+        days=tuple(MeasuredDay(*row[1:]) for row in days),
         changes=tuple(MeasuredChange(row.at, row.kind, _value(row.old), _value(row.new), row.code) for row in drifts),
     )
 
 
 def _value(text: str | None) -> Any:
     return None if text is None else json.loads(text)
-
-
-def _day(number: int, rows: Sequence[Any]) -> MeasuredDay:
-    reachable = sum(getattr(row, outcome) for row in rows for outcome in REACHABLE)
-    medians = [row.median_ms for row in rows if row.median_ms is not None]
-    measured, scheduled = reachable + sum(row.down for row in rows), sum(row.scheduled for row in rows)
-    return MeasuredDay(number, measured, reachable, scheduled, max(medians, default=None))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import replace
 
 import pytest
 from sqlalchemy import insert, select
@@ -113,7 +112,7 @@ def test_condition_of_searches_is_the_rule_of_pages(measured):
 def test_page_of_an_agent_has_its_endpoints_with_days_and_changes(measured):
     today = NOW // DAY
     measured.agent(1, ("mcp", MCP), ("a2a", OTHER))
-    currents = [replace(current(at=NOW), milliseconds=40), current(Outcome.DOWN, at=NOW, vantage="us-1")]
+    currents = [current(at=NOW, milliseconds=40), current(Outcome.DOWN, at=NOW, vantage="us-1")]
     days = [
         day_row(KEY, today, "eu-1", 10, {Outcome.UP: 8, Outcome.DOWN: 1, Outcome.UNKNOWN: 1}, 40, 90),
         day_row(KEY, today, "us-1", 10, {Outcome.DOWN: 10}),
