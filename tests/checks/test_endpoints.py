@@ -82,7 +82,7 @@ def test_agent_whose_endpoints_are_all_down_is_unreachable(seller):
     assert ask(seller) == {"unreachable": "caution"}
     assert ask(seller, Policy(name="strict", newcomers="accept"))["unreachable"] == "decline"
     assert sentence_of(seller.server(1), "unreachable") == (
-        "All 2 endpoints are down since 2023-12-14 21:13 UTC (refused), as of 2023-12-14 22:13 UTC."
+        "All 2 endpoints have been down since 2023-12-14 21:13 UTC (refused), as of 2023-12-14 22:13 UTC."
     )
 
 

@@ -204,7 +204,7 @@ def test_an_owner_that_lets_transactions_fail_does_not_cost_gas_for_ever(
 def test_evidence_does_not_go_on_chain(tower, up_week):
     (client, own), week = tower, up_week(1)
     client.state.store = DataUriStore()
-    with pytest.raises(InvalidArgumentError, match="pass one"):
+    with pytest.raises(InvalidArgumentError, match="configure one"):
         publish(client, own, WEEK, measure(week.store, WEEK))
 
 
