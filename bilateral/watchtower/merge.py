@@ -63,7 +63,7 @@ def merge(store: Store, file: bytes, vantage: str, key: OKPKey) -> int:
     except (JoseError, ValueError):
         is_signed = False
     if not is_signed:
-        raise InvalidArgumentError(f"the file is not signed by the vantage {vantage!r}")
+        raise InvalidArgumentError(f"the file is not signed by the vantage point {vantage!r}")
     try:
         return _add(store, vantage, [json.loads(line) for line in content.splitlines()])
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
@@ -98,7 +98,7 @@ def _add(store: Store, vantage: str, lines: list[dict[str, Any]]) -> int:
 def _counts(line: dict[str, Any]) -> dict[str, int]:
     counts = {str(key): int(count) for key, count in line["counts"].items()}
     if min(counts.values()) < 0 or sum(counts.get(outcome, 0) for outcome in Outcome) > counts["scheduled"]:
-        raise ValueError("an hour has more results than probes")
+        raise ValueError("the file lists more results than probes for an hour")
     return counts
 
 
