@@ -34,6 +34,9 @@ _DEEP_SECONDS: Final = 6 * HOUR
 _RETRY_SECONDS: Final = (30.0, 60.0)
 """The minimum delay before a retry, and the maximum that is added to it. An earlier retry would likely fail again."""
 
+_FIRST_PER_SECOND: Final = 10
+"""The number of new endpoints per second that have their first turn: a short list is finished immediately."""
+
 _LONGEST_WAIT: Final = 2.0
 _MOST_PENDING: Final = 500
 """The number of results waiting to be stored at which no new probe starts."""
@@ -103,12 +106,13 @@ class Watchtower:
         for name, load in loads.items():
             host = self.hosts.setdefault(name, Host(name, **stored.get(name, {})))
             host.rounds = max(1, -int(-load // room))
+        unprobed = sum(entry.condition.round is None for entry in listed)
         running, self.endpoints = self.endpoints, {}
         for entry in listed:
             current = self.endpoints[entry.number] = running.get(entry.number, entry)
             current.target = entry.target
             if current is entry:
-                self._add(entry)
+                self._add(entry, unprobed)
 
     def step(self) -> float:
         """Do what is due, and return the seconds until something may be due again."""
@@ -312,13 +316,14 @@ class Watchtower:
         condition.next_at = due
         self._queue(endpoint, self.time.now + due - wall)
 
-    def _add(self, endpoint: Endpoint) -> None:
+    def _add(self, endpoint: Endpoint, unprobed: int) -> None:
         """Load an endpoint from the database. Missed turns are due now, in order; none is far ahead."""
         host = endpoint.host = self.hosts[endpoint.target.host]
         condition, interval, wall = endpoint.condition, self.settings.interval, self.time.wall
         planned = condition.next_at or wall
-        if condition.round is None:  # on a host with many endpoints, not all have their first turn immediately
-            planned += phase(endpoint.target.endpoint_id, (host.rounds - 1) * interval)
+        if condition.round is None:
+            first = min(interval, unprobed / _FIRST_PER_SECOND) if host.rounds == 1 else host.rounds * interval
+            planned += phase(endpoint.target.endpoint_id, first)
         missed = max(0.0, wall - planned)
         condition.next_at = min(planned + missed, wall + max(condition.rounds, host.rounds) * interval)
         self._queue(endpoint, self.time.now + condition.next_at - wall - interval / 2 * missed / (missed + interval))
