@@ -127,16 +127,14 @@ def main() -> None:
         late: list[float] = []
         watch(tower, None, stop, lambda: late.append(max(tower.delays, default=0.0)))
         after = resource.getrusage(resource.RUSAGE_SELF)
-        results = wrong = 0
-        for _, key, _, counts in store.hours(0):
-            results += measured(counts)
-            wrong += measured(counts) - (reached(counts) if expected[key][1] == "up" else counts["down"])
-        probed = sum(entry.condition.probed_at is not None for entry in store.endpoints())
+        hours = list(store.hours(0))
+        results = sum(measured(counts) for *_, counts in hours)
+        right = sum(reached(hour) if expected[key][1] == "up" else hour["down"] for _, key, _, hour in hours)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     rows = [
-        ("endpoints with a result", probed),
+        ("endpoints with a result", len({key for _, key, *_ in hours})),
         ("results", results),
-        ("wrong results", wrong),
+        ("wrong results", results - right),
         ("seconds of processor time", round(cpu, 1)),
         ("MiB of memory at most", after.ru_maxrss // 1_024),
         ("seconds late, the latest start", round(max(late, default=0.0), 1)),
