@@ -67,6 +67,7 @@ class Watchtower:
 
     Attributes:
         is_outdated: True if the endpoints in the database have changed since.
+        round_seconds: The time between the first and the last result of the last complete round.
 
     Args:
         store: Its database.
@@ -92,6 +93,8 @@ class Watchtower:
         self._failures: list[tuple[float, Endpoint, Probe]] = []
         self._order = count()
         self._in_flight = self._stalls = 0
+        self.round_seconds = self._result_at = self._round_at = 0.0
+        self._round = 0
         self._starts: deque[float] = deque(maxlen=_PER_SECOND)
         self.refresh()
 
@@ -297,6 +300,10 @@ class Watchtower:
         elapsed = 0 if condition.round is None else (turn - condition.round) // (condition.rounds * interval)
         changes = endpoint.conclude(probe, at, scheduled=max(1, elapsed), is_deep=is_deep)
         condition.round = turn
+        if turn > self._round:
+            self.round_seconds = self._result_at - self._round_at
+            self._round, self._round_at = turn, self.time.now
+        self._result_at = self.time.now
         self._schedule(endpoint, at, is_sampled=probe.code is Code.SAMPLED_OUT)
         stored = self.settings.vantage, at, replace(condition), changes, endpoint.host.changed_row()
         self.pending.append(Result(endpoint.number, *stored))

@@ -141,6 +141,7 @@ class Figures(Collector):
         states = Counter(str(entry.condition.state) for entry in list(tower.endpoints.values()))
         yield gauge(f"{name}_endpoints", "Endpoints by state.", ("state",), states.items())
         for figure, text, value in (
+            ("round_seconds", "The duration of the last complete round.", tower.round_seconds),
             ("lag_seconds", "The delay of the probe that waits longest.", max(delays, default=0.0)),
             ("vantage_up", "1 if enough reference hosts are reached.", tower.vantage.is_online),
             ("shared_cause", "1 while failures have a shared cause.", tower.vantage.has_shared_cause(tower.time.now)),
