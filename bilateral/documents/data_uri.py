@@ -102,7 +102,8 @@ def _from_base64(uri: str, payload: bytes, limit: int) -> bytes:
         if " " in text:
             readings.append(_SPACE.sub("", text.replace(" ", "+")))
         contents = [content for reading in readings if (content := _strictly(reading)) is not None]
-        return next((content for content in contents if _is_document(content, limit)), contents[0])
+        several = contents if len(contents) > 1 else ()
+        return next((content for content in several if _is_document(content, limit)), contents[0])
     except (UnicodeDecodeError, IndexError):
         raise UnsupportedUriError(f"{quoted(uri)} is not base 64") from None
 

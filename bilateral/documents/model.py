@@ -7,7 +7,8 @@ unverifiable.
 
 import copy
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Any, ClassVar, Final, Self
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
@@ -58,8 +59,7 @@ class DocumentModel(BaseModel):
         """Accept fields only by their JSON names: an unknown `agent_id` is not treated as `agentId`."""
         model = handler(value)
         if isinstance(value, dict):
-            names = {name for name, field in cls.model_fields.items() if field.alias in value}
-            model.model_fields_set.intersection_update(names)
+            model.model_fields_set.intersection_update([name for name, alias in _aliases(cls) if alias in value])
         return model
 
     @classmethod
@@ -155,6 +155,12 @@ class DocumentModel(BaseModel):
     def to_bytes(self) -> bytes:
         """Return the bytes to store and to hash. Files stored by others may be serialised differently."""
         return encode_object(self.to_object())
+
+
+@cache
+def _aliases(model: type[DocumentModel]) -> Sequence[tuple[str, str | None]]:
+    """Return the names of a model's fields in Python and in JSON."""
+    return [(name, field.alias) for name, field in model.model_fields.items()]
 
 
 def _listed(problems: list[str]) -> str:

@@ -40,7 +40,8 @@ def decode_object(content: bytes) -> dict[str, Any]:
         raise MalformedDocumentError("the document contains a number that is too long") from None
     if not isinstance(value, dict):
         raise MalformedDocumentError(f"the document is a JSON {type(value).__name__}, not an object")
-    encode_object(value)  # refuses half a surrogate pair
+    if "\\u" in text:
+        encode_object(value)  # refuses half a surrogate pair, which UTF-8 cannot hold, but an escape can
     return value
 
 

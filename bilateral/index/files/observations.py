@@ -67,7 +67,8 @@ def _add_to_feed(connection: Connection, previous: int) -> None:
 
 def _agents_of(*conditions: Any) -> Prepared:
     """Return the statement for the agents on a chain that refer to a file."""
-    query = select(*_AGENT).where(_REFERENCE.chain_id == CHAIN, *conditions).distinct()
+    # By the chain alone, SQLite would read all of its references for each file.
+    query = select(*_AGENT).where(unindexed(_REFERENCE.chain_id) == CHAIN, *conditions).distinct()
     return Prepared(query.order_by(*_AGENT).limit(at_most(_MOST_AGENTS)))
 
 
@@ -119,7 +120,6 @@ def _is_of_chain() -> Any:
     """Return the condition that an event of the chain refers to the file, or to the registration file leading to it."""
     file, reference, domain = schema.file.c, schema.file_reference.c, schema.registration_domain.c
     parent, other = schema.file.alias("parent").c, schema.file_reference.alias("other").c
-    # By the chain alone, SQLite would read all of its references for each file.
     directly = exists().where(reference.file_id == file.file_id, unindexed(reference.chain_id) == chain.c.chain_id)
     by_domain = exists().where(
         domain.file_id == file.file_id,

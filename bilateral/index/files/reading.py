@@ -88,7 +88,7 @@ def secure_host(uri: str) -> str | None:
         host, port = host_of(uri)
         name = f"[{host}]" if ":" in host else host  # IPv6
         name = name if port == _HTTPS_PORT else f"{name}:{port}"
-        is_same = host_of(registration_uri(name)) == (host, port)
+        is_same = ":" not in host or host_of(registration_uri(name)) == (host, port)
     except UnsupportedUriError:
         return None
     return name if is_same and len(name) <= _MAX_HOST and _NAME.fullmatch(host) else None
@@ -279,4 +279,4 @@ def _stored(value: str | float | None, limit: int) -> str | None:
 
 def listed(entries: list[Any]) -> str:
     """Return texts as a JSON list, in the form stored in columns."""
-    return json.dumps(entries, ensure_ascii=False)
+    return json.dumps(entries, ensure_ascii=False) if entries else "[]"

@@ -220,8 +220,9 @@ _CURRENT_FILES: Final = sa.select(*(_AGENT[name] for name in _COLUMNS[:3]), _REF
     _REFERENCE.chain_id == _AGENT.chain_id,
     _REFERENCE.registry == _AGENT.identity_registry,
     _REFERENCE.agent_id == _AGENT.agent_id,
-    _REFERENCE.kind == Kind.REGISTRATION,
-    ~sa.exists().where(_LATER.kind == _REFERENCE.kind, *_IS_REPLACED),
+    # The engines use the index of a kind only if the kind is a literal.
+    _REFERENCE.kind == kind_literal(Kind.REGISTRATION),
+    ~sa.exists().where(_LATER.kind == kind_literal(Kind.REGISTRATION), *_IS_REPLACED),
     schema.file.c.file_id == _REFERENCE.file_id,
     schema.file.c.uri == _AGENT.uri,
 )

@@ -105,7 +105,8 @@ class Embedder:
         tokens = self._tokenizer.encode(text.lower(), add_special_tokens=False).ids
         if not tokens:
             return np.zeros(DIMENSIONS, np.float32)
-        return _normalised(self._vectors[tokens].astype(np.float32).mean(axis=0))
+        # As `mean` and `norm` compute it: their own code takes twice as long as the sum.
+        return _normalised(np.add.reduce(self._vectors[tokens].astype(np.float32)) / len(tokens))
 
     @staticmethod
     def _quantised(vector: NDArray[np.float32]) -> NDArray[Any]:
@@ -114,7 +115,7 @@ class Embedder:
 
 def _normalised(vector: NDArray[np.float32]) -> NDArray[np.float32]:
     """Normalize a vector to length 1; zeros are unchanged."""
-    length = float(np.linalg.norm(vector))
+    length = float(np.sqrt(vector.dot(vector)))
     return vector / length if length > 0 else vector
 
 
