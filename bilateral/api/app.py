@@ -17,6 +17,7 @@ from bilateral.api import routes
 from bilateral.api.answers import FAILED, JSON, PROBLEM, Problem, ProblemError, adapter, add_handlers, answer_to
 from bilateral.api.guard import Guard
 from bilateral.api.layers import CrossOriginReads, IndexState, Shortcuts
+from bilateral.api.load import SEARCHES, SearchQueue
 from bilateral.api.metrics import Observer
 from bilateral.api.parameters import refuse_wrong_parameters
 from bilateral.api.parts import import_present, module_names, refuse_missing
@@ -79,6 +80,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
     add_handlers(app, pages[0].problem_page if pages else None)
     app.add_exception_handler(Exception, _on_fault)
     shortcuts = [shortcut for module in modules for shortcut in getattr(module, "shortcuts", ())]
+    app.add_middleware(SearchQueue, at_once=max(1, settings.connections // 2))  # the others are for short reads
     app.add_middleware(Shortcuts, service=service, shortcuts=shortcuts)
     app.add_middleware(IndexState, service=service)
     app.add_middleware(Guard, settings=settings)
@@ -121,6 +123,8 @@ class HeadAsGet:
         await self._app({**scope, "method": "GET"} if is_head else scope, receive, send)
 
 
+_RETRY_AFTER: Final = {"Retry-After": {"description": "Seconds to wait", "schema": {"type": "integer"}}}
+
 _OWN = frozenset({"HTTPValidationError", "ValidationError"})
 """The schemas of FastAPI's own errors. This service returns problems instead."""
 
@@ -136,8 +140,10 @@ def describe(app: FastAPI) -> None:
             for name in _OWN:
                 schemas.pop(name, None)
             schemas["Problem"] = {**adapter(Problem).json_schema(), "additionalProperties": True}
-            for operations in document["paths"].values():
+            for path, operations in document["paths"].items():
                 for operation in operations.values():
+                    if path.startswith(SEARCHES):
+                        operation["responses"]["503"] = {**PROBLEM, "headers": _RETRY_AFTER}
                     operation["responses"].pop("422", None)
                     operation["responses"].setdefault("default", dict(PROBLEM))
         assert app.openapi_schema is not None  # noqa: S101  # FastAPI keeps it

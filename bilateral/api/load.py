@@ -1,5 +1,6 @@
-"""Limit the load on databases and nodes: cached values, account quotas, and threads for node requests."""
+"""Limit the load on databases and nodes: cached values, account quotas, a queue for searches, and node requests."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from functools import partial
@@ -8,8 +9,9 @@ from threading import Lock
 from typing import Final, Generic, ParamSpec, TypeVar
 
 from anyio import CapacityLimiter, to_thread
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bilateral.api.answers import ProblemError
+from bilateral.api.answers import ProblemError, answer_to
 
 T = TypeVar("T")
 
@@ -92,3 +94,71 @@ class NodeWork:
             return await to_thread.run_sync(partial(work, *arguments, **options), limiter=self._limiter)
         finally:
             self._under_way -= 1
+
+
+SEARCHES: Final = ("/graphql", "/search", "/api/search", "/api/v1/search", "/v1/search/", "/v1/leaders", "/v1/checks/")
+"""The beginnings of the paths whose requests may read many rows."""
+
+WAITING: Final = 8
+"""The number of searches that may wait for each one that runs: more would wait longer than `_WAIT_SECONDS` anyway."""
+
+_WAIT_SECONDS: Final = 1.0
+"""The longest wait of a search. With the default query limit of 1.8 seconds, its client waits less than three."""
+
+_SEARCH_RETRY_SECONDS: Final = "1"
+
+
+class SearchQueue:
+    """Runs a few searches at a time, and rejects those that would wait long. All other requests pass.
+
+    Args:
+        at_once: The number of searches that run concurrently.
+    """
+
+    def __init__(self, app: ASGIApp, at_once: int) -> None:
+        self._app = app
+        self._turns = asyncio.Semaphore(at_once)
+        self._most = at_once * (1 + WAITING)
+        self._under_way = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on when its turn comes."""
+        if scope["type"] != "http" or not scope["path"].startswith(SEARCHES):
+            await self._app(scope, receive, send)
+        elif self._under_way >= self._most or not await self._wait():
+            detail = f"too many searches are under way: try again in {_SEARCH_RETRY_SECONDS} second"
+            headers = {"Retry-After": _SEARCH_RETRY_SECONDS}
+            problem = ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "busy", detail, headers=headers)
+            await answer_to(scope["path"], problem)(scope, receive, send)
+        else:
+            await self._run(scope, receive, send)
+
+    async def _wait(self) -> bool:
+        self._under_way += 1
+        try:
+            async with asyncio.timeout(_WAIT_SECONDS):
+                return await self._turns.acquire()
+        except BaseException as problem:
+            self._under_way -= 1
+            if isinstance(problem, TimeoutError):
+                return False
+            raise
+
+    async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_running = True
+
+        def end() -> None:
+            nonlocal is_running
+            if is_running:
+                is_running = False
+                self._under_way -= 1
+                self._turns.release()
+
+        async def send_after_turn(message: Message) -> None:
+            end()  # a client that reads slowly keeps no other search waiting
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_after_turn)
+        finally:
+            end()
