@@ -192,7 +192,8 @@ def show_statuses(invocation: Invocation, statuses: Sequence[ChainStatus]) -> No
         *("reorganizations", "last_reorganization_at", "last_reorganization_depth", "endpoint", "problem"),
     )
     files = ("files_waiting", "files_loaded", "files_malformed", "files_failed")
-    invocation.output.results(statuses, columns(*names, *files, standings=_standings))
+    rate = ("files_per_second", "files_seconds_left")
+    invocation.output.results(statuses, columns(*names, *files, *rate, standings=_standings))
 
 
 def _standings(status: ChainStatus) -> str:

@@ -12,9 +12,15 @@ from bilateral.index.files.observations import move_observations
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.dialects import insert_new
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
+from bilateral.index.log.tables import EVENT_TABLES
 
 _ABANDONED_SECONDS: Final = 3_600
 """How long a file without references is kept: after a reorganisation, its event usually reappears."""
+
+
+_RATE_SECONDS: Final = 60
+_RECENT: Final = 5_000
+"""The number of newest observations from which the rate is computed: reading them takes some milliseconds."""
 
 
 class Files(Projection):
@@ -42,12 +48,40 @@ class Files(Projection):
         file_rows.find_files(connection, chain_id)
         file_rows.find_payments(connection, lambda columns: columns.chain_id == chain_id)
 
-    def status(self, connection: Connection, chain_id: int) -> Mapping[str, int]:
+    def status(self, connection: Connection, chain_id: int) -> Mapping[str, int | float | None]:
         table, reference = schema.file.c, schema.file_reference.c
         of_chain = table.file_id.in_(select(reference.file_id).where(reference.chain_id == chain_id))
         query = select(table.state, func.count()).where(of_chain).group_by(table.state)
         counts: dict[str, int] = dict(map(tuple, connection.execute(query)))
-        return {f"files_{state}": counts.get(state, 0) for state in State}
+        figures: dict[str, int | float | None] = {f"files_{state}": counts.get(state, 0) for state in State}
+        waiting = counts.get(State.WAITING, 0) + _unscanned(connection, chain_id)
+        rate = _files_per_second(connection, chain_id)
+        left = 0 if not waiting else round(waiting / rate) if rate else None
+        return figures | {"files_waiting": waiting, "files_per_second": rate, "files_seconds_left": left}
+
+
+def _unscanned(connection: Connection, chain_id: int) -> int:
+    """Return the number of events with a file after the scan's last block; 0 if nothing ever scanned the chain."""
+    cursor = select(schema.file_scan.c.block_number).where(schema.file_scan.c.chain_id == chain_id).scalar_subquery()
+    count = 0
+    for event, (_, uri, _) in file_rows.FILE_EVENTS.items():
+        columns = EVENT_TABLES[event].c
+        later = (columns.chain_id == chain_id, columns.block_number > cursor, columns[uri] != "")
+        count += connection.execute(select(func.count()).where(*later)).scalar_one()
+    return count
+
+
+def _files_per_second(connection: Connection, chain_id: int) -> float:
+    """Return the rate at which a chain's files were loaded in the last minute, or since the oldest recent one."""
+    observation, file, now = schema.file_sight.c, schema.file.c, int(time.time())
+    last = select(func.max(observation.sight_id)).scalar_subquery()
+    query = (
+        select(func.count(), func.min(file.checked_at))
+        .where(observation.sight_id > last - _RECENT, observation.chain_id == chain_id)
+        .where(file.file_id == observation.file_id, file.checked_at > now - _RATE_SECONDS)
+    )
+    count, first = connection.execute(query).one()
+    return round(count / max(1, now - first), 1) if count else 0.0
 
 
 def _forget_references(connection: Connection, chain_id: int, block: int) -> None:

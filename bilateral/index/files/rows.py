@@ -6,11 +6,12 @@ feedback files claim. A claim is made by the file's author and is not checked ag
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 import sqlalchemy as sa
 
+from bilateral.core import events
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.events import NewAuthorizedFeedback, NewFeedback, Transfer, URIUpdated
 from bilateral.core.events.agents import NOBODY
@@ -27,6 +28,19 @@ from bilateral.index.log.dialects import insert_into, insert_new
 from bilateral.index.log.rows import picker
 from bilateral.index.log.tables import EVENT_TABLES
 from bilateral.index.log.text import key_text, padded_text
+
+FILE_EVENTS: Final[Mapping[type[events.Event], tuple[Kind, str, str | None]]] = {
+    events.Registered: (Kind.REGISTRATION, "agent_uri", None),
+    events.URIUpdated: (Kind.REGISTRATION, "new_uri", None),
+    events.NewFeedback: (Kind.FEEDBACK, "feedback_uri", "feedback_hash"),
+    events.NewAuthorizedFeedback: (Kind.FEEDBACK, "file_uri", "file_hash"),
+    events.ResponseAppended: (Kind.RESPONSE, "response_uri", "response_hash"),
+    events.ValidationRequest: (Kind.REQUEST, "request_uri", "request_hash"),
+    events.ValidationResponse: (Kind.VALIDATION, "response_uri", "response_hash"),
+    events.AgentRegistered: (Kind.DOMAIN, "agent_domain", None),
+    events.AgentUpdated: (Kind.DOMAIN, "agent_domain", None),
+}
+"""The events that refer to files: the file's kind, and the columns with its URI or domain and its hash."""
 
 
 def new_file(  # noqa: PLR0913, PLR0917  # what is known of it

@@ -14,7 +14,6 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import Connection, Engine, null, select, update
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.core import events
 from bilateral.core.errors import UnsupportedUriError
 from bilateral.core.text import printable
 from bilateral.documents import Limits, Loader, Network, Validators
@@ -25,24 +24,12 @@ from bilateral.index.files.observations import note_observations
 from bilateral.index.files.projection import collect
 from bilateral.index.files.queue import FileQueue, Lease
 from bilateral.index.files.reading import Reader, domain_uri, file_id_of
+from bilateral.index.files.rows import FILE_EVENTS
 from bilateral.index.files.tables import Kind
 from bilateral.index.log.backoff import Backoff
 from bilateral.index.log.database import is_lost, is_transient, unavailable
 from bilateral.index.log.dialects import insert_new
 from bilateral.index.log.tables import EVENT_TABLES, chain
-
-FILE_EVENTS: Final[Mapping[type[events.Event], tuple[Kind, str, str | None]]] = {
-    events.Registered: (Kind.REGISTRATION, "agent_uri", None),
-    events.URIUpdated: (Kind.REGISTRATION, "new_uri", None),
-    events.NewFeedback: (Kind.FEEDBACK, "feedback_uri", "feedback_hash"),
-    events.NewAuthorizedFeedback: (Kind.FEEDBACK, "file_uri", "file_hash"),
-    events.ResponseAppended: (Kind.RESPONSE, "response_uri", "response_hash"),
-    events.ValidationRequest: (Kind.REQUEST, "request_uri", "request_hash"),
-    events.ValidationResponse: (Kind.VALIDATION, "response_uri", "response_hash"),
-    events.AgentRegistered: (Kind.DOMAIN, "agent_domain", None),
-    events.AgentUpdated: (Kind.DOMAIN, "agent_domain", None),
-}
-"""The events that refer to files: the file's kind, and the columns with its URI or domain and its hash."""
 
 _EVENTS_AT_ONCE: Final = 200
 """The number of events to read from a table at once, unless a block has more: each may contain an entire file."""

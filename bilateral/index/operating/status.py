@@ -35,6 +35,8 @@ class ChainStatus:
         files_loaded: The number of files that are stored and valid.
         files_malformed: The number of files that are stored but malformed.
         files_failed: The number of files that could not be loaded.
+        files_per_second: The number of files loaded per second in the last minute.
+        files_seconds_left: The seconds until all files are loaded at this rate; None if none was loaded lately.
         standings: The block and age of the chain's standings, and the reason if the last analysis failed.
     """
 
@@ -56,6 +58,8 @@ class ChainStatus:
     files_loaded: int
     files_malformed: int
     files_failed: int
+    files_per_second: float
+    files_seconds_left: int | None
     standings: StandingsState
 
 

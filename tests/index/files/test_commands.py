@@ -39,7 +39,9 @@ def test_run_ends_at_the_head_when_every_file_was_tried(named, settings, databas
     code, shown, told = bilateral("run", "--settings", settings, "--until-head", "--json")
     assert code == 0
     (status,) = json.loads(shown)
+    assert status.pop("files_per_second") > 0
     assert {name: count for name, count in status.items() if name.startswith("files_")} == {
+        "files_seconds_left": 0,
         "files_waiting": 0,
         "files_loaded": 1,
         "files_malformed": 1,

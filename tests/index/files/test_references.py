@@ -256,3 +256,36 @@ def test_the_status_counts_the_files_of_each_chain(story, server):
     (status,) = chain_statuses(story.engine)
     counts = (status.files_loaded, status.files_malformed, status.files_failed, status.files_waiting)
     assert counts == (1, 1, 1, 1)
+
+
+def test_the_status_shows_the_rate_and_the_time_left(story):
+    def register(first, count):
+        uris = (f"data:,{{}}{'%20' * number}" for number in range(first, first + count))
+        story.block(*(log for at, uri in enumerate(uris) for log in registered(uri, agent_id=first + at)))
+
+    def figures():
+        (status,) = chain_statuses(story.engine)
+        return status.files_loaded, status.files_waiting, status.files_per_second, status.files_seconds_left
+
+    story.clock.now = time.time()
+    register(1, 3)
+    assert figures() == (0, 0, 0, 0)  # nothing scans the chain yet
+    story.scan_all()
+    loaded, waiting, rate, left = figures()
+    assert (loaded, waiting, left) == (3, 0, 0)
+    assert 0 < rate <= 3
+    register(4, 90)
+    loaded, waiting, rate, left = figures()
+    assert (loaded, waiting, left) == (3, 90, round(90 / rate))
+    story.scan_all()
+    story.block(*registered("", agent_id=100), feedback_given(""))
+    assert figures()[:2] == (93, 0)
+
+
+def test_the_rate_is_zero_after_a_pause(story):
+    story.clock.now = time.time() - 120
+    story.block(*registered("data:,{}"))
+    story.scan_all()
+    story.block(*registered("data:,{ }", agent_id=2))
+    (status,) = chain_statuses(story.engine)
+    assert (status.files_waiting, status.files_per_second, status.files_seconds_left) == (1, 0, None)
