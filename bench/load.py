@@ -55,7 +55,7 @@ class Load:
         return self.seconds[int(len(self.seconds) * share)] * 1000
 
 
-class _Connection(asyncio.Protocol):
+class Connection(asyncio.Protocol):
     """A connection that has one request at a time."""
 
     def __init__(self) -> None:
@@ -64,19 +64,23 @@ class _Connection(asyncio.Protocol):
         self._transport: Any = None
 
     def connection_made(self, transport: Any) -> None:
+        """See `asyncio.Protocol`."""
         self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(exc or ConnectionResetError("the service closed the connection"))
 
     def ask(self, head: bytes) -> asyncio.Future[int]:
+        """Send a request, and return the status of its answer once it is complete."""
         self._received = b""
         self._answer = asyncio.get_running_loop().create_future()
         self._transport.write(head)
         return self._answer
 
     def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
         self._received += data
         end = self._received.find(b"\r\n\r\n")
         if end < 0 or self._answer is None:
@@ -86,6 +90,7 @@ class _Connection(asyncio.Protocol):
             self._answer.set_result(int(self._received[9:12]))
 
     def close(self) -> None:
+        """Close the connection."""
         self._transport.close()
 
 
@@ -105,7 +110,7 @@ async def load(url: str, paths: Sequence[str], connections: int = CONNECTIONS) -
     waiting = iter(paths)
 
     async def ask() -> None:
-        _, connection = await asyncio.get_running_loop().create_connection(_Connection, host, int(port))
+        _, connection = await asyncio.get_running_loop().create_connection(Connection, host, int(port))
         for path in waiting:
             head = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: */*\r\n\r\n".encode()
             began = time.perf_counter()

@@ -111,21 +111,21 @@ def searches(reader: Reader, seed: int) -> Iterator[AgentSearch]:
 LIMITS: Final = {"1,000 agents with registration files": 80.0}
 """The most milliseconds at the median, by the names of queries."""
 
-_AGENT: Final = "id chainId agentId agentURI owner operators createdAt updatedAt totalFeedback lastActivity"
-_FILE: Final = (
+AGENT: Final = "id chainId agentId agentURI owner operators createdAt updatedAt totalFeedback lastActivity"
+FILE: Final = (
     "registrationFile { id agentId name description image active x402Support supportedTrusts mcpEndpoint mcpVersion "
     "a2aEndpoint a2aVersion webEndpoint hasOASF oasfSkills oasfDomains ens did agentWallet mcpTools mcpPrompts "
     "mcpResources a2aSkills createdAt }"
 )
 QUERIES: Final = {
-    "1,000 agents with registration files": f"{{ agents(first: 1000) {{ {_AGENT} {_FILE} }} }}",
+    "1,000 agents with registration files": f"{{ agents(first: 1000) {{ {AGENT} {FILE} }} }}",
     "the same, the last updated first": "{ agents(first: 1000, where: {registrationFile_not: null}, "
-    f"orderBy: updatedAt, orderDirection: desc) {{ {_AGENT} {_FILE} }} }}",
+    f"orderBy: updatedAt, orderDirection: desc) {{ {AGENT} {FILE} }} }}",
     "the same, the newest first": "{ agents(first: 1000, where: {registrationFile_not: null}, "
-    f"orderBy: createdAt, orderDirection: desc) {{ {_AGENT} {_FILE} }} }}",
+    f"orderBy: createdAt, orderDirection: desc) {{ {AGENT} {FILE} }} }}",
     "1,000 newest feedback with agents": "{ feedbacks(first: 1000, orderBy: createdAt, orderDirection: desc) "
     "{ id value tag1 tag2 clientAddress isRevoked createdAt agent { id } responses { id } } }",
-    "one agent": f'{{ agent(id: "CHAIN:1") {{ {_AGENT} {_FILE} }} }}',
+    "one agent": f'{{ agent(id: "CHAIN:1") {{ {AGENT} {FILE} }} }}',
     "lists at the greatest depth": "{ agents(first: 5) { feedback(first: 5) { agent { feedback(first: 5) { agent "
     "{ feedback(first: 5) { agent { feedback(first: 5) { id } } } } } } } } }",
 }

@@ -8,7 +8,7 @@ import json
 import time
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Connection, func, insert, select, update
@@ -47,7 +47,15 @@ def add_notes(connection: Connection, chain_id: int, block: int, notes: Sequence
     blocks = {"first_block": block, "last_block": block}
     step = add_step(connection, schema.StepKind.NOTES, chain_id=chain_id, changes=len(notes), **blocks)
     rows = (
-        {"step": step, "position": position, **asdict(note), "details": json.dumps(note.details)}
+        {
+            "step": step,
+            "position": position,
+            "kind": note.kind,
+            "registry": note.registry,
+            "agent_id": note.agent_id,
+            "account": note.account,
+            "details": json.dumps(note.details),
+        }
         for position, note in enumerate(notes)
     )
     for part in in_parts(rows, _AT_ONCE):

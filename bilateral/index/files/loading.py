@@ -19,7 +19,6 @@ IPFS_HOST: Final = "ipfs:"
 
 _MAX_HOST: Final = 300  # the width of the column
 _MAX_PROBLEM: Final = 500  # characters: a URL, and the reason behind it
-_NO_HASH: Final = bytes(32)
 _BUSY: Final = frozenset({429, 503})  # too many requests, and overload (RFC 6585, RFC 9110)
 
 
@@ -120,7 +119,7 @@ def host_of_file(uri: str) -> str | None:
 def _read(kind: Kind, document: Document, expected_hash: bytes | None, readers: Sequence[Reader]) -> Loaded:
     integrity: str | None = document.integrity
     try:
-        if verify_hash(document.content, expected_hash or _NO_HASH):
+        if expected_hash is not None and verify_hash(document.content, expected_hash):
             integrity = integrity or "hash"
     except errors.HashMismatchError as mismatch:
         if mismatch.variant is None:

@@ -42,12 +42,14 @@ FILE_EVENTS: Final[Mapping[type[events.Event], tuple[Kind, str, str | None]]] = 
 }
 """The events that refer to files: the file's kind, and the columns with its URI or domain and its hash."""
 
+_COLUMNS_OF_FILE: Final = tuple(schema.file.c.keys())
+
 
 def new_file(  # noqa: PLR0913, PLR0917  # what is known of it
     file_id: bytes, kind: Kind, uri: str, host: str | None, now: float, expected_hash: bytes | None = None
 ) -> dict[str, Any]:
     """Return the row for a file that has not been fetched yet. It is due immediately if it has a host."""
-    row: dict[str, Any] = dict.fromkeys(schema.file.c.keys())
+    row: dict[str, Any] = dict.fromkeys(_COLUMNS_OF_FILE)
     row |= {"file_id": file_id, "kind": kind, "uri": uri, "expected_hash": expected_hash, "host": host}
     row |= {"state": State.WAITING, "found_at": int(now), "attempts": 0, "failures": 0, "refresh_seconds": 0}
     return row | {"next_at": None if host is None else now}

@@ -110,7 +110,7 @@ class Embedder:
 
     @staticmethod
     def _quantised(vector: NDArray[np.float32]) -> NDArray[Any]:
-        return np.clip(np.rint(_normalised(vector) * SCALE), -127, 127).astype(np.int8)
+        return np.rint(_normalised(vector) * SCALE).clip(-127, 127).astype(np.int8)
 
 
 def _normalised(vector: NDArray[np.float32]) -> NDArray[np.float32]:
