@@ -24,9 +24,9 @@ from bench.search import AGENT, FILE
 from bench.world.build import WorldParser, open_world
 from bilateral.index.reading.readers import Reader
 
-_ONE: Final = f'{{ agent(id: "%s") {{ {AGENT} {FILE} }} }}'
+_ONE: Final = f"query($id: ID!) {{ agent(id: $id) {{ {AGENT} {FILE} }} }}"
 _FEEDBACK: Final = "feedback(first: 10) { id value tag1 clientAddress createdAt }"
-_TEN: Final = f"{{ agents(first: 10, skip: %d) {{ {AGENT} {FILE} {_FEEDBACK} }} }}"
+_TEN: Final = f"query($skip: Int!) {{ agents(first: 10, skip: $skip) {{ {AGENT} {FILE} {_FEEDBACK} }} }}"
 _WORDS: Final = ("data", "service", "analysis", "weather", "trading", "reports", "image", "translation", "private")
 _MIX: Final = {"agent": 40, "GraphQL, one agent": 15, "GraphQL, ten with feedback": 5, "search": 30, "list": 10}
 """The kinds of requests, and their shares in percent."""
@@ -66,8 +66,14 @@ def request(kind: str, chance: random.Random, ids: Sequence[str]) -> Request:
     if kind == "search":
         gate = {"q": chance.choice(_WORDS), "tag": "starred", "minimum": chance.choice((50, 70, 80)), "count": 3}
         return kind, f"/v1/search/agents?{urlencode(gate)}", b""
-    query = _ONE % agent if kind == "GraphQL, one agent" else _TEN % chance.randrange(100)
-    return kind, f"/graphql/{agent.partition(':')[0]}", json.dumps({"query": query}).encode()
+    query, name, value = (
+        (_ONE, "id", agent) if kind == "GraphQL, one agent" else (_TEN, "skip", chance.randrange(1_000))
+    )
+    return (
+        kind,
+        f"/graphql/{agent.partition(':')[0]}",
+        json.dumps({"query": query, "variables": {name: value}}).encode(),
+    )
 
 
 async def ask_all(url: str, of_clients: Sequence[Iterator[Request]], end: float) -> dict[str, list[float]]:
