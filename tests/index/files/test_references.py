@@ -14,6 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.event import listen, remove
 
 from bilateral.core.contracts import Registry
+from bilateral.index.files import observations
 from bilateral.index.files import tables as schema
 from bilateral.index.files.projection import collect
 from bilateral.index.files.reading import domain_uri, file_id_of
@@ -186,6 +187,23 @@ def test_chains_of_a_file_are_found_by_its_own_references(story):
     assert steps
     for plan in steps:
         assert plan.count("INDEX file_reference_by_file (file_id=?)") == 2, plan
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # see above
+def test_agents_of_a_file_are_found_by_its_own_references(story):
+    story.block(*registered(paid().decode()))
+    story.scan_all()
+    statements = []
+    with story.engine.connect() as connection:
+        driver = connection.connection.driver_connection
+        driver.set_trace_callback(statements.append)
+        observations._agents(connection, CHAIN_ID, bytes(32), Kind.DOMAIN)
+        driver.set_trace_callback(None)
+        selects = [statement for statement in statements if statement.startswith("SELECT")]
+        assert len(selects) == 2
+        for select_ in selects:
+            plan = " ".join(row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {select_}"))
+            assert "file_reference USING INDEX file_reference_by_file (file_id=?)" in plan, plan
 
 
 def test_a_file_whose_event_came_back_is_not_collected_and_not_fetched_again(story, server):
