@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from http import HTTPStatus
 from threading import Lock
@@ -105,8 +106,6 @@ WAITING: Final = 8
 _WAIT_SECONDS: Final = 1.0
 """The longest wait of a search. With the default query limit of 1.8 seconds, its client waits less than three."""
 
-_SEARCH_RETRY_SECONDS: Final = "1"
-
 
 class SearchQueue:
     """Runs a few searches at a time, and rejects those that would wait long. All other requests pass.
@@ -125,40 +124,32 @@ class SearchQueue:
         """Pass a request on when its turn comes."""
         if scope["type"] != "http" or not scope["path"].startswith(SEARCHES):
             await self._app(scope, receive, send)
-        elif self._under_way >= self._most or not await self._wait():
-            detail = f"too many searches are under way: try again in {_SEARCH_RETRY_SECONDS} second"
-            headers = {"Retry-After": _SEARCH_RETRY_SECONDS}
-            problem = ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "busy", detail, headers=headers)
-            await answer_to(scope["path"], problem)(scope, receive, send)
-        else:
-            await self._run(scope, receive, send)
+            return
+        with ExitStack() as turn:
+            if not await self._took_turn(turn):
+                detail = "too many searches are under way: try again in a second"
+                problem = ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "busy", detail, headers={"Retry-After": "1"})
+                await answer_to(scope["path"], problem)(scope, receive, send)
+                return
 
-    async def _wait(self) -> bool:
+            async def send_after_turn(message: Message) -> None:
+                turn.close()  # a client that reads slowly keeps no other search waiting
+                await send(message)
+
+            await self._app(scope, receive, send_after_turn)
+
+    async def _took_turn(self, turn: ExitStack) -> bool:
+        if self._under_way >= self._most:
+            return False
         self._under_way += 1
+        turn.callback(self._leave)
         try:
             async with asyncio.timeout(_WAIT_SECONDS):
-                return await self._turns.acquire()
-        except BaseException as problem:
-            self._under_way -= 1
-            if isinstance(problem, TimeoutError):
-                return False
-            raise
+                await self._turns.acquire()
+        except TimeoutError:
+            return False
+        turn.callback(self._turns.release)
+        return True
 
-    async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_running = True
-
-        def end() -> None:
-            nonlocal is_running
-            if is_running:
-                is_running = False
-                self._under_way -= 1
-                self._turns.release()
-
-        async def send_after_turn(message: Message) -> None:
-            end()  # a client that reads slowly keeps no other search waiting
-            await send(message)
-
-        try:
-            await self._app(scope, receive, send_after_turn)
-        finally:
-            end()
+    def _leave(self) -> None:
+        self._under_way -= 1
