@@ -75,7 +75,7 @@ class Problem:
     """The response to a failed request (RFC 9457). Some problems have additional members.
 
     Attributes:
-        type: The kind of problem, `urn:bilateral:problem:` and the code.
+        type: The kind of problem: `urn:bilateral:problem:` followed by the code.
         title: The kind of problem as text.
         status: The HTTP status.
         detail: A message that states which value is wrong and what to do.
@@ -125,7 +125,7 @@ def missing(kind: str, name: object) -> ProblemError:
 
 
 def existing(value: T | None, kind: str, name: object) -> T:
-    """Return a value, or raise a problem, with a code for the kind of value, if it is missing."""
+    """Return a value or, if it is missing, raise a problem whose code depends on the kind of value."""
     if value is None:
         raise missing(kind, name)
     return value
@@ -313,7 +313,7 @@ def attachment(name: str) -> str:
 
 
 def csv_lines(kind: Any, items: Iterable[Any], *, has_header: bool = True) -> bytes:
-    """Return entries as CSV (RFC 4180). Texts that a spreadsheet would evaluate start with an apostrophe."""
+    """Return entries as CSV (RFC 4180). Strings that a spreadsheet would evaluate start with an apostrophe."""
     names = [field.name for field in fields(kind)]
     written = io.StringIO()
     writer, quoting = csv.writer(written), csv.writer(written, quoting=csv.QUOTE_ALL)

@@ -161,14 +161,14 @@ class SignedMessage:
 
 @dataclass(frozen=True)
 class Profile(BuyerProfile):
-    """A profile with the records from the chain's buyer registries, which separate settled from attested payments."""
+    """A buyer's profile, with records from the chain's buyer registries, which keep attested payments separate."""
 
     registryRecords: tuple[RegistryRecords, ...] = ()
 
 
 @dataclass(frozen=True)
 class ExpandedProfile(Profile):
-    """A profile with the buyer's latest payments (section 4.1) or with messages about the buyer."""
+    """A profile with the buyer's latest payments (Buyer Reputation Protocol, 4.1) or with messages about the buyer."""
 
     recentTransactions: tuple[records.RecentTransaction, ...] | None = None
     messages: tuple[MessageAbout, ...] | None = None
@@ -176,7 +176,7 @@ class ExpandedProfile(Profile):
 
 @dataclass(frozen=True)
 class DiscountTerms:
-    """A buyer's discount (section 5.2). `code` and `warnings` are extensions."""
+    """A buyer's discount (Buyer Reputation Protocol, section 5.2). `code` and `warnings` are extensions."""
 
     percentage: records.Number
     reason: str
@@ -197,7 +197,7 @@ class ServiceDiscount:
 
 @dataclass(frozen=True)
 class DiscountAnswer:
-    """The discount that a seller offers a buyer (section 5.2). `scoringPolicy` and `services` are extensions.
+    """A seller's discount for a buyer (Buyer Reputation Protocol, 5.2). `scoringPolicy` and `services` are extensions.
 
     `discount` is the largest discount, and `appliesTo` lists the services that offer it. `services` contains the
     discount for each service.

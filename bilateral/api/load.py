@@ -43,7 +43,7 @@ class Recent(Generic[T]):
 
 
 class HourlyLimit:
-    """Limits the actions of accounts per hour. Thread-safe; each process counts separately."""
+    """Limits the number of each account's actions per hour. Thread-safe; each process counts separately."""
 
     _HOUR: Final = 3_600.0  # seconds
     _ACCOUNTS: Final = 10_000
@@ -68,7 +68,7 @@ class HourlyLimit:
 P = ParamSpec("P")
 
 AT_ONCE: Final = 16
-"""The number of concurrent requests that may use a node: twice that of node queries, as half need no node."""
+"""The number of concurrent requests that may use a node: twice the number of queries, as half need no node."""
 
 MOST_UNDER_WAY: Final = 2 * AT_ONCE
 """The maximum number of running and waiting requests. If a node is slow, each takes seconds, so more would time out."""

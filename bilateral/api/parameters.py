@@ -97,7 +97,7 @@ class ListQuery(BaseModel):
 
 
 class RatingFilters(BaseModel):
-    """Filters for the ratings by servers, shared by REST routes and MCP tools."""
+    """Filters for ratings that servers gave, shared by REST routes and MCP tools."""
 
     direction: Annotated[Direction, Query(description="Ratings of the agent or by the agent.")] = Direction.RECEIVED
     side: Annotated[RatedSide | None, Query(description="The role in which the rated agent acted.")] = None

@@ -29,7 +29,7 @@ MAX_CONNECTIONS: Final = 800
 
 
 class _SeldomWarnings(SeldomFilter):
-    """Passes error records, and limits the rate of other records, because any request can cause a warning."""
+    """Passes error records on, and limits the rate of other records, because any request can cause a warning."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Check whether a record may be logged."""

@@ -40,7 +40,7 @@ class Service:
         payments: The recent progress of the chains' payments.
         buyer_work: Runs work about buyers that may query a node.
         visitor_work: Runs node requests for visitors who act.
-        kept_files: Limits the files that an account may store per hour.
+        kept_files: Limits the number of files that an account may store per hour.
     """
 
     def __init__(self, settings: ApiSettings) -> None:

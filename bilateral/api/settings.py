@@ -37,7 +37,7 @@ class ApiSettings:
     Attributes:
         database: The SQLAlchemy URL of the index's database; None for the default database.
         readers: The URLs of the database's replicas, from which the service reads while they respond.
-        max_delay: The seconds that a replica may lag before the service reads from a different server.
+        max_delay: The number of seconds that a replica may lag before the service reads from a different server.
         host: The address on which the service listens.
         port: The port on which the service listens; 0 for any free port.
         workers: The number of processes.
@@ -63,7 +63,7 @@ class ApiSettings:
             chain without a node, visitors can only read. If the service follows chains, their nodes are added.
         store: The folder for registration files that the service stores for visitors; None to store no files.
         store_url: The public URL of these files, such as `https://explorer.example/files`: the service publishes them
-            at `/files`. It is recorded on chain permanently.
+            at `/files`. The URL is recorded on chain permanently.
         allow_private: True to let `check_service` access services and files on private addresses. For tests and closed
             networks only, because anyone can pass a URL.
         docs: The folder with documentation archives (`bilateral-docs-<version>.zip` from a release); None to show no

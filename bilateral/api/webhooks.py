@@ -44,7 +44,7 @@ _RENEW_SECONDS: Final = 5.0
 """Seconds after which the lease is renewed: a sixth of its duration, as the database may be busy for a while."""
 
 _THREADS: Final = 16
-"""The maximum concurrent deliveries. A hanging receiver occupies one for ten seconds, then is retried less often."""
+"""The maximum number of concurrent deliveries. A hanging receiver blocks one for ten seconds, then is retried less."""
 
 _OF_OWNER: Final = 2
 """The maximum number of concurrent deliveries per owner, so that one owner's hanging receivers do not delay others."""
@@ -56,7 +56,7 @@ _AT_ONCE: Final = 100
 """The maximum number of changes per delivery: at most about 600 kB."""
 
 _READS: Final = 20
-"""The number of reads without a match after which other subscriptions have their turn."""
+"""The number of reads without a match after which other subscriptions get their turn."""
 
 _FIRST_WAIT: Final = 5
 _LONGEST_WAIT: Final = 3_600
@@ -180,7 +180,7 @@ class Deliverer:
         return None
 
     def _send(self, row: Any, batch: _Batch) -> None:
-        """Attempt a delivery and store its outcome. The last change is stored first, so retries send the same ones."""
+        """Attempt a delivery and store its outcome. The last change is stored first, so retries send the same set."""
         if row.pending != batch.cursor and not self._note(row, pending=batch.cursor):
             return  # it was removed, or another process is faster
         delivery = f"{row.id}/{row.since}"

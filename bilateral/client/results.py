@@ -1,7 +1,8 @@
 """The client's results: immutable, typed, and safe to create from any untrusted on-chain data.
 
-Values are `Decimal`, times are `datetime` in UTC, addresses are in checksum form, and texts are `ChainText`. Bad data
-from third parties never prevents a result: if a document cannot be loaded, it is None, and the error is included.
+Values are `Decimal`, times are `datetime` in UTC, addresses are in checksum form, and strings are `ChainText`. Invalid
+data from third parties never raises an error: a document that cannot be loaded is None, and the result includes the
+problem.
 """
 
 from dataclasses import dataclass, field
@@ -230,7 +231,7 @@ class ReputationSummary:
     """The average of the feedback from selected clients.
 
     Attributes:
-        count: The number of entries that count.
+        count: The number of feedback entries in the average.
         value: The average as the registry computes it, multiplied by `10 ** decimals` and rounded toward zero. It fits
             in 128 bits, and may exceed 1e38, the limit of a single value.
         decimals: The most frequent number of decimals or, in case of a tie, the smallest of them. If `value` would then
@@ -259,7 +260,7 @@ class ReputationSummary:
 
     @property
     def mixed_tags(self) -> tuple[ChainText, ...]:
-        """The first tags that the average mixes, if it combines several that measure different things."""
+        """The first tags in the average if there are several, which measure different things; otherwise empty."""
         return self.first_tags if self.first_tags is not None and len(self.first_tags) > 1 else ()
 
     @property
@@ -289,7 +290,7 @@ class SettledRecord:
 
 @dataclass(frozen=True)
 class AttestedRecord:
-    """The facts about a buyer that the attestor attested.
+    """The facts about a buyer that the attestor recorded.
 
     Attributes:
         payments: The number of payments.

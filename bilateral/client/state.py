@@ -71,7 +71,7 @@ class SignedFeedback:
         """Parse the output of `to_json`.
 
         Raises:
-            InvalidArgumentError: The text is not a valid output of `to_json`.
+            InvalidArgumentError: The text was not produced by `to_json`.
         """
         try:
             value = decode_object(text if isinstance(text, bytes) else text.encode())
@@ -146,7 +146,7 @@ class Signal:
 
 @checked
 def week_of(time: datetime) -> str:
-    """Return the ISO week of a time, such as `2026-W47`: a period for weekly signals."""
+    """Return the ISO week of a time, such as `2026-W47`, for use as the period of weekly signals."""
     year, week, _ = time.isocalendar()
     return f"{year}-W{week:02}"
 
@@ -243,7 +243,7 @@ T = TypeVar("T")
 
 @dataclass
 class NonceMemory:
-    """The nonce that a client used last, as a node may not count a transaction that a different one just accepted.
+    """The nonce that a client used last: a node may not yet count a transaction that a different node accepted.
 
     Attributes:
         next: The next nonce, as far as this client knows.
@@ -332,7 +332,7 @@ class SentTransaction(Generic[T]):
         self._sent = sent
 
     def mark_sent(self, sent: Sent[T]) -> None:
-        """Take over the transaction that a batch sent."""
+        """Adopt the transaction that a batch sent for this write."""
         self._sent = sent
 
     @property

@@ -1,1 +1,1 @@
-"""A whole market on one machine: chain, registries, token, facilitator, agents and service (`bilateral dev`)."""
+"""A complete market on one machine: chain, registries, token, facilitator, agents and service (`bilateral dev`)."""

@@ -18,7 +18,7 @@ from bilateral.core.errors import FormattedError
 LISTENING = "Listening on "
 
 _PLACES: Final = (Path("node_modules", ".bin", "anvil"), Path("~", ".foundry", "bin", "anvil"))
-"""Where npm and Foundry's installer put anvil, if it is not on the `PATH`."""
+"""The folders in which npm and Foundry's installer put anvil, for when it is not on the `PATH`."""
 
 INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
@@ -69,8 +69,8 @@ def find_anvil(program: Path | None = None) -> Path:
 def running_anvil(program: Path, *options: str, port: int = 0, states: int = 256) -> Iterator[str]:
     """Run anvil.
 
-    A signal that would end this process stops anvil first, even while anvil is being started. Anvil is stopped even
-    after SIGKILL, which no process can handle.
+    A signal that would end this process stops anvil first, even while anvil is being started. Anvil is stopped even if
+    this process receives SIGKILL, which cannot be handled.
     """
     with _delayed_interruptions() as release:
         anvil = subprocess.Popen(  # noqa: S603  # anvil
@@ -100,7 +100,7 @@ def running_anvil(program: Path, *options: str, port: int = 0, states: int = 256
 
 @contextmanager
 def ended_after_us(process: subprocess.Popen[str]) -> Iterator[None]:
-    """End a process when this process is killed: that breaks a pipe on which a shell waits."""
+    """End a process when this one is killed: a shell, which waits on a pipe from this process, then kills it."""
     command = ["sh", "-c", "read -r _; kill $0", str(process.pid)]
     watcher = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603  # ours
     try:

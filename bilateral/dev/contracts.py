@@ -43,7 +43,7 @@ def creation_code() -> Mapping[str, str]:
 
 
 class LocalChain:
-    """A chain on which anvil's first account deploys contracts and mints.
+    """A chain on which anvil's first account deploys contracts and mints tokens.
 
     Args:
         rpc_url: The URL of anvil's RPC.
@@ -55,7 +55,7 @@ class LocalChain:
 
     @property
     def chain_id(self) -> int:
-        """EIP-155 id of the chain."""
+        """The chain's EIP-155 id."""
         return self._web3.eth.chain_id
 
     def deploy(self) -> tuple[dict[str, Any], str]:

@@ -25,7 +25,7 @@ ROLES: Final = ("deployer", "seller", "buyer", "facilitator", "newcomer")
 """Anvil's accounts by role. The newcomer does not own an agent yet. The newcomer and the buyer have test dollars."""
 
 STATES: Final = 1_000
-"""The number of blocks whose state anvil retains. Checking an old answer requests the state of its block."""
+"""The number of blocks whose state anvil retains. Checking an old answer requires the state of its block."""
 
 FUNDS: Final = 1_000_000_000
 """A buyer's token balance, in the smallest unit: a thousand dollars."""
@@ -96,7 +96,7 @@ class World:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment variables with which commands and examples find all components."""
+        """The environment variables that tell commands and examples where all components are."""
         return {
             "BILATERAL_RPC_URL": self.rpc_url,
             "BILATERAL_DEPLOYMENT": str(self.record),

@@ -30,7 +30,7 @@ Row = TypeVar("Row", Feedback, AuthorizedFeedback, Rating, Payment)
 
 _ROWS: Final = 12  # of each list; its link leads to the rest
 _PAYMENTS: Final = 300
-"""The maximum number of newest payments per chain and direction that the money chart sums up."""
+"""The maximum number of payments per chain and direction, newest first, that the money chart includes."""
 
 _AGENTS: Final = 6
 """The maximum number of agents whose figures and ratings are shown. More agents would slow down the page."""
@@ -41,7 +41,7 @@ class AccountSuspicion:
     """The account's rank in a chain's trust analysis.
 
     Attributes:
-        judgement: The judgement about the account.
+        judgement: The trust analysis's assessment of the account.
     """
 
     chain_id: int
@@ -54,7 +54,7 @@ class AccountPage:
 
     Attributes:
         account: The account, with its agents.
-        summaries: The figures that represent each side of the account's first few agents, by short id.
+        summaries: For each of the account's first few agents, by short id, the summaries that represent its sides.
         has_other_agents: True if the account is the owner or wallet of more than 6 agents. Figures and ratings cover
             only the first 6.
         given: The feedback that the account gave.
@@ -66,11 +66,11 @@ class AccountPage:
         money: The cents that the account received and paid per day, from its newest payments; None if there are none.
         buyers: The account's buyer records.
         validations: The validation requests that the account received as a validator.
-        suspicions: The account's suspicion on each chain on which the analysis ranks it.
+        suspicions: The account's rank in each chain's trust analysis that ranks it.
         findings: The trust analysis findings that involve the account.
-        evidence: The payments and answers for the feedback that the account gave, by the feedback's page path.
+        evidence: The payments and answers for the feedback that the account gave, by the path of the feedback's page.
         names: The names of agents on the page, by short id.
-        doubts: The agents among these that are held back or contested, by short id.
+        doubts: The agents on the page that are held back or contested, by short id.
     """
 
     account: Account

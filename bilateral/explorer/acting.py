@@ -158,7 +158,7 @@ class ActPage:
         confirmations: The number of blocks after which the transaction counts as confirmed.
         sponsored: The path of the form for the gasless version; None if it does not exist.
         final: The sentence that states what cannot be undone.
-        facts: The facts with which the page checks what the service asks the wallet to sign; see `signing_facts`.
+        facts: The facts against which the page checks what the service asks the wallet to sign; see `signing_facts`.
     """
 
     form: Form

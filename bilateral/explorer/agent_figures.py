@@ -1,4 +1,4 @@
-"""Figures on an agent's page: shares of its newest ratings, values by tag on their scales, and daily activity."""
+"""Figures on an agent's page: shares of its newest ratings, values by tag on the tags' scales, and daily activity."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -29,8 +29,8 @@ class Share:
 
     Attributes:
         name: The share's name.
-        server: The share as a server, 0 to 1; None if it is unknown or not meaningful.
-        client: The same share as a client.
+        server: The share for the agent as a server, 0 to 1; None if it is unknown or not meaningful.
+        client: The same share for the agent as a client.
     """
 
     name: str
@@ -94,7 +94,7 @@ def shares(
 
 
 def _never_revoked(summaries: Sequence[RatingSummary]) -> float | None:
-    """Return the share of ratings by servers that are not revoked: all of them, because such ratings are final."""
+    """Return the share of ratings by servers that are not revoked: all of them, because servers' ratings are final."""
     return 1.0 if any(summary.side == "client" for summary in summaries) else None
 
 
@@ -128,7 +128,7 @@ def values_by_tag(
 
 
 def _of_tag(summary: RatingSummary, values: list[float]) -> TagValues:
-    """Return one tag's values. Without a scale, the range of the values is the scale."""
+    """Return one tag's values. If the tag has no scale, the range of its values serves as the scale."""
     scale = scale_of_tag(summary.tag)
     least, greatest = scale if scale is not None else (min([0.0, *values]), max([summary.mean, *values]))
     width = (greatest - least) or 1
@@ -174,7 +174,7 @@ class RaterGroup:
 def rater_groups(
     recent: Sequence[RecentFeedback], payments: Sequence[str], flagged: Collection[str], summary: RatingSummary | None
 ) -> tuple[RaterGroup, ...]:
-    """Return the raters under the tag that represents an agent, starting with those that have the most weight."""
+    """Return the groups of raters under the tag that represents an agent, starting with the most weight."""
     if summary is None or scale_of_tag(summary.tag) is None:
         return ()
     values: dict[str, list[float]] = defaultdict(list)
@@ -213,7 +213,7 @@ class Neighbour:
 
 
 def neighbours(edges: Iterable[Edge], side: str, limit: int, names: Mapping[str, str]) -> list[Neighbour]:
-    """Return the counterparts that rated an agent on one side, those with the most values first."""
+    """Return the counterparts that rated an agent on one side, starting with those that gave the most values."""
     values: dict[tuple[str | None, str | None], list[tuple[int, float | None]]] = defaultdict(list)
     for edge in edges:
         if edge.direction == "received" and edge.side == side:
@@ -242,7 +242,7 @@ _CENTS: Final = 100  # in a dollar
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The rating at a given time, from all counted feedback up to then.
+    """The rating at a given time, computed from all feedback up to then that counts.
 
     Attributes:
         time: The time, in Unix seconds.

@@ -22,7 +22,7 @@ class Detector:
 
     Attributes:
         finds: The pattern that the detector finds.
-        evades: An attack that the detector would miss, and what that attack costs.
+        evades: An attack that the detector would miss, and the cost of that attack.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Measured:
     """A measured figure for the analysis, from `docs/trust-figures.md`.
 
     Attributes:
-        name: The attack families, and the figure's name.
+        name: The families of attacks, and the name of the figure.
         measured: The figure, with its 95 % interval in brackets.
     """
 
@@ -50,14 +50,14 @@ MEASURED: Final = tuple(Measured(**words) for words in _WORDS["measured"])
 
 @dataclass(frozen=True, slots=True)
 class AnalysisPage:
-    """A chain page's content.
+    """The content of the trust analysis page for a chain.
 
     Attributes:
         run: The stored analysis; None if there is none.
         findings: The analysis's findings, strongest first.
-        parties: For the first few findings, who acted, about whom, and when, by finding id.
+        parties: For each of the first few findings, by finding id, who acted, about whom, and when.
         names: The names of the agents involved, by short id.
-        doubts: The agents among these that are held back or contested, by short id.
+        doubts: The agents on the page that are held back or contested, by short id.
         clusters: The clusters of accounts that the analysis found.
         measured: Figures for the analysis in simulated markets with known cheats.
     """
@@ -85,7 +85,7 @@ class FindingPage:
         evidence: The events that the finding is based on.
         moments: The events' times, in Unix seconds.
         names: The names of the agents, by short id.
-        doubts: The agents among these that are held back or contested, by short id.
+        doubts: The agents on the page that are held back or contested, by short id.
     """
 
     chain_id: int
@@ -108,8 +108,8 @@ class ClusterPage:
         cluster: The number of the cluster.
         accounts: At most 200 of the cluster's accounts, most suspicious first.
         findings: The strongest findings that involve any of these accounts.
-        names: The names of the agents in these findings, by short id.
-        doubts: The agents among these that are held back or contested, by short id.
+        names: The names of the agents in the findings, by short id.
+        doubts: The agents on the page that are held back or contested, by short id.
     """
 
     chain_id: int

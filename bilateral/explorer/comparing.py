@@ -84,7 +84,7 @@ def compare_page(
 
 
 def _tags(compared: Sequence[Compared]) -> tuple[TagRow, ...]:
-    """Return the means by side and tag. The summary with the most counterparts represents a tag."""
+    """Return the means by side and tag. Each tag is represented by the summary with the most counterparts."""
     best = []
     for agent in compared:
         best_of = {}

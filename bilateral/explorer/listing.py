@@ -1,4 +1,4 @@
-"""The page that lists an agent's ratings: all entries behind a figure, with a path for every state."""
+"""The page that lists an agent's ratings: all entries behind a figure. Every state of the page has its own path."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -56,12 +56,12 @@ class RatingsPage:
         side: The kind of ratings, one of `SIDES`.
         summaries: The summaries of these ratings.
         feedback: The feedback, newest first, including revoked entries.
-        evidence: The payments and answers for the feedback, by the feedback's page path.
+        evidence: The payments and answers for the feedback, by the path of the feedback's page.
         authorized: The feedback that the agent's owner authorised.
         ratings: The ratings by servers.
         next: The next page's path; None if this is the last page.
         names: The names of agents on the page, by short id.
-        doubts: The agents among these that are held back or contested, by short id.
+        doubts: The agents on the page that are held back or contested, by short id.
     """
 
     agent: Agent
@@ -207,7 +207,7 @@ def _selection(
 
 
 def _reviewers(connection: Connection, registries: Registries, chain_id: int, side: str, text: str) -> tuple[str, ...]:
-    """Return the accounts or server ids in a list. Agents give feedback from accounts whose primary agent they are."""
+    """Return the accounts or server ids in a list. For an agent, return its accounts."""
     entries = tuple(text.replace(",", " ").split())
     require_short("reviewers", entries)
     if side in set(RatedSide):

@@ -22,16 +22,16 @@ _MARK: Final = "\u200e"
 
 
 def look_alikes(names: Mapping[str, str | None]) -> frozenset[str]:
-    """Return the ids of agents whose name looks like that of another agent."""
+    """Return the ids of agents whose names look like another agent's name."""
     shapes = {id_: shape(name[:MAX_LENGTH]) for id_, name in names.items() if name}
     counts = Counter(shapes.values())
     return frozenset(id_ for id_, reading in shapes.items() if counts[reading] > 1)
 
 
 def readings(name: str) -> tuple[str, ...]:
-    """Return the plain-letter texts for which a name may be mistaken. An unambiguous name has none.
+    """Return the plain-letter texts for which a name may be mistaken. There are none for an unambiguous name.
 
-    Neither has a name with a letter from another alphabet that resembles no plain letter: it is what it seems.
+    A name that contains a letter from another alphabet that resembles no plain letter is unambiguous too.
     """
     written, table = unicodedata.normalize("NFD", name[:MAX_LENGTH]), _stands_for()
     visible = [character for character in written if unicodedata.category(character) not in UNSEEN]

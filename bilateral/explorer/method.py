@@ -31,7 +31,7 @@ class Entrance:
 
     Attributes:
         path: The path, or a path pattern.
-        link: A path for trying it out; None if more than a path is needed.
+        link: A path for trying out this part of the API; None if a path alone is not enough.
         text: A description of what the path returns.
     """
 
@@ -65,7 +65,7 @@ def method_page(chains: tuple[ChainProgress, ...]) -> MethodPage:
 
 
 LEAST: Final = 20
-"""The group size below which the prover rejects a group."""
+"""The minimum group size: the prover rejects smaller groups."""
 
 LINES: Final = (
     ("The seller", "learns the proven tier, the payer, and a number that stands for the buyer there on that day."),

@@ -37,7 +37,7 @@ class FindingRow:
     Attributes:
         part: The account's role in the finding: `actor`, `beneficiary` or `subject`.
         actors: The first few accounts that acted.
-        acted: The number of accounts that acted, among at most the first 200 accounts.
+        acted: The number of accounts that acted, counted among the finding's first 200 accounts.
         beneficiaries: The first few agents that gained, through the accounts that own them, as short ids.
         targets: The first few agents that the finding is about, as short ids. These agents are not blamed.
         moments: The times of the first 200 events that the finding is based on, in Unix seconds.
@@ -59,7 +59,7 @@ class FindingRow:
 
     @property
     def deed(self) -> tuple[str, str]:
-        """The words before and after the agents that the finding mentions: what the actors did to them."""
+        """The words before and after the agents that the finding mentions: what the actors did to those agents."""
         before, _, after = _ACTIONS.get(self.finding.detector.replace("_", " "), _OTHER_ACTION).partition("{}")
         return before, after
 
@@ -76,7 +76,7 @@ def findings_of(
 def with_members(
     connection: Connection, chain_id: int, identity: str, about: Sequence[tuple[Finding, str]]
 ) -> tuple[FindingRow, ...]:
-    """Return findings with who acted, about whom, and when."""
+    """Return findings with the accounts that acted, the agents concerned, and the times."""
     ids = [finding.id for finding, _ in about]
     by_finding = members_of(connection, chain_id, identity, ids)
     subjects = [member.account for members in by_finding.values() for member in members if member.part != "actor"]
@@ -110,7 +110,7 @@ def agents_of(connection: Connection, chain_id: int, identity: str, accounts: Se
 def times_of(
     connection: Connection, chain_id: int, identity: str, finding_ids: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
-    """Return the times of the events behind findings, in Unix seconds. The index stores none for transfers of funds."""
+    """Return the times of the events behind findings, in Unix seconds. Transfers of funds have no stored times."""
     events = [
         (id_, row.table, row.block)
         for id_, rows in evidence_of(connection, chain_id, identity, finding_ids).items()

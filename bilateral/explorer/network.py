@@ -42,7 +42,7 @@ class Node:
         y: The node's vertical position, from bottom to top.
         ratings: The number of ratings that the agent or account gave and received.
         role: `server` if clients rated the node, otherwise `client`.
-        group: The number of the node's group, whose nodes rate each other most. The largest group is 1.
+        group: The number of the node's group. Nodes in a group mostly rate each other. The largest group is 1.
         is_flagged: True if trust analysis flags the account, or holds the agent back.
         mark: `held back` or `contested`; None if neither applies.
     """
@@ -169,7 +169,7 @@ def _nodes(
 
 
 def _communities(order: Sequence[str], links: Iterable[Link]) -> list[int]:
-    """Return each node's community, by index: in each round, a node adopts the community with most of its links."""
+    """Return each node's community, by index: in each round, a node joins the community that it has most links to."""
     place = {name: number for number, name in enumerate(order)}
     near: list[list[tuple[int, int]]] = [[] for _ in order]
     for link in links:

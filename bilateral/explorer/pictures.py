@@ -164,5 +164,5 @@ def badge(agent: str, standings: Sequence[Standing], side: str) -> str:
 
 
 def embedded_page(agent: str, side: str) -> str:
-    """Return a page that contains only the badge, for frames on other sites."""
+    """Return a page that contains only an agent's badge, for frames on other sites."""
     return drawn("embedded_page", agent, side)

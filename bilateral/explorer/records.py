@@ -33,9 +33,9 @@ class RatingPage:
         authorized: A client's feedback that the agent's owner authorised.
         rating: A server's rating of a client or validator.
         names: The names of the agents in the rating, by short id.
-        doubts: The agents among these that are held back or contested, by short id.
+        doubts: The agents on the page that are held back or contested, by short id.
         file: The feedback file, and how it was checked; None if there is none.
-        evidence: The payment and the answer for the feedback, by the feedback's page path; empty for ratings by
+        evidence: The payment and the answer for the feedback, by the path of the feedback's page; empty for ratings by
             servers.
         responses: The newest responses to the feedback.
     """
@@ -59,7 +59,7 @@ class ValidationPage:
     Attributes:
         records: The requests with this hash, one from each registry that contains such a request.
         names: The names of the agents, by short id.
-        doubts: The agents among these that are held back or contested, by short id.
+        doubts: The agents on the page that are held back or contested, by short id.
     """
 
     records: tuple[ValidationRecord, ...]

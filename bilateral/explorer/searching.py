@@ -33,7 +33,7 @@ from bilateral.index.search.results import FoundAgent, RowDetails, row_details
 from bilateral.index.standing.queries import Doubt, doubts_of
 
 ADDRESS_LENGTH: Final = 42
-"""The characters in an address."""
+"""The number of characters in an address."""
 
 _ADDRESS: Final = re.compile("0x[0-9a-fA-F]{40}")
 _HASH: Final = re.compile("0x[0-9a-fA-F]{64}")

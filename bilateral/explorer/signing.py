@@ -1,4 +1,4 @@
-"""The facts with which a page checks what the service asks a wallet to sign: contracts, functions, messages."""
+"""The facts against which a page checks what the service asks a wallet to sign: contracts, functions, messages."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -56,7 +56,7 @@ _READS: Final[Mapping[str, tuple[_Function, ...]]] = {
     "rate_validator": (_OWNER, *((directory, "agentOf", 1) for directory in _DIRECTORIES)),
     "authorize_feedback": ((Registry.AUTHORIZED, "getLastIndex", 2),),
 }
-"""The view functions that the page calls on the wallet's own node, to compare them with the service."""
+"""The view functions that the page calls on the wallet's own node, to compare the results with the service's."""
 
 
 def signing_facts(deployment: Deployment, action: str) -> dict[str, Any]:

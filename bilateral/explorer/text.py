@@ -13,13 +13,13 @@ UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 """The categories for characters that are invisible or change the text direction."""
 
 _LOOK_ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "FULLWIDTH"})
-"""Alphabets with letters that look like letters in a different alphabet."""
+"""Alphabets that contain letters that look like letters from another alphabet."""
 
 MAX_LENGTH: Final = 300
 """The maximum length of untrusted text on a page."""
 
 _MOST_MARKS: Final = 3
-"""The maximum number of consecutive marks for invisible characters: 60 would push all else off a page."""
+"""The maximum number of consecutive marks for invisible characters: 60 would push everything else off a page."""
 
 
 def visible(text: str | None, limit: int = MAX_LENGTH) -> Markup:

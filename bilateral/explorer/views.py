@@ -48,7 +48,7 @@ from bilateral.index.standing.words import LEAST_RATING
 _ROWS: Final = 12  # of each list; its link leads to the rest
 _EDGES: Final = 100  # relations; the page draws eight of each side, and sums up the others
 _PAYMENTS: Final = 300
-"""The maximum number of newest payments per account and direction that the money chart sums up."""
+"""The maximum number of payments per account and direction, newest first, that the money chart includes."""
 
 _LEADERS: Final = 5  # of each side, so that both fit on the first screen
 _OF_ONE_RATER: Final = 3
@@ -107,7 +107,8 @@ class SideView:
     """One of an agent's sides: the summary that represents the side, and the histogram behind that summary.
 
     Attributes:
-        summary: The summary with the most counterparts among those with a scale; None if nobody rated this side.
+        summary: The summary with the most counterparts, considering only tags that have a scale; None if nobody rated
+            this side.
         distribution: The number of counterparts in each tenth of the tag's scale.
     """
 
@@ -124,7 +125,7 @@ class AgentPage:
         as_client: The agent as a client.
         file: The registration file, and how it was checked; None if the agent has none.
         feedback: The agent's newest feedback, including revoked entries.
-        evidence: The payments and answers for this feedback, by the feedback's page path.
+        evidence: The payments and answers for this feedback, by the path of the feedback's page.
         authorized: The newest feedback that the agent's owner authorised.
         received: The newest ratings that the agent received from servers.
         given: The newest ratings that the agent gave as a server.
@@ -138,8 +139,8 @@ class AgentPage:
         raters: The raters behind the server rating, by weight.
         money: The cents per day that the agent received and that its accounts paid, from the newest payments; None if
             there are none.
-        metered: The share that the agent's metered service charged of the amounts that buyers signed; None if there are
-            none.
+        metered: The amount charged for the agent's metered service, as a share of what buyers signed; None without such
+            sales.
         endpoints: The endpoints in the agent's file, as measured by watchtowers.
         changes: The agent's history: transfers, wallets and files.
         others: The agents that the file lists as the same agent.
@@ -149,7 +150,7 @@ class AgentPage:
         buyers: The buyer records of the agent's owner and wallet.
         standings: The agent's standings, as a server and, if it has one, as a client.
         names: The names of agents on the page, by short id.
-        doubts: The agents among these that are held back or contested, by short id.
+        doubts: The agents on the page that are held back or contested, by short id.
         progress: The chain's progress. All figures are as of the chain's last block.
     """
 

@@ -5,10 +5,11 @@ after receiving the answer, and gives feedback that refers to the payment. The p
 
 `proof` contains the messages, their hashes and signatures, and the verifiers. `clients` pays with httpx and requests,
 verifies the answers and rates the agents. `server` signs answers from FastAPI and Flask applications. `aggregator`
-sends signed feedback and pays for the gas. Each subpackage imports only those listed before it. Import adapters by
-their full module names. `docs/x402.md` is the manual.
+sends signed feedback and pays for the gas. Each subpackage imports only the subpackages listed before it. Import
+adapters by their full module names. `docs/x402.md` is the manual.
 
-Names are imported on first use (PEP 562), so that the aggregator's database tables can be created without the extra.
+Public names are imported on first use (PEP 562), so that the aggregator's database tables can be created without the
+extra.
 """
 
 # ruff: noqa: F403  # type checkers find the names by their modules

@@ -63,7 +63,7 @@ class Offer:
 
     @property
     def whole_options(self) -> list[Mapping[str, Any]]:
-        """The options that specify a scheme, network, asset, amount and payee, all in a valid form."""
+        """The options that specify a scheme, network, asset, amount and payee, all in a valid format."""
         return [option for option in self.options if all(map(_is_term, _TERMS, map(option.get, _TERMS)))]
 
 

@@ -26,7 +26,7 @@ AgentText = Annotated[str, Field(min_length=1, max_length=200)]
 Line = Annotated[str, Field(max_length=200)]
 Uri = Annotated[str, Field(max_length=2_000)]
 Prose = Annotated[str, Field(max_length=4_000)]
-"""Every byte of on-chain text costs its sender about 700 gas, so longer texts belong off chain."""
+"""A long text. Every byte of on-chain text costs its sender about 700 gas, so longer texts belong off chain."""
 
 Hash = Annotated[str, Field(pattern="^0x[0-9a-fA-F]{64}$")]
 Signature = Annotated[str, Field(max_length=4_000, pattern="^0x([0-9a-fA-F]{2})+$")]
@@ -90,7 +90,7 @@ class Prepared:
             None if there is no file.
         transaction: The transaction for `eth_sendTransaction`; None if a signature is required first.
         signature: The first or only signature required; None if none is required.
-        result: The result of an action that does not need a transaction, to be passed on.
+        result: The result of an action that needs no transaction, which the visitor passes on.
         block: The chain's last indexed block.
     """
 

@@ -34,7 +34,7 @@ from bilateral.x402.aggregator.tables import State
 router = APIRouter(prefix="/v1/aggregator", tags=["aggregator"], default_response_class=Response)
 
 _LOOK_SECONDS: Final = 0.05
-"""Blocks take two seconds or more, so callers lose little time if they poll at this interval."""
+"""Seconds between polls for a transaction. Blocks take two seconds or more, so little time is lost."""
 
 _LIST: Final = "sponsored"
 
@@ -67,7 +67,7 @@ class LogEntry:
     """A feedback entry that this service accepted.
 
     Attributes:
-        id: Its number.
+        id: The entry's number in the log.
         state: `queued`, `sent`, `included`, `confirmed` or `failed`.
         agent_id: The rated agent.
         client: The reviewing client.
@@ -77,10 +77,10 @@ class LogEntry:
         tag2: The second tag (untrusted text).
         feedback_index: The feedback's on-chain index, starting at 1.
         feedback_uri: The feedback file's URI (untrusted text).
-        feedback_hash: The file's hash.
+        feedback_hash: The feedback file's hash.
         proof: `bound` or `unbound`.
         file: `checked` or `unchecked`.
-        transaction: The latest transaction's hash; null until there is one.
+        transaction: The hash of the latest transaction; null until there is one.
         block_number: The block that contains the transaction.
         gas_used: The gas that the transaction used.
         cost: The cost in wei. Until the feedback is confirmed, this is the maximum possible cost.
@@ -133,8 +133,8 @@ class SponsoredTerms:
         network: The chain (CAIP-2).
         identity_registry: The identity registry whose agents are served (CAIP-10).
         reputation_registry: The reputation registry (CAIP-10).
-        account: The account that pays the gas.
-        tokens: The minimum payment that counts, by token.
+        account: The account that pays for the gas.
+        tokens: The minimum payment that is accepted, by token.
         confirmations: The number of confirmations that a payment needs, including its own block.
         requires_bound_proof: True if messages must include `bodies`.
         requires_checked_file: True if the feedback file must be published before the message is sent.

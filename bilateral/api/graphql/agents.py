@@ -63,7 +63,7 @@ def uri_type(uri: ColumnElement[str]) -> ColumnElement[str]:
 
 
 def starts_with(text: ColumnElement[str], start: str) -> Condition:
-    """Return an expression that is true if one text begins with another; case counts."""
+    """Return an expression that is true if one string begins with another. The comparison is case-sensitive."""
     return func.substr(text, 1, len(start)) == start
 
 

@@ -157,7 +157,7 @@ _MAX_ERRORS: Final = 5
 """The maximum number of errors per response: enough to fix a query, at little cost for a hostile one."""
 
 _REMEMBERED: Final = 128
-"""The number of parsed and validated queries to cache. Programs send few distinct texts, with varying variables."""
+"""The number of parsed and validated queries to cache. Programs send few distinct queries, with varying variables."""
 
 _REMEMBERED_LENGTH: Final = 4_000
 """The maximum length of a cached query text."""

@@ -133,7 +133,7 @@ class FeedbackRows(RowsOfAgents):
         ]
 
     def _revoked(self) -> tuple[FromClause, list[Condition]]:
-        """Return the revocations of the feedback: those after it and before different feedback with the same index."""
+        """Return the feedback's revocations: those after it and before any later feedback with the same index."""
         feedback, revoked, again = self.table, FEEDBACK_REVOKED.alias(), NEW_FEEDBACK.alias()
         same = partial(_same, self.scope)
         between = and_(*same(again, feedback), _place(again) > _place(feedback), _place(again) < _place(revoked))

@@ -165,7 +165,7 @@ def file_id(uri: ColumnElement[str], transaction: ColumnElement[str], log_index:
 
 
 def text_field(column: ColumnElement[str]) -> Callable[[], Value]:
-    """Return a text that may be missing."""
+    """Return a string that may be missing."""
     return lambda: String(column, is_nullable=True)
 
 

@@ -108,7 +108,7 @@ class Many(_AtBlock):
 
 @dataclass(frozen=True)
 class Meta(_AtBlock):
-    """The index's progress, which is that of the chain whose last block is the oldest.
+    """The index's progress: the progress of the chain whose last block is the oldest.
 
     Attributes:
         names: The requested fields by response name, each with its subfields.

@@ -81,7 +81,7 @@ class Scope:
 
 
 def chains_of(registries: Registries, chain_id: int | None = None) -> tuple[ChainRegistries, ...]:
-    """Return the registries whose events appear in entities: each chain's canonical or, if not indexed, oldest one."""
+    """Return the registries behind entities: each chain's canonical ones or, if those are not indexed, its oldest."""
     chain_registries = []
     for chain, registered in registries.by_chain.items():
         if chain_id not in (None, chain) or not any(registry.kind == Registry.IDENTITY for registry in registered):
@@ -205,7 +205,7 @@ def lowered(expression: ColumnElement[Any]) -> ColumnElement[str]:
 
 
 def parsed_agent(text: str) -> tuple[int, int] | None:
-    """Return the chain and token from an agent id such as `8453:247`; None for any other text."""
+    """Return the chain and token from an agent id such as `8453:247`; None for any other string."""
     chain, _, agent = text.partition(":")
     return (
         None if (number := _number(chain, _LARGEST_CHAIN)) is None or (of := _number(agent)) is None else (number, of)
@@ -213,7 +213,7 @@ def parsed_agent(text: str) -> tuple[int, int] | None:
 
 
 def parsed_feedback(text: str) -> tuple[int, int, str, int] | None:
-    """Return the chain, token, client and index from a feedback id; None for any other text."""
+    """Return the chain, token, client and index from a feedback id; None for any other string."""
     parts = text.split(":")
     if len(parts) != 4 or parts[2] != parts[2].lower():  # noqa: PLR2004  # chain, agent, client, index
         return None

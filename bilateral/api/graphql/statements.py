@@ -192,7 +192,7 @@ def _limits(page: Page) -> tuple[BindParameter[int], BindParameter[int]]:
 
 
 def _shape(selection: Sequence[Selected]) -> Hashable:
-    """Return what distinguishes a selection from others, except for its pages."""
+    """Return a key that identifies a selection, regardless of its pages."""
     return tuple((selected.key, selected.name, _shape(selected.selection)) for selected in selection)
 
 
@@ -297,7 +297,7 @@ class _Assembly:
         return self._by_key(rows, key, selection, level, shared), numbered
 
     def _shared(self, rows: Rows, selection: Sequence[Selected], level: int) -> Subquery | None:
-        """Return the objects to which all of a list's entries link, by position in the selection; None without any."""
+        """Return the objects to which all entries of a list link, by position in the selection; None without links."""
         # They are computed once for the list. The limit keeps the engine from computing them for each entry after all.
         # Keys of the answer cannot name columns: SQLite takes `a` and `A` for one name, and PostgreSQL cuts long names.
         if self._is_apart(level):

@@ -254,7 +254,7 @@ class Blob(MatchedValue):
 
 
 class Entries(MatchedValue):
-    """A list of texts or addresses.
+    """A list of strings or addresses.
 
     Args:
         shown: The list as JSON.
@@ -281,7 +281,7 @@ class Entries(MatchedValue):
 
 
 def checksum_address(text: str) -> str | None:
-    """Return the checksum form of an address in any case; None for other texts."""
+    """Return the checksum form of an address in any case; None for any other string."""
     digits = text[2:] if text[:2] in ("0x", "0X") else text
     if len(digits) != _ADDRESS_DIGITS:
         return None

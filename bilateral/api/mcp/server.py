@@ -226,7 +226,7 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
 
 
 def _feedback(connection: Connection, text: str) -> tuple[Feedback, ...]:
-    """Return one feedback entry. Reject a malformed or unknown id."""
+    """Return the feedback entry with an id. Reject a malformed or unknown id."""
     feedback_id = FeedbackId.parse(text)
     key = key_of(connection, str(feedback_id.agent))
     return indexed(feedback(connection, key, feedback_id.client, feedback_id.on_chain_index), "feedback", feedback_id)

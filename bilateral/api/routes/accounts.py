@@ -94,7 +94,7 @@ def read_one_feedback(
 def read_services(
     request: Request, url: Annotated[str, Query(max_length=2_000, description="An https URL, or just a host.")]
 ) -> Response:
-    """Return the agents whose registration files list a URL, or a different URL on its host. Nothing is fetched.
+    """Return the agents whose registration files list a URL, or another URL on the same host. Nothing is fetched.
 
     Anyone can list somebody else's host, so check the agent and its wallet before you pay.
     """

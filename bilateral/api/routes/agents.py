@@ -105,14 +105,14 @@ def read_responses(request: Request, agent_id: AgentPath, query: Annotated[Clien
 
 
 class RatingsQuery(ListQuery, parameters.RatingFilters):
-    """Filters for the ratings by servers, and the page and format of the list."""
+    """Filters for ratings that servers gave, and the page and format of the list."""
 
     sealed: parameters.SealedOnly = None
 
 
 @router.get("/ratings", responses=list_of(Rating, 404))
 def read_ratings(request: Request, agent_id: AgentPath, query: Annotated[RatingsQuery, Query()]) -> Response:
-    """Return the ratings by servers that an agent received or gave, newest first."""
+    """Return the ratings that an agent received from servers, or gave as a server, newest first."""
     key = service_of(request).agent_key(agent_id)
     return query.answer(request, Rating, ratings_of, key, query.direction, query.side, sealed=query.sealed)
 
@@ -125,7 +125,7 @@ class SealedPairsQuery(ListQuery):
 
 @router.get("/sealed-pairs", responses=list_of(SealedPair, 404))
 def read_sealed_pairs(request: Request, agent_id: AgentPath, query: Annotated[SealedPairsQuery, Query()]) -> Response:
-    """Return the ratings that an agent and its counterparts sealed, including any that were opened, newest first."""
+    """Return the ratings that an agent and its counterparts sealed, including those opened since, newest first."""
     return query.answer(request, SealedPair, sealed_pairs_of, service_of(request).agent_key(agent_id), query.state)
 
 
@@ -141,6 +141,6 @@ def read_neighbourhood(
     agent_id: AgentPath,
     limit: Annotated[int, Query(ge=1, le=MAX_EDGES, description="The maximum number of edges of each kind.")] = 100,
 ) -> Response:
-    """Return the accounts and agents that rated an agent, and those that it rated."""
+    """Return the accounts and agents that rated an agent, and the clients and validators that the agent rated."""
     service = service_of(request)
     return answer(request, Neighbourhood, service.read(neighbourhood, service.agent_key(agent_id), limit=limit))

@@ -33,8 +33,7 @@ class ExplainedFinding:
 
     Attributes:
         finding: The finding; `sentence` describes it for people.
-        members: Its first 200 accounts: those that acted, those that benefited, and those that the rows are about,
-            which are not blamed.
+        members: The finding's first 200 accounts: its actors, beneficiaries and subjects. Subjects are not blamed.
         evidence: The first 200 events on which the finding is based.
     """
 
@@ -168,7 +167,7 @@ def explain_account(connection: Connection, chain_id: int, identity: str, accoun
 
 @router.get("/agents/{agent}/trust", responses=list_of(TrustScore, 404))
 def read_agent_trust(request: Request, agent: AgentPath, list_format: ListFormat = Format.JSON) -> Response:
-    """Return an agent's scores as a server and as a validator, excluding false ratings."""
+    """Return an agent's scores as a server and as a validator, which exclude ratings judged to be false."""
     service = service_of(request)
     key = service.agent_key(agent)
     scores = service.read(standing_findings.trust_scores, key.chain_id, key.identity_registry, [str(key.agent_id)])

@@ -27,7 +27,7 @@ router = APIRouter(tags=["buyers"])
 
 @dataclass(frozen=True)
 class FeedbackTaken:
-    """The response to feedback (section 5.3). `counted` and `isNew` are extensions."""
+    """The response to feedback (Buyer Reputation Protocol, section 5.3). `counted` and `isNew` are extensions."""
 
     success: bool
     feedbackId: str

@@ -44,12 +44,12 @@ _LIFETIME: Final = 3_600
 
 @dataclass(frozen=True)
 class AnchoredState:
-    """A buyer's state in the latest tree whose root is on chain, in the form for `verifyBuyer`.
+    """A buyer's state in the latest tree whose root is on chain, in the format that `verifyBuyer` accepts.
 
     Attributes:
         registry: The buyer registry that contains the root, as `eip155:8453:0x…`.
         transaction: The transaction that published the root.
-        madeAt: The time to which ages in the score refer.
+        madeAt: The time as of which the ages in the score are computed.
         scoringPolicy: The name of the policy whose hash is in the state.
         state: The `BuyerState` fields, in order. 256-bit numbers are strings.
         leaf: The state's leaf in the tree.
@@ -70,7 +70,7 @@ class AnchoredState:
 
 @dataclass(frozen=True)
 class Credential(buyers.SignedMessage):
-    """A tier credential (EIP-712), in the form for `verifyCredential`.
+    """A tier credential (EIP-712), in the format that `verifyCredential` accepts.
 
     Attributes:
         primaryType: The name of the struct.
@@ -137,7 +137,7 @@ async def issue(request: Request, address: buyers.BuyerPath) -> Response:
     """Issue a credential for a buyer's tier to another address, as requested by the buyer's signature (EIP-712).
 
     It is valid for an hour, but not beyond the end of the UTC day. `scope` specifies where it is used. Within a scope,
-    a buyer's holders (at most eight) all share one `pseudonym` per day.
+    all addresses that hold credentials of the same buyer (at most eight) share one `pseudonym` per day.
     """
     return await buyers.answer_to_buyer(request, address, _issue)
 
@@ -210,12 +210,12 @@ class TierMemberBody(BaseModel):
 
 @dataclass(frozen=True)
 class MemberTaken:
-    """A buyer that is a member from a given day on.
+    """The response to a membership request, with the first day on which the buyer is a member.
 
     Attributes:
         policy: The scoring policy.
         fromEpoch: The first UTC day on which the commitment is listed, in days since 1970.
-        tier: The buyer's current tier, for information: the anchored tier is the one that counts.
+        tier: The buyer's current tier, for information only: what counts is the anchored tier.
     """
 
     buyer: str
@@ -243,8 +243,8 @@ class TierGroups:
 async def join(request: Request, address: buyers.BuyerPath) -> Response:
     """Add a buyer to the groups for private proofs of its tier, as requested by its signature (EIP-712).
 
-    The commitment belongs to a Semaphore v4 identity. That identity also signs (EdDSA-Poseidon) the hash, without its
-    last byte, of the digest that the buyer signs. All of this becomes public with the first day's list.
+    The commitment belongs to a Semaphore v4 identity. That identity also signs the hash of the digest that the buyer
+    signs, with the last byte removed (EdDSA-Poseidon). All of this becomes public with the first day's list.
     """
     return await buyers.answer_to_buyer(request, address, _join)
 
@@ -295,7 +295,7 @@ def read_list(
 
 @router.get("/api/tier-groups/{policy}", responses=one_of(TierGroups, 404, 422))
 def read_groups(request: Request, policy: _Policy) -> Response:
-    """Return the number of members in each of the latest day's groups. A proof hides its author among them."""
+    """Return the number of members in each of the latest day's groups. A proof hides its author among these members."""
     last = read_last_sizes(_engine(request), policy)
     if last is None:
         raise ProblemError(HTTPStatus.NOT_FOUND, "no_tier_list", f"no member list for policy {policy}")
@@ -308,5 +308,5 @@ def _engine(request: Request) -> Engine:
 
 
 def _any(value: str) -> Any:
-    """Return a text with the type `Any`. The text is an address in checksum form."""
+    """Return a string with the type `Any`. The string is an address in checksum form."""
     return value

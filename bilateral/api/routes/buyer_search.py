@@ -26,7 +26,7 @@ router = APIRouter(tags=["buyers"], default_response_class=Response)
 
 @dataclass(frozen=True)
 class Pricing:
-    """A seller's lowest price, before and after the buyer's discount."""
+    """A seller's lowest price, before and after the discount for the buyer."""
 
     original: Number
     discounted: Number
@@ -48,11 +48,11 @@ class SearchResult:
     """An agent that was found. Its name and description are untrusted text.
 
     Attributes:
-        globalId: Its global id.
-        name: Its name; null if it has no file.
-        description: The beginning of its description.
-        x402: True if its file declares x402 support.
-        pricing: Its lowest price; null if it has not published any.
+        globalId: The agent's global id.
+        name: The agent's name; null if it has no registration file.
+        description: The beginning of the agent's description.
+        x402: True if the agent's registration file declares x402 support.
+        pricing: The agent's lowest price; null if it has not published any.
         buyerDiscount: The discount for the buyer; null if no buyer is specified.
     """
 
@@ -74,7 +74,7 @@ class SearchMeta:
 
 @dataclass(frozen=True)
 class BuyerContext:
-    """The buyer in a search (section 5.4)."""
+    """The buyer in a search (Buyer Reputation Protocol, section 5.4)."""
 
     buyerAddress: str
     buyerTier: str
@@ -85,7 +85,7 @@ class BuyerContext:
 
 @dataclass(frozen=True)
 class SearchAnswer:
-    """The results of a search (section 5.4)."""
+    """The results of a search (Buyer Reputation Protocol, section 5.4)."""
 
     results: tuple[SearchResult, ...]
     meta: SearchMeta

@@ -28,8 +28,8 @@ class Chain:
     """An indexed chain.
 
     Attributes:
-        progress: Its progress. Responses reflect its last indexed block.
-        registries: Its registries, oldest first.
+        progress: How far the chain is indexed. Responses reflect its last indexed block.
+        registries: The chain's registries, oldest first.
     """
 
     progress: ChainProgress

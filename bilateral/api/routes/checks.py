@@ -23,7 +23,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def _texts(about: str, alias: str | None = None) -> tuple[Any, list[str]]:
-    """Return a repeatable parameter in the form for `create_model`."""
+    """Return a repeatable parameter in the format for `create_model`."""
     return Annotated[list[Text], Field(max_length=200, alias=alias, description=about)], []
 
 
@@ -56,7 +56,7 @@ _AS_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "watchtowers": {"watchtowers": _texts("A watchtower whose signals count; may be repeated.", "watchtower")},
     "severities": {"severity": _texts("code:severity, such as inactive:decline; may be repeated.")},
 }
-"""The policy fields that are written differently in a query. All other fields become parameters unchanged."""
+"""The policy fields that have a different form in queries. All other fields become parameters unchanged."""
 
 
 def _asks_for(*names: str) -> Callable[[type[M]], type[M]]:
@@ -141,13 +141,13 @@ def read_client_check(request: Request, query: Annotated[ClientQuery, Query()]) 
 
 @router.post("/server", responses=one_of(Check, 404, 409, 422))
 def answer_server_check(request: Request, question: ServerQuestion) -> Response:
-    """Answer the same question under a complete policy in the request body. Nothing is stored."""
+    """Answer the same question as the GET request, under the complete policy in the request body. Nothing is stored."""
     return _answer(request, question)
 
 
 @router.post("/client", responses=one_of(Check, 404, 409, 422))
 def answer_client_check(request: Request, question: ClientQuestion) -> Response:
-    """Answer the same question under a complete policy in the request body. Nothing is stored."""
+    """Answer the same question as the GET request, under the complete policy in the request body. Nothing is stored."""
     return _answer(request, question, buyers=stored_buyers)
 
 

@@ -40,7 +40,7 @@ def home(request: Request, side: _Rated = None) -> Response:
 
 @router.get("/latest")
 def latest(request: Request, side: _Rated = None) -> Response:
-    """Return the table of the latest ratings, with which a page refreshes its own table."""
+    """Return the table of the latest ratings, so that an open page can refresh its own table."""
     service = service_of(request)
     rows = service.read(lambda connection: latest_of_all(connection, chains(connection), side))
     ids = {agent_id for row in rows for agent_id in (row.agent, row.by_agent)}
@@ -137,7 +137,7 @@ def agent_badge(request: Request, network: str, agent_id: int, side: _EmbeddedSi
 
 @router.get("/embed/{network}/{agent_id:number}")
 def agent_frame(request: Request, network: str, agent_id: int, side: _EmbeddedSide = "server") -> Response:
-    """Return a page that contains only the badge, for frames on other sites."""
+    """Return a page that contains only an agent's badge, for frames on other sites."""
     service = service_of(request)
     key = agent_of(service, network, agent_id)
     existing(service.read(read_agent, key), "agent", key.id)

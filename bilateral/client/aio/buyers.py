@@ -34,8 +34,8 @@ class AsyncBuyerMethods(AsyncRunner):
             payment: The payment that the buyer signed. The payee remains the seller's wallet.
 
         Raises:
-            ContractRevertError: The registry or the token reverts with `token_not_listed`, `payment_fell_short`, or the
-                token's own error, for example for a used nonce.
+            ContractRevertError: The registry or the token reverts with `token_not_listed`, `payment_fell_short`, or an
+                error from the token, for example because the nonce was used.
         """
         return await self._write(buyers.settle(self.state, payment))
 
@@ -212,7 +212,7 @@ class AsyncBuyerMethods(AsyncRunner):
         return await self._run(buyers.root_of(self.state, epoch))
 
     async def verify_buyer(self, buyer_state: BuyerState, epoch: int, proof: Sequence[bytes]) -> bool:
-        """Return whether a state is in the anchored tree of an epoch (`verifyBuyer`).
+        """Return whether a state is in an epoch's anchored tree (`verifyBuyer`).
 
         Args:
             proof: The sibling hashes, from the leaf up.

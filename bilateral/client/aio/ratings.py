@@ -13,7 +13,7 @@ from bilateral.core.values.arguments import checked_class
 
 @checked_class
 class AsyncRatingMethods(AsyncRunner):
-    """Ratings that servers give their clients and validators (EIP-8004a). They are final."""
+    """Ratings that servers give their clients and validators (EIP-8004a). Ratings are final."""
 
     async def rate_client(  # noqa: PLR0913  # a rating and the facts that it depends on
         self,
@@ -29,15 +29,15 @@ class AsyncRatingMethods(AsyncRunner):
 
         The registry checks that the rater and the client's owner are as expected (`rateClientAs`), because a
         reorganisation can assign the client's id to a different agent. If the registry lacks this function, the SDK
-        client calls `rateClient`, which checks neither, unless you pass `server_id` or `owner`.
+        client calls `rateClient`, which checks neither; if you pass `server_id` or `owner`, it raises an error instead.
 
         Args:
             rating: The rating, from 0 to 100.
             server_id: The server that rates; by default the signer's primary agent at the time of the call.
             owner: The client's owner; by default the owner at the time of the call.
-            confirmations: For how many blocks, including the latest, the client must have had its current owner. The
-                default, 1, does not wait. Choose as many blocks as a reorganisation may replace. The node must still
-                have the state at the first of these blocks; most nodes retain the last 128.
+            confirmations: For how many blocks, including the latest, the client must have had its current owner. With
+                the default, 1, the call does not wait. Choose as many blocks as a reorganisation may replace. The node
+                must still have the state at the first of these blocks; most nodes retain the last 128.
             timeout: How many seconds to wait for these blocks.
 
         Raises:
@@ -88,7 +88,7 @@ class AsyncRatingMethods(AsyncRunner):
         confirmations: int = 1,
         timeout: float = TIMEOUT,
     ) -> AsyncHandle[tuple[Rating, ...]]:
-        """Rate many clients in one call, either all or none (`rateClientsAs`). Consecutive ids cost least.
+        """Rate many clients in one call, either all or none (`rateClientsAs`). Consecutive ids are cheapest.
 
         The registry checks the rater and each owner, as with `rate_client`.
 
@@ -116,7 +116,7 @@ class AsyncRatingMethods(AsyncRunner):
         confirmations: int = 1,
         timeout: float = TIMEOUT,
     ) -> AsyncHandle[tuple[Rating, ...]]:
-        """Rate many validators in one call, either all or none (`rateValidatorsAs`). Consecutive ids cost least.
+        """Rate many validators in one call, either all or none (`rateValidatorsAs`). Consecutive ids are cheapest.
 
         The registry checks the rater and each owner, as with `rate_validator`.
 
@@ -166,9 +166,10 @@ class AsyncValidationMethods(AsyncRunner):
         Args:
             agent_id: The agent; the signer must own it or be allowed to act for it.
             validator_address: The validator, the only account that may respond.
-            request_uri: The URI of the validator's material.
+            request_uri: The URI of the material for the validator.
             request_hash: The keccak-256 hash of the material, which identifies the request.
-            document: The validator's material, as an alternative to URI and hash. It is saved to the client's store.
+            document: The material for the validator, as an alternative to URI and hash. It is saved to the client's
+                store.
 
         Raises:
             InvalidArgumentError: Neither a document nor a hash is passed, or both are.
@@ -187,7 +188,7 @@ class AsyncValidationMethods(AsyncRunner):
         response_hash: bytes | str | None = None,
         tag: str = "",
     ) -> AsyncHandle[validation.ValidationAnswered]:
-        """Respond to a request as its validator (ERC-8004, `validationResponse`). The last response counts.
+        """Respond to a validation request as its validator (ERC-8004, `validationResponse`). The last response counts.
 
         Args:
             response: 0 for failed, 100 for passed, or any value in between.
@@ -204,7 +205,7 @@ class AsyncValidationMethods(AsyncRunner):
         )
 
     async def get_validation_status(self, request_hash: bytes | str) -> validation.ValidationStatus:
-        """Read a request and its last response (ERC-8004, `getValidationStatus`).
+        """Read a validation request and its last response (ERC-8004, `getValidationStatus`).
 
         Raises:
             ContractRevertError: The request does not exist (`unknown_request`).
@@ -214,9 +215,9 @@ class AsyncValidationMethods(AsyncRunner):
     async def get_validation_summary(
         self, agent_id: AgentLike, *, validators: Sequence[str] = (), tag: str = ""
     ) -> validation.ValidationSummary:
-        """Average an agent's latest responses (ERC-8004, `getSummary`).
+        """Average the latest responses to an agent's validation requests (ERC-8004, `getSummary`).
 
-        This is a single call, which a node may reject if the agent has a very large number of requests.
+        The summary is read in a single call, which a node may reject if the agent has a very large number of requests.
 
         Args:
             validators: The validators whose responses count. By default, all validators count, including any on the

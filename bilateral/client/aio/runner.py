@@ -167,8 +167,8 @@ class AsyncRunner(AsyncClosing):
         Raises:
             UnknownDeploymentError: No deployment was passed, and the package has none for the node's chain.
             WrongChainError: The node's chain differs from the deployment's or from `chain_id`.
-            WrongIdentityRegistryError: The deployment has a companion, and a registry belongs to a different identity
-                registry.
+            WrongIdentityRegistryError: The deployment has a companion, but one of its registries belongs to a different
+                identity registry.
         """
         return await self._run(registries.connect(self.state))
 

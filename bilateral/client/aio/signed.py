@@ -153,7 +153,7 @@ class AsyncSignedMethods(AsyncRunner):
         return await self._write(authorized.submit(self.state, signed_feedback))
 
     async def void_signatures(self, through: datetime) -> AsyncHandle[VoidedSignatures]:
-        """Permanently void the signer's signed feedback for all agents up to a deadline (`voidSignaturesThrough`).
+        """Permanently invalidate the signer's signed feedback with deadlines up to `through` (`voidSignaturesThrough`).
 
         Args:
             through: The latest deadline to invalidate. New signatures need a later deadline.
@@ -190,7 +190,7 @@ class AsyncSignedMethods(AsyncRunner):
             verifier: The contract on whose behalf to verify, such as a registry; by default the zero address.
 
         Raises:
-            InvalidArgumentError: The digest does not have 32 bytes.
+            InvalidArgumentError: The digest is not 32 bytes long.
             NodeError: The node reports an error other than a revert, for example because a contract used up all the
                 gas.
         """

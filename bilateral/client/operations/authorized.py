@@ -203,7 +203,7 @@ def tag_word(tag: str) -> bytes:
 
 
 def tag_text(word: bytes) -> ChainText:
-    """Return the text of a tag in the form that `tag_word` returns."""
+    """Decode a tag in the format that `tag_word` returns."""
     return ChainText(word.rstrip(b"\0"))
 
 
@@ -274,7 +274,7 @@ def voided_deadline(state: ClientState, client_address: str | None) -> Operation
 
 
 def _require_later_deadline(state: ClientState, client: str, deadline: int) -> Operation[None]:
-    """Reject a deadline that the client has invalidated. Registries without the function never invalidate any."""
+    """Reject a deadline that the client has invalidated. Registries without that feature accept any."""
     try:
         (voided,) = yield from registries.call(state, Registry.REPUTATION, "getVoidedDeadline", client)
     except registries.NO_FUNCTION:

@@ -25,7 +25,7 @@ _WALLET_TOPIC: Final = "0x" + keccak(text=WALLET_KEY).hex()
 
 @dataclass(frozen=True)
 class DirectoryEntry:
-    """An agent as the directory (August 2025) describes it.
+    """An agent's entry in the directory (August 2025).
 
     Attributes:
         domain: The agent's domain as registered; empty if it has none.
@@ -149,7 +149,7 @@ def prove_agent(state: ClientState, agent_id: AgentLike) -> Operation[Sent[Agent
 
 
 def _update_decoder(agent: AgentId) -> Callable[[Sequence[Event]], DirectoryEntry]:
-    """Return a decoder that creates an entry from the agent's `AgentUpdated`."""
+    """Return a decoder that creates an entry from the agent's `AgentUpdated` event."""
     # An agent that loses its domain to this one has an `AgentUpdated` of its own, before this agent's.
 
     def decode(events: Sequence[Event]) -> DirectoryEntry:

@@ -42,7 +42,7 @@ class Draft:
 
     @property
     def all_endpoint(self) -> str:
-        """The endpoint that was used, according to the caller or the file."""
+        """The endpoint that was used, as specified by the caller or the file."""
         return self.endpoint or (self.file.endpoint if self.file else None) or ""
 
 

@@ -12,7 +12,7 @@ from bilateral.node import answers
 from bilateral.node.steps import Operation, Rpc
 
 _BLOCKS: Final = 10
-"""How many blocks' tips to compare: with fewer, one unusual block dominates; with more, a surge is noticed late."""
+"""The number of blocks whose tips are compared: with fewer, one block dominates; with more, surges are noticed late."""
 
 HISTORY: Final = Rpc("eth_feeHistory", (hex(_BLOCKS), "latest", [50]))
 """The request whose result is passed to `quote`."""
@@ -71,7 +71,7 @@ def _require_below(name: str, wei: int, limit: int) -> None:
 
 
 def _limits(state: ClientState, chain_id: int) -> tuple[int, int]:
-    """Return the maximum fee and the maximum tip that the client signs."""
+    """Return the maximum fee and the maximum tip for transactions that the client signs."""
     # A node gains by a tip, so no number of its own sets the limit.
     explicit = state.max_fee_per_gas
     return max_fees_of(chain_id) if explicit is None else (explicit, explicit)

@@ -37,7 +37,7 @@ _QUESTIONS: Final = tuple(
 
 @dataclass(frozen=True)
 class RegistryReport:
-    """A registry as found on chain.
+    """The on-chain state of a registry.
 
     Attributes:
         registry: The registry's attribute in `Deployment`, such as `identity`.
@@ -70,7 +70,7 @@ class RegistryReport:
 
 @dataclass(frozen=True)
 class DeploymentReport:
-    """A deployment's registries as found on chain.
+    """The on-chain state of a deployment's registries.
 
     Attributes:
         registries: A report on each registry in the deployment.

@@ -48,7 +48,7 @@ class Rating:
 
 @dataclass(frozen=True)
 class Expectation:
-    """The facts on which a rating depends, and which can change until its transaction is in a block.
+    """The facts on which a rating depends. They can change until the rating's transaction is in a block.
 
     Attributes:
         server_id: The agent that rates; None for the signer's primary agent.
@@ -212,7 +212,7 @@ _EVENTS: Final[Mapping[RatingKind, type[ClientRated | ValidatorRated]]] = {
     RatingKind.CLIENT: ClientRated,
     RatingKind.VALIDATOR: ValidatorRated,
 }
-"""The event of each kind of rating."""
+"""The name of the event for each kind of rating."""
 
 
 def _read(chain_id: int, kind: RatingKind, event: ClientRated | ValidatorRated) -> Rating:

@@ -162,7 +162,7 @@ def with_event(entry: FeedbackEntry, events: Sequence[NewFeedback]) -> FeedbackE
 def with_files(
     state: ClientState, entries: Sequence[FeedbackEntry], seconds: float = math.inf
 ) -> Operation[list[FeedbackEntry]]:
-    """Return the entries with their files or loading errors. After the given number of seconds, no load is started."""
+    """Return the entries with their files or loading errors. Loading starts only within the given number of seconds."""
     links = {entry.id: (entry.event.uri, entry.event.hash) for entry in entries if entry.event and entry.event.uri}
     loaded = yield from documents.load_all(state, FeedbackFile, list(links.values()), seconds)
     results = dict(zip(links, loaded, strict=True))

@@ -79,7 +79,7 @@ def require_address(state: ClientState) -> str:
 
 
 def connect(state: ClientState) -> Operation[Deployment]:
-    """Return the deployment. Even if one was passed, the node's chain is requested, but only once."""
+    """Return the deployment. Even if one was passed, the node's chain id is requested, but only once."""
     if state.deployment is None:
         chain_id = yield from chain_id_of_node()
         if state.pinned_chain not in {None, chain_id}:
@@ -102,7 +102,7 @@ def chain_id_of_node() -> Operation[int]:
 
 
 def connect_to_sign(state: ClientState) -> Operation[Deployment]:
-    """Return the deployment. If only the node determines the chain, log (once) for which chain the client signs."""
+    """Return the deployment. If only the node determines the chain, log once for which chain the client signs."""
     deployment = yield from connect(state)
     is_node_trusted = state.pinned_chain is None and not isinstance(state.requested, Deployment)
     if is_node_trusted and not state.is_chain_announced:
@@ -210,7 +210,7 @@ def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation
 
 
 def require_registry(state: ClientState, registry: Registry) -> Operation[str]:
-    """Return a registry's address after checking that it is a registry. If not, transactions would have no effect."""
+    """Return an address after checking that a registry is there. Otherwise, transactions would have no effect."""
     deployment = yield from connect(state)
     address = deployment.address_of(registry)
     if address in state.checked:

@@ -27,7 +27,7 @@ class ValidationRequested:
         request_hash: The hash that identifies the request.
         agent: The agent whose work is to be validated.
         validator: The requested validator.
-        uri: The URI of the validator's material.
+        uri: The URI of the material for the validator.
     """
 
     request_hash: bytes

@@ -195,7 +195,7 @@ class AgentMethods(Runner):
         return self._run(agents.owner_of(self.state, agent_id))
 
     def is_authorized_or_owner(self, account: str, agent_id: AgentLike) -> bool:
-        """Check whether an account is an agent's owner, operator or approved address, and so cannot rate the agent.
+        """Check whether an account is an agent's owner, operator or approved address, and thus cannot rate the agent.
 
         Raises:
             ContractRevertError: The agent does not exist (`erc721_nonexistent_token`).
@@ -223,7 +223,7 @@ class AgentMethods(Runner):
             agent_id: The agent, which the signer must own.
             domain: The new domain; empty keeps the current one. If a different agent of the same owner holds the
                 domain, that agent loses it in the same transaction.
-            address: The new owner, who must have no agent; None keeps the current one.
+            address: The new owner, which must not have an agent yet; None keeps the current owner.
 
         Raises:
             InvalidArgumentError: Nothing would change.

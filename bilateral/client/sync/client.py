@@ -41,7 +41,7 @@ class Methods(
 
 
 class WriteBatch(Methods):
-    """Writes that are prepared and sent together. Reads work as in the client. See `Client.batch`."""
+    """Writes that are prepared and sent together. Read methods work as in the client. See `Client.batch`."""
 
     def __init__(self, client: Runner) -> None:
         self._client = client
@@ -118,7 +118,7 @@ class Client(Methods, BlindMethods):
             `authorize_feedback` and `sign_feedback`, which never send anything, and by `set_agent_wallet`, whose
             simulation needs the new wallet's consent.
         max_fee_per_gas: The maximum fee per gas to sign, in wei. By default, the address book's limit for the chain
-            applies; it has a separate limit for the tip, which also applies to gas prices without a base fee. A write
+            applies. A separate limit applies to the tip, and to the gas price if the node returns no base fee. A write
             that exceeds a limit raises `FeeLimitError`.
         max_cost: The maximum cost of a transaction to sign, in wei: gas limit times fee per gas, plus value. No limit
             by default.
@@ -173,9 +173,9 @@ class Client(Methods, BlindMethods):
         """Publish a watchtower's measurements for one period (best practices, "Watchtower Monitoring").
 
         Each measurement becomes a feedback entry by the signer, with the signal's tag as `tag1` and the period as
-        `tag2`. If the signer has already published a signal for an agent, tag, endpoint and period on chain, that
-        signal is skipped, so you can complete an interrupted run by running it again. A revoked signal counts as not
-        published. All signals are checked before the first one is sent. The call waits for the signer's pending
+        `tag2`. If the signer has already published a signal for the same agent, tag, endpoint and period on chain, the
+        new signal is skipped, so you can complete an interrupted run by running it again. A revoked signal counts as
+        not published. All signals are checked before the first one is sent. The call waits for the signer's pending
         transactions.
 
         Args:

@@ -94,8 +94,8 @@ class FeedbackMethods(Runner):
             include_revoked: True to read revoked feedback too.
 
         Returns:
-            The feedback, without events and files. It is grouped by client in the order of their first feedback, then
-            sorted by index.
+            The feedback, without events and files. It is grouped by client, in the order of the clients' first
+            feedback, and sorted by index within each group.
         """
         selection = reading.Selection(tag1, tag2, include_revoked)
         return self._run(reading.read_all(self.state, agent_id, reviewers, selection))
@@ -127,12 +127,13 @@ class FeedbackMethods(Runner):
             agent_id: The agent that was rated.
             agent_ids: Additional agents.
             reviewers: The clients; all clients by default. If no agent is passed, the whole chain's logs are searched
-                for these clients' feedback, which can take long.
-            tags: Tags, all of which the feedback must have as its first or second tag.
-            capabilities: Kinds of MCP capability, of which the file must contain one: `tools`, `prompts`, `resources`.
-            skills: A2A or OASF skills, of which the file must contain one.
-            tasks: A2A tasks, of which the file must contain one.
-            names: Names of MCP tools, prompts or resources, of which the file must contain one.
+                for these clients' feedback, which can take a long time.
+            tags: Tags that the feedback must have, each as its first or second tag.
+            capabilities: Kinds of MCP capability (`tools`, `prompts`, `resources`). The file must contain at least one
+                of them.
+            skills: A2A or OASF skills. The file must contain at least one of them.
+            tasks: A2A tasks. The file must contain at least one of them.
+            names: Names of MCP tools, prompts or resources. The file must contain at least one of them.
             min_value: The minimum value.
             max_value: The maximum value.
             include_revoked: True to find revoked feedback too.
@@ -179,8 +180,8 @@ class FeedbackMethods(Runner):
             tag2: As for `tag1`, but for the second tag.
             reviewers: The clients that you trust. By default, all clients who ever gave feedback count, and the result
                 indicates this.
-            read_tags: True to also determine which first tags the average mixes, if `tag1` is not set. This reads all
-                feedback that counts, in one or more calls.
+            read_tags: True to also determine which first tags the average combines, if `tag1` is not set. This reads
+                all feedback that counts, in one or more calls.
 
         Returns:
             The average exactly as the registry computes it. If a node rejects the computation as too large, the client
@@ -201,12 +202,11 @@ class FeedbackMethods(Runner):
             agent_id: The agent that was rated, or a `FeedbackId`.
             client_address: The client that rated the agent.
             feedback_index: The index among that client's feedback, counted from 0.
-            response: The location of the response, as a `ResponseLink` or `{"uri": …, "hash": …}`; or a non-empty text,
-                which is saved to the client's store as `{"text": …, "createdAt": …}`.
+            response: The location of the response, as a `ResponseLink` or `{"uri": …, "hash": …}`; or a non-empty
+                string, which is saved to the client's store as `{"text": …, "createdAt": …}`.
 
         Raises:
-            InvalidArgumentError: The feedback is not fully identified, or the response does not have one of these
-                forms.
+            InvalidArgumentError: The feedback is not fully identified, or the response has an unsupported format.
             ContractRevertError: The registry reverts with `empty_uri` or `index_out_of_bounds`.
         """
         return self._write(feedback.respond(self.state, agent_id, client_address, feedback_index, response))

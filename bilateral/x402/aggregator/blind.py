@@ -176,7 +176,7 @@ class BlindRelay:
         return _OPENED
 
     def _verdict(self, pair: Pair, status: BlindStatus, openings: Sequence[Opening]) -> dict[str, Any] | None:
-        """Return the final changes to a pair once no work remains for it, or None before that."""
+        """Return the final changes to a pair's row, or None while work on the pair remains."""
         if status.state is RatingState.OPEN or status.pair_hash not in (0, pair.hash):
             return _failed("the server rated this client before, or sealed another pair")
         if status.state is RatingState.BLIND and status.pair_hash == 0:  # one transaction opened both ratings of a pair
@@ -233,7 +233,7 @@ def _failed(problem: str) -> dict[str, Any]:
 
 
 def _holds(row: Row[Any], side: str, envelope: Envelope) -> bool:
-    """Return True if a row contains this side's envelope, or False if this side is still missing."""
+    """Return True if a pair's row contains the envelope of the given side."""
     stored_text = row._mapping[f"{side}_envelope"]
     if stored_text is None:
         return False

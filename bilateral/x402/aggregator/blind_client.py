@@ -25,8 +25,8 @@ def relay_blind_rating(
 ) -> RelayedPair:
     """Send one side of a pair of blind ratings to a relay. It is safe to send the same side again.
 
-    The relay learns the rating. A relay that reveals an opening to the other side before both are sealed makes
-    retaliation possible, so choose a relay that you trust, or do not use one.
+    The relay learns the rating. If a relay reveals an opening to the other side before both ratings are sealed, that
+    side can retaliate, so choose a relay that you trust, or do not use one.
 
     Args:
         signed: Your side's signed envelope.

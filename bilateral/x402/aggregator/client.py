@@ -45,7 +45,7 @@ _PROOFS: Final = frozenset({"bound", "unbound"})
 _HASH: Final = re.compile("0x[0-9a-f]{64}")
 
 _POLL_SECONDS: Final = 0.5
-"""Seconds between reads of the registry: a quarter of two seconds, which is the shortest common block time."""
+"""Seconds between reads of the registry: a quarter of the shortest common block time, which is two seconds."""
 
 
 class AggregatorFailedError(ReputationExtensionError):
@@ -124,7 +124,7 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
         InvalidArgumentError: As for `paid_feedback`; also if the URL is not https, or if the bodies are unavailable or
             exceed 1 MiB.
         DuplicateFeedbackError: This client has already given feedback for this payment.
-        UnreadFeedbackError: This client has given feedback since the payment, and its file cannot be loaded.
+        UnreadFeedbackError: This client has given feedback since the payment, and the feedback's file cannot be loaded.
         FeedbackRefusedError: The aggregator rejected the feedback. The error's `code` is the reason.
         AggregatorFailedError: The aggregator could not be reached, or its response was invalid.
         UnconfirmedFeedbackError: The feedback is not on chain after `confirm` seconds.
@@ -192,7 +192,7 @@ def _confirmed(sponsored: SponsoredFeedback, entry: FeedbackEntry) -> SponsoredF
 def submission_of(
     verification: Verification, arguments: dict[str, Any], signed: SignedFeedback, bodies: Bodies | None = None
 ) -> Submission:
-    """Return the message for an aggregator.
+    """Return the message to send to an aggregator.
 
     Args:
         verification: The answer's verification.
@@ -294,10 +294,10 @@ def _read(response: httpx.Response, read: Reading[Answer]) -> Answer:
 
 
 def word_among(word: Any, words: frozenset[str]) -> str:
-    """Return a word from a response if it is one of those expected.
+    """Return a word from a response after checking that it is one of the expected words.
 
     Raises:
-        ValueError: The word is not one of those expected.
+        ValueError: The word is not one of the expected words.
     """
     if not isinstance(word, str) or word not in words:
         raise ValueError(f"{quoted(str(word))} is not one of {', '.join(sorted(words))}")

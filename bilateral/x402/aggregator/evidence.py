@@ -117,7 +117,7 @@ def _reviewer_message(submission: Submission) -> bytes:
 
 
 def _agent(state: ClientState, files: FileCache, submission: Submission, payment: Payment) -> Operation[None]:
-    """Check the agent's signature against its current file or, if keys were rotated, its file at payment time."""
+    """Check the agent's signature against its current file or, after a key rotation, its file at payment time."""
     token = submission.agent.agent_id.token_id
     try:
         (now,) = yield from registries.call(state, Registry.IDENTITY, "tokenURI", token)
@@ -219,7 +219,7 @@ def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, An
 
 
 def _comparable(text: str | None, signature: bytes) -> tuple[str | None, str]:
-    """Return two signatures: without the last byte if both may be from keys; otherwise whole, as contracts read it."""
+    """Return two signatures for comparison: without the last byte if both may be from keys, otherwise unchanged."""
     there, here, digits = _digits(text), signature.hex(), _SIGNATURE_DIGITS
     if there is not None and {len(there), len(here)} <= {digits, digits + 2}:
         return there[:digits], here[:digits]

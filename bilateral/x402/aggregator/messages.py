@@ -63,9 +63,9 @@ class Submission:
         interaction_hash: The hash that the agent signed.
         agent_signature: The agent's signature.
         reviewer: The client account that paid.
-        reviewer_signature: The client's signature of the agent, the payment and the value ("Client Signature").
+        reviewer_signature: The client's signature over the agent, the payment and the value ("Client Signature").
         feedback: The message that the client signed for the registry.
-        signature: The client's signature of that message.
+        signature: The client's signature over that message.
         bodies: The bodies, if the client sent them.
         data_hash: The hash of both bodies in the profile `reputation`; None in the profile `8004-reputation`.
     """
@@ -93,7 +93,7 @@ class Submission:
 
     @property
     def registry_signature(self) -> bytes:
-        """The signature in the registry's form: a key's signature ends in 27 or 28; a contract's is unchanged."""
+        """The signature in the registry's format: a key's signature ends in 27 or 28; a contract's is unchanged."""
         return registry_form(self.signature)
 
     @property
@@ -187,7 +187,7 @@ class Submission:
 
 
 def registry_form(signature: bytes) -> bytes:
-    """Return a key's signature so that it ends in 27 or 28, or a contract's signature unchanged."""
+    """Return a signature in the registry's format: a key's signature ends in 27 or 28; a contract's is unchanged."""
     try:
         return to_registry_form(signature)
     except InvalidKeyError:
@@ -222,7 +222,7 @@ def _feedback(
 
 
 def _number(fields: Mapping[str, Any], name: str, path: str, end: int) -> int:
-    """Read an integer below a limit, given as a JSON number or as text with decimal digits."""
+    """Read an integer below a limit, given as a JSON number or as a string of decimal digits."""
     value = fields.get(name)
     if value is None:
         raise InvalidMessageError(path + name, "missing", "the field is missing")
@@ -236,7 +236,7 @@ def _number(fields: Mapping[str, Any], name: str, path: str, end: int) -> int:
 
 
 def _optional(fields: Mapping[str, Any], name: str, path: str, limit: int) -> str:
-    """Read a text that may be missing or empty. Reject NUL, which neither databases nor the draft allow."""
+    """Read a string that may be missing or empty. Reject NUL, which neither databases nor the draft allow."""
     value = fields.get(name)
     if value is None or value == "":
         return ""

@@ -1,7 +1,7 @@
 """The durable queue of an aggregator: accepted feedback with its nonces, transactions and costs.
 
-Only one process at a time works on an account's queue: the one that holds its lease. Every change requires the lease,
-so a process that was suspended for too long changes nothing when it resumes.
+Only one process at a time works on an account's queue: the process that holds the queue's lease. Every change requires
+the lease, so a process that was suspended for too long changes nothing when it resumes.
 """
 
 import json
@@ -84,7 +84,7 @@ class WorkQueue:
             return list(connection.execute(query))
 
     def sent(self) -> list[tuple[Row[Any], list[Signed]]]:
-        """Return unconfirmed feedback in nonce order, each with its transactions, newest first."""
+        """Return unconfirmed feedback in nonce order. Each entry includes its transactions, newest first."""
         table, other = sponsored_feedback, sponsored_transaction
         is_sent = table.c.state.in_((State.SENT, State.INCLUDED))
         query = select(table).where(*self._key(table), is_sent).order_by(table.c.nonce).limit(_AT_ONCE)
@@ -106,7 +106,7 @@ class WorkQueue:
             return connection.execute(query).one_or_none() is not None
 
     def charge(self, cost: int) -> None:
-        """Add an amount that was paid for something other than feedback to today's costs."""
+        """Add to today's costs an amount that was paid for something other than feedback."""
         with self._leased() as connection:
             spend(connection, self._chain, int(self._clock()) // SECONDS_A_DAY, cost, is_paid=True)
 
@@ -145,16 +145,16 @@ class WorkQueue:
         self._update(row, failure=problem)
 
     def requeue(self, row: Row[Any], problem: str) -> None:
-        """Remove the nonce from feedback, because a different transaction from the account used it."""
+        """Remove a feedback entry's nonce, because a different transaction from the account used it."""
         self._update(row, state=State.QUEUED, nonce=None, next_at=self._clock(), problem=problem)
 
     def include(self, row: Row[Any], transaction: bytes, block: int) -> None:
-        """Record the block that contains feedback."""
+        """Record the block that contains the feedback's transaction."""
         if (row.state, row.block_number, row.transaction_hash) != (State.INCLUDED, block, transaction):
             self._update(row, state=State.INCLUDED, transaction_hash=transaction, block_number=block, problem=None)
 
     def leave_block(self, row: Row[Any]) -> None:
-        """Record that feedback is no longer in any block."""
+        """Record that the feedback's transaction is no longer in any block."""
         self._update(row, state=State.SENT, block_number=None, next_at=self._clock())
 
     def finish(self, row: Row[Any], state: State, *, cost: int, problem: str | None = None, **columns: Any) -> None:
@@ -165,7 +165,7 @@ class WorkQueue:
             self._set(connection, row, state=state, problem=problem, **values)
 
     def _charge(self, connection: Connection, row: Row[Any], cost: int, *, is_paid: bool = False) -> None:
-        """Replace the feedback's cost. A paid cost counts on the day it was charged, any other cost today."""
+        """Replace the feedback's cost. A paid cost counts for the day of the charge, any other cost for today."""
         table = sponsored_feedback
         query = select(table.c.day, table.c.cost).where(table.c.feedback_id == row.feedback_id)
         charged = connection.execute(query).one()
@@ -185,7 +185,7 @@ class WorkQueue:
 
     @contextmanager
     def _leased(self) -> Iterator[Connection]:
-        """Open a transaction under the lease, which no other process can take until the transaction ends."""
+        """Open a database transaction, during which no other process can take the lease."""
         with self._engine.begin() as connection:
             if lock_account(connection, self._chain).lease != self._token:
                 raise LeaseLostError

@@ -76,7 +76,7 @@ def list_feedback(
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts for one band of feedback values. They would show if negative feedback were rejected more often.
+    """Counts for one band of feedback values. They show whether negative feedback is rejected more often.
 
     Attributes:
         band: The band: 0 for values below 10 on the human scale, 9 for 90 to 100, -1 for messages without a value.
@@ -150,7 +150,7 @@ class Acceptance:
         self._engine, self._clock = engine, clock
 
     def find(self, submission: Submission) -> Sponsored | None:
-        """Return the feedback that the same message already created, or None."""
+        """Return the feedback that the same message created earlier, or None."""
         with reading(self._engine) as connection:
             return _find_same(connection, submission, _of_payment(connection, submission))
 
@@ -221,7 +221,7 @@ def _of_payment(connection: Connection, submission: Submission) -> list[Row[Any]
 
 
 def _find_same(connection: Connection, submission: Submission, accepted: Iterable[Row[Any]]) -> Sponsored | None:
-    """Find the feedback that the same message created. Reject a proof used for a different payment."""
+    """Find feedback that the same message created earlier. Reject a proof that was used for a different payment."""
     content_hash = submission.content_hash
     for row in accepted:
         if bytes(row.content_hash) == content_hash:
@@ -243,7 +243,7 @@ def _free_payment(evidence: Evidence, submission: Submission, accepted: Iterable
 
 
 def _refuse_second_at_once(connection: Connection, chain: SponsoredChain, submission: Submission) -> None:
-    """Reject feedback while an earlier entry by the reviewer for the agent is pending: its index is not yet certain."""
+    """Reject feedback while the reviewer's earlier entry for the agent is pending: the next index is uncertain."""
     table = sponsored_feedback
     query = select(table.c.feedback_id).where(
         table.c.chain_id == chain.chain_id,

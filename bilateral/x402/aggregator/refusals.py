@@ -12,10 +12,10 @@ class Code(StrEnum):
     """Rejection codes. None depends on the feedback's value."""
 
     INVALID_PAYLOAD = "INVALID_PAYLOAD"
-    """A field is missing or invalid, or contradicts a different field."""
+    """A field is missing or invalid, or contradicts another field."""
 
     INVALID_AGENT_SIGNATURE = "INVALID_AGENT_SIGNATURE"
-    """The interaction was not signed by a valid key of the agent."""
+    """The interaction was not signed with a valid key that belongs to the agent."""
 
     INVALID_REVIEWER_SIGNATURE = "INVALID_REVIEWER_SIGNATURE"
     """The reviewer did not sign this feedback, or the registry no longer accepts the signature."""
@@ -33,13 +33,13 @@ class Code(StrEnum):
     """The transaction does not pay enough of an accepted token from the reviewer to the agent's wallet."""
 
     PAYMENT_NOT_SETTLED = "PAYMENT_NOT_SETTLED"
-    """The transaction transfers enough, but not by a signed payment. Anyone can transfer tokens to themselves."""
+    """The transaction transfers enough, but without a signed payment. Anyone can transfer tokens to themselves."""
 
     PAYMENT_NOT_PROVABLE = "PAYMENT_NOT_PROVABLE"
     """A different contract settled the payment, and the node has no trace (`debug_traceTransaction`) to prove it."""
 
     PAYMENT_UNCONFIRMED = "PAYMENT_UNCONFIRMED"
-    """The payment has too few confirmations. Try again."""
+    """The payment has too few confirmations. Try again later."""
 
     UNSUPPORTED_NETWORK = "UNSUPPORTED_NETWORK"
     """This service does not serve the chain."""
@@ -63,17 +63,17 @@ class Code(StrEnum):
     """The server has rated this client, both have sealed ratings, or this service stores a different envelope."""
 
     UNAVAILABLE = "UNAVAILABLE"
-    """A node or a file server is failing, or this service cannot pay at the moment. Try again."""
+    """A node or a file server is failing, or this service cannot pay at the moment. Try again later."""
 
 
 _STATUS: Final[Mapping[Code, HTTPStatus]] = {
     **dict.fromkeys((Code.DUPLICATE_TASK_REF, Code.PENDING_FEEDBACK, Code.ALREADY_SEALED), HTTPStatus.CONFLICT),
     **dict.fromkeys((Code.BUDGET_EXHAUSTED, Code.UNAVAILABLE), HTTPStatus.SERVICE_UNAVAILABLE),
 }
-"""HTTP statuses other than 422."""
+"""The HTTP status for each code whose status is not 422."""
 
 _RETRY_SECONDS: Final = {Code.UNAVAILABLE: 5, Code.PAYMENT_UNCONFIRMED: 5, Code.PENDING_FEEDBACK: 5}
-"""Seconds before a retry may succeed: by then a server has restarted, and most chains have two more blocks."""
+"""Seconds to wait before a retry: enough for a server to restart, and for two more blocks on most chains."""
 
 
 class FeedbackRefusedError(ReputationExtensionError):

@@ -73,7 +73,7 @@ class SponsoredChain:
 
     @property
     def exchanges(self) -> bool:
-        """True if sealed ratings are put on chain in one transaction."""
+        """True if the seals and openings of a pair are put on chain in one transaction."""
         return has_private_mempool(self.chain_id) if self.private_mempool is None else self.private_mempool
 
     @property
@@ -98,7 +98,7 @@ class AggregatorSettings:
 
     Attributes:
         chains: The chains that it serves.
-        answer_seconds: How long a request waits for its transaction. The feedback remains queued after that.
+        answer_seconds: How many seconds a request waits for its transaction. The feedback remains queued after that.
         lease_seconds: How many seconds to wait before a different process may take over the queue of an unresponsive
             one.
         resend_seconds: How many seconds to wait before resending a transaction that the node does not report.

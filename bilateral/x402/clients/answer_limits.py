@@ -82,7 +82,7 @@ def too_slow(limits: AnswerLimits) -> AnswerTimeoutError:
 
 
 def within(limits: AnswerLimits, function: Callable[[], _T], discard: Callable[[_T], object]) -> _T:
-    """Run a function in its own thread, waiting at most until the time limit.
+    """Run a function in its own thread, and wait for it, at most until the time limit.
 
     HTTP client timeouts apply to the gap between two pieces of data, so they never trigger if a server sends its
     headers byte by byte. The thread that reads such an answer is abandoned, and ends when the connection closes.
@@ -207,7 +207,7 @@ class _Metered(httpx.AsyncByteStream, httpx.SyncByteStream):
 
 
 def _is_read_at_once(request: httpx.Request, response: httpx.Response) -> bool:
-    """Return whether to read an answer in full here: a price, a paid answer, or one that may grow when decoded."""
+    """Return whether to read an answer in full now: a price, a paid answer, or an answer that may grow when decoded."""
     if response.status_code == HTTPStatus.PAYMENT_REQUIRED or payment_among(request.headers):
         return True
     return "content-encoding" in response.headers and not is_stream(response.headers.get("content-type", ""))

@@ -36,7 +36,7 @@ class Reputation8004ClientExtension:
     transport_hooks = None
 
     profile: Profile = PROFILE_8004
-    """The form of the messages."""
+    """The profile, which determines the format of the messages."""
 
     def __init__(self, verifier: Verifier | AsyncVerifier, client_agent: GlobalAgentId | None = None) -> None:
         self._verifier = verifier

@@ -3,8 +3,8 @@
     give_cross_chain_feedback(client, verification, agent, 95, signer, payer).wait()
 
 The registry identifies the reviewer by an account on the registry's own chain, but the payment was made by a different
-account. The payer therefore signs a statement of which account may review on its behalf, so that nobody can use someone
-else's payment as proof.
+account. The payer therefore signs a statement that specifies which account may review on its behalf, so that nobody can
+use someone else's payment as proof.
 """
 
 from typing import Any, Final
@@ -110,7 +110,8 @@ def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedb
 def is_signed_by_payer(file: FeedbackFile) -> bool:
     """Check that the payer authorised a feedback file's client to review on its behalf.
 
-    This checks only the transaction reference and the signatures: look up the payment with a reader for its chain.
+    This checks only the transaction reference and the signatures. To check the payment itself, look it up with a reader
+    for its chain.
 
     Args:
         file: The feedback file.

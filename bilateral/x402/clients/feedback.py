@@ -49,7 +49,7 @@ class Tags(NamedTuple):
 def specified_file(
     agent: GlobalAgentId, interaction: InteractionData, value: FeedbackValue, tags: Tags, signer: TransactionSigner
 ) -> dict[str, Any]:
-    """Return a feedback file's fields in the specification's form, signed by the client."""
+    """Return a feedback file's fields in the specification's format, signed by the client."""
     digest = client_message_hash(agent, interaction.task_ref, value.value)
     return {
         "taskRef": interaction.task_ref,
@@ -63,7 +63,7 @@ def specified_file(
 def draft_file(
     agent: GlobalAgentId, interaction: InteractionData, value: FeedbackValue, tags: Tags, signer: TransactionSigner
 ) -> dict[str, Any]:
-    """Return a feedback file's fields in the draft's form. See `specified_file`."""
+    """Return a feedback file's fields in the draft's format. See `specified_file`."""
     if tags.tag2 != X402_TAG:
         raise InvalidArgumentError(f"in the reputation profile, tag2 must be {X402_TAG!r}, not {tags.tag2!r}")
     data, key = interaction.data_hash or b"", interaction.public_key or b""
@@ -85,7 +85,7 @@ def draft_file(
 
 
 def feedback_file(fields: dict[str, Any], comment: str | None, payment: dict[str, str] | None) -> FeedbackFile:
-    """Return a feedback file from fields in either form."""
+    """Return a feedback file from fields in either format."""
     fields_of_text = {"reasoning" if "proofOfInteraction" in fields else "comment": comment}
     return prepare_feedback_file(**fields, **fields_of_text, proof_of_payment=payment)  # type: ignore[arg-type]
 
@@ -96,7 +96,7 @@ class Claim:
 
     Attributes:
         chain_id: The account's chain; None if it is not an EVM chain.
-        digests: The hash that was signed, without and with the EIP-191 prefix.
+        digests: The signed hash, first without and then with the EIP-191 prefix.
         signature: The signature. One made by a key ends in 27 or 28.
     """
 
@@ -112,7 +112,7 @@ class Claim:
 
 
 def client_signature_of(file: FeedbackFile) -> bytes:
-    """Return the client's signature from a feedback file in either form, or an empty value if it is unsigned."""
+    """Return the client's signature from a feedback file in either format, or an empty value if it is unsigned."""
     proof = file.proof_of_interaction
     text = file.client_signature if proof is None else proof.reviewer_signature
     return bytes.fromhex((text or "").removeprefix("0x"))
@@ -282,7 +282,7 @@ def give_paid_feedback(  # noqa: PLR0913  # as paid_feedback
     Raises:
         InvalidArgumentError: As for `paid_feedback`.
         DuplicateFeedbackError: This client has already given feedback for this payment.
-        UnreadFeedbackError: This client has given feedback since the payment, and its file cannot be loaded.
+        UnreadFeedbackError: This client has given feedback since the payment, and the feedback's file cannot be loaded.
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
     make(refuse_second(client, verification, arguments, signer, accept_unread))
@@ -370,7 +370,7 @@ def refuse_second(
 
 
 def _may_name(verification: Verification, entry: FeedbackEntry) -> bool:
-    """Return whether feedback with a missing file may be for a payment: it has a URI and is not older than it."""
+    """Return whether feedback whose file is missing may be for a payment: it has a URI, and was not given earlier."""
     if entry.event is None or verification.payment is None or verification.interaction is None:
         return True
     if not entry.event.uri:

@@ -55,9 +55,9 @@ class Finding:
         profile: The key of the declaration.
         network: The payment's network (CAIP-2); empty if the declaration has no payment terms.
         check: `wallet`: the agent exists in trusted registries, and `payTo` is its wallet. `keys`: its registration
-            file lists a valid key and, if run by the server itself, the extension's key. `payment`: payments on these
-            terms can be made and proven. `token`: the token supports such payments, and has the EIP-712 domain that
-            clients sign. `payment` and `token` are listed only if they do not pass.
+            file lists a valid key and, if the server itself runs the check, the extension's key. `payment`: payments on
+            these terms can be made and proven. `token`: the token supports such payments, and has the EIP-712 domain
+            that clients sign. `payment` and `token` are included only if they do not pass.
         code: The machine-readable reason; empty if the check passed.
         problem: The human-readable reason; empty if the check passed.
     """
@@ -273,7 +273,7 @@ def check_url(verifier: Verifier, url: str, method: str = "GET", *, content: byt
 def ask_price(
     url: str, method: str = "GET", *, content: bytes = b"", network: Network | None = None
 ) -> Mapping[str, Any] | None:
-    """Send a request without a payment, and return the price that the server states, or None if it is unreadable.
+    """Send a request without a payment, and return the price in the response, or None if the price is unreadable.
 
     Args:
         network: Connection settings. If omitted, the URL is treated as trusted input from the program's user, and may

@@ -155,7 +155,7 @@ class Wire(Protocol):
 
 
 def json_of(response: Any) -> Any:
-    """Parse the body of a response that has already been read as JSON; return None if it is not JSON."""
+    """Parse the body of an already read response as JSON; return None if it is not JSON."""
     try:
         return response.json()
     except ValueError:
@@ -163,7 +163,7 @@ def json_of(response: Any) -> Any:
 
 
 class Payer:
-    """The part that all transports share: it pays and verifies.
+    """The part that all transports share, which pays for requests and verifies the answers.
 
     Args:
         client: The SDK client. With an event loop, the verifier must be an `AsyncVerifier`.

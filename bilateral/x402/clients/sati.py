@@ -32,7 +32,7 @@ Proof: TypeAlias = Literal["blind", "public", "unverifiable"]
 
 @dataclass(frozen=True)
 class Schema:
-    """An attestation schema. Schemas are settings, not constants, because SATI has changed some since 2026-01.
+    """An attestation schema. Schemas are settings, not constants, because SATI has changed some of them since 2026-01.
 
     Attributes:
         name: The name in the text that the counterparty signs, such as `Feedback`.

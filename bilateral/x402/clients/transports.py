@@ -32,7 +32,7 @@ def may_be_unfinished(status: int) -> bool:
 
 
 def payment_among(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the payment header by name, or an empty mapping if there is none."""
+    """Return a mapping from the payment header's name to its value; empty if there is no such header."""
     return next(({name: headers[name]} for name in (PAYMENT, PAYMENT_1) if name in headers), {})
 
 
@@ -89,7 +89,7 @@ def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HT
 
 
 def is_body_lost(status: int, body: bytes) -> bool:
-    """Return whether the answer to a resent payment is only the proof because the server did not retain the body."""
+    """Return whether the answer to a resent payment contains only the proof, because the body was not retained."""
     if status != PROOF_STATUS or len(body) > MAX_HEADER:
         return False
     try:
@@ -130,7 +130,7 @@ class PaidCall:
 
     @property
     def parts(self) -> tuple[str, str, dict[str, str], bytes]:
-        """Method, URL, headers and body, with the payment among the headers."""
+        """The request's method, URL, headers (including the payment) and body."""
         return self.method, self.url, {**self.headers, **self.payment}, self.body
 
     @property

@@ -26,7 +26,7 @@ PROOF_STATUS: Final = 410
 PROOF_BODY: Final = b'{"error": "answer_not_kept"}'
 
 _UNSETTLED: Final = (b":unsettled", b"")
-"""Marks an answer as unsettled. It is stored as a header, with a name that no real header can have."""
+"""Marks an answer as unsettled. The mark is stored as a header, with a name that no real header can have."""
 
 _MIN_IDENTIFIER: Final = 16  # characters, as the extension `payment-identifier` demands
 
@@ -57,7 +57,7 @@ class PaidAnswer:
 
     @property
     def sent_headers(self) -> list[tuple[bytes, bytes]]:
-        """The headers for the client."""
+        """The headers to send to the client."""
         return [header for header in self.headers if header != _UNSETTLED]
 
     @property
@@ -124,10 +124,10 @@ class PaidAnswers:
 
 
 def payment_of(header: str) -> bytes | None:
-    """Return the hash of a payment that can fetch its answer again.
+    """Return the hash of a payment with which the client can fetch the answer again.
 
-    Only a payment with an identifier can do this (x402 extension `payment-identifier`). The authorization becomes
-    public on chain when it is settled, whereas the identifier is known only to the client and the server.
+    This requires a payment with an identifier (x402 extension `payment-identifier`). The authorization becomes public
+    on chain when it is settled, whereas the identifier is known only to the client and the server.
     """
     identifier: Any = decode_header(header)
     for name in ("extensions", "payment-identifier", "info", "id"):

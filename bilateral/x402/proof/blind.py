@@ -1,7 +1,7 @@
 """Blind ratings in paid requests: the server's envelope in the paid answer, and the client's check of it.
 
-The server seals its rating before it knows whether the client is satisfied, so it cannot exchange ratings only with
-happy clients.
+The server seals its rating before it knows whether the client is satisfied, so it cannot restrict the exchange of
+ratings to satisfied clients.
 """
 
 import json
@@ -31,7 +31,7 @@ class BlindSealer:
         client: The server's SDK client, whose signer's primary agent rates.
         vault: The vault for the server's ratings. It also counts each client's paid interactions.
         rate: Returns a client's rating from 0 to 100, given the client's account and the payment's transaction, or None
-            not to rate the client yet.
+            if the client should not be rated yet.
     """
 
     def __init__(self, client: Client, vault: BlindVault, rate: Callable[[str, str], int | None]) -> None:
@@ -73,7 +73,7 @@ class BlindSealer:
 def check_envelope(
     reader: RegistryReader, info: ReputationInfo, statement: InteractionData | None, payment: Payment | None
 ) -> Operation[EnvelopeCheck | None]:
-    """Check a paid answer's envelope: its form, its sides, the payment it specifies, its deadline and its signature."""
+    """Check a paid answer's envelope: format, sides, specified payment, deadline and signature."""
     terms, state = info.blind, getattr(reader, "state", None)
     if terms is None or state is None or statement is None or payment is None:
         return None

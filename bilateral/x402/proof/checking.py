@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 UNSUPPORTED: Final = (
     "payments of this kind cannot be proven by a single transaction: offer exact, by EIP-3009 or Permit2, or upto"
 )
-"""The reason why other kinds of payments are rejected."""
+"""The reason for rejecting payments of unsupported kinds."""
 
 MAX_SIGNERS: Final = 64
 """The maximum number of keys to accept in one file, because each may require a signature check."""

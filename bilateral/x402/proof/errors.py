@@ -131,7 +131,8 @@ class LostAnswerError(FormattedError, ReputationExtensionError):
         method: The request's method.
         headers: The request's headers, including the payment.
         outcome: The outcome of the payment: `settled`, `pending`, `unknown` or `refused`. See docs/x402.md.
-        transaction: The transaction that settles the payment; None if none was found and the server reported none.
+        transaction: The transaction that settles the payment; None if no transaction was found and the server reported
+            none.
         status: The HTTP status of the server's error; None if there was no response.
         answer: The body of the server's error.
     """

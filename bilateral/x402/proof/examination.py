@@ -38,7 +38,7 @@ Steps: TypeAlias = list[tuple[CheckName, Callable[[], Operation[None] | None]]]
 """Checks with their names, each performed by a function or an operation."""
 
 POLL_SECONDS: Final = 0.5
-"""Seconds between reads of a receipt: a quarter of two seconds, which is the shortest common block time."""
+"""Seconds between reads of a receipt: a quarter of the shortest common block time, which is two seconds."""
 
 
 _UNCHECKABLE: Final = frozenset({"cannot_check", "not_provable_for_the_past", "unsupported_network"})
@@ -46,7 +46,7 @@ _UNCHECKABLE: Final = frozenset({"cannot_check", "not_provable_for_the_past", "u
 
 
 class _Stopped(Exception):  # noqa: N818  # the end of a check
-    """A check ended without passing."""
+    """A check did not pass."""
 
     def __init__(self, outcome: Outcome, problem: str, code: str, field: str = "") -> None:
         super().__init__(problem)
@@ -170,7 +170,7 @@ class Examination:
             yield from self._check_unused(reader)
 
     def _check_unused(self, reader: RegistryReader | None) -> Operation[None]:
-        """Check the server's report that nothing was paid. It may still settle the payment until the deadline."""
+        """Check a report that nothing was paid. The server may still settle the payment until the deadline."""
         signed, settlement, find = None, Settlement(None), getattr(reader, "find_settlement", None)
         with suppress(PaymentProblemError):
             signed = signed_payment(self._paid.accepted, self._paid.payload)
@@ -359,7 +359,7 @@ def _unchecked(problem: str, code: str = "cannot_check") -> _Stopped:
 
 
 def _stopped(error: _Stopped | BilateralError) -> _Stopped:
-    """Return the outcome of a check that ended with an error. Some rejections are unrelated to the agent."""
+    """Return the outcome of a check that ended with an error: failed, or unchecked if the agent was not at fault."""
     if isinstance(error, _Stopped):
         return error
     if isinstance(error, PaymentRefusedError):

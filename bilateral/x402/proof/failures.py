@@ -28,7 +28,7 @@ MOST_BLOCKS: Final = 64
 """The maximum number of blocks between both states: funds that a payer had long before signing prove nothing."""
 
 MOST_SECONDS: Final = 900
-"""How many seconds before a payment's deadline a state may be. States from before the signature prove nothing.
+"""The maximum seconds between a state and the payment's deadline. States from before the signature prove nothing.
 
 The time of signing is not part of a payment. By default, sellers give clients 300 seconds.
 """
@@ -98,7 +98,7 @@ class FailedPayment:
             raise UnprovenFailureError("still_payable", "the payment can still be settled: wait until it expires")
 
     def reason_at(self, block: int) -> Operation[FailureReason | None]:
-        """Return why the payment could not be settled at a block, or None if the payer did not cause any reason."""
+        """Return why the payment could not be settled at a block, or None if the payer did not cause this."""
         signed, payer, at = self.signed, ("address", self.signed.payer), hex(block)
         nonces_call, bit = nonce_call(signed)
         calls = [_call(signed.asset, "balanceOf", payer), nonces_call]

@@ -80,7 +80,7 @@ def find_payment(signed: SignedPayment, transaction: str, confirmations: int) ->
 
 
 def find_transfer(signed: SignedPayment, transaction: str) -> Operation[tuple[int, ReceiptLog]]:
-    """Find the transfer that settled a payment in a transaction, and its block. It may have moved less than agreed."""
+    """Find the transfer that settled a payment in a transaction, and its block. The amount may be too small."""
     reply = yield Rpc("eth_getTransactionReceipt", (transaction,))
     if reply is None:
         raise PaymentProblemError("the transaction is not in any block", "payment_not_found")

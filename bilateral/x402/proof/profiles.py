@@ -1,10 +1,10 @@
-"""The hashes that agents and clients sign, and both forms of declarations and statements.
+"""The hashes that agents and clients sign, and both formats of declarations and statements.
 
 Bodies are hashed as the application sees them, after removing any `Content-Encoding`. Text is hashed as UTF-8. Binary
 bodies are hashed in the same way.
 
-`8004-reputation` is the specification's form and the default. `reputation` is the later upstream draft, which is opt-in
-and may change until it is released. Clients verify both.
+`8004-reputation` is the specification's format and the default. `reputation` is the later upstream draft, which is
+opt-in and may change until it is released. Clients verify both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ DRAFT_DOMAIN: Final = b"x402:reputation:v1"
 """The prefix of the signed data in the profile `reputation`."""
 
 MAX_SIGNED_VALUE: Final = 255
-"""The largest value of signed feedback, because the signed message has one byte for it."""
+"""The largest value of signed feedback, because the signed message stores it in one byte."""
 
 
 def interaction_hash(task_ref: str, request: bytes, response: bytes) -> bytes:
@@ -201,7 +201,7 @@ class Hashes(NamedTuple):
 
 
 class Profile:
-    """One form of the messages. Methods that are not overridden follow the specification.
+    """One format of the messages. Methods that are not overridden follow the specification.
 
     Attributes:
         key: The key in `extensions`.
@@ -301,7 +301,7 @@ PROFILES: Final[Mapping[str, Profile]] = {profile.key: profile for profile in (P
 
 
 def profile_among(*extensions: Any) -> Profile:
-    """Return the profile whose key is in the first `extensions` object that has one; by default `8004-reputation`."""
+    """Return the profile of the first `extensions` object with a profile's key; by default `8004-reputation`."""
     for extension in extensions:
         for key, profile in PROFILES.items():
             if isinstance(extension, dict) and key in extension:

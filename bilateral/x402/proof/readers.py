@@ -104,7 +104,7 @@ class GuardedReader:
         return self if make is None else GuardedReader(make())
 
     def remarks(self, agent: GlobalAgentId) -> tuple[str, ...]:
-        """Return remarks about an agent that do not change the outcome."""
+        """Return remarks about an agent that do not change the outcome of a verification."""
         read = getattr(self._reader, "remarks", None)
         return () if read is None else tuple(read(agent))
 
@@ -115,7 +115,7 @@ class GuardedReader:
         return _typed(registration, AgentRegistration)
 
     def find_settlement(self, accepted: dict[str, Any], payload: dict[str, Any]) -> Operation[Settlement]:
-        """Look up whether a payment was settled, if the plug-in can."""
+        """Look up whether a payment was settled, if the plug-in supports this."""
         find = getattr(self._reader, "find_settlement", None)
         if find is None:
             return Settlement(None, problem=f"payments on {self.chain} are not looked up")
@@ -237,7 +237,7 @@ def registration_among(info: ReputationInfo, identity: AccountId, reputation: Ac
 
 
 def deployment_of(state: ClientState) -> Deployment:
-    """Return the deployment passed to a verifier for a chain."""
+    """Return the deployment that was passed to a verifier for a chain."""
     assert isinstance(state.requested, Deployment)  # noqa: S101  # a verifier always gives one
     return state.requested
 

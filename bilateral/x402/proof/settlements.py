@@ -1,4 +1,4 @@
-"""The on-chain state of a payment that was sent: used, canceled, still unused, or never usable again."""
+"""The on-chain state of a payment that was sent: used, canceled, unused, or expired."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Settlement:
     """The on-chain state of a payment that was sent.
 
     Attributes:
-        is_paid: True if the authorization was used, False if it was not used so far, None if unknown.
+        is_paid: True if the authorization was used, False if it has not been used so far, None if unknown.
         transaction: The transaction that used the authorization; None if it was not found.
         problem: The reason why the state is unknown; empty otherwise.
         is_expired: True if the authorization is unused and can no longer be used.
         is_canceled: True if the payer canceled the authorization, so that nobody can use it.
         amount: The amount that a Permit2 payment moved; None if its transaction was not found. With the scheme `upto`,
             it may then be anything from 1 to the ceiling.
-        signed: The payment as its payer signed it; None if it is of a different kind.
+        signed: The payment as its payer signed it; None if its kind is unsupported.
     """
 
     is_paid: bool | None

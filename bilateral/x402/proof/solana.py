@@ -189,7 +189,7 @@ def declare_solana_reputation(  # the agent, and the options of a declaration
         chain: The chain (CAIP-2).
         *others: The agent's registrations on additional chains, one per chain.
         registry: The name of the agent's registry in the address book, `SATI` or `8004-solana`.
-        profile: The form of the messages.
+        profile: The profile, which determines the format of the messages.
         endpoint: The service's URL.
 
     Raises:

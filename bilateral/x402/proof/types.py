@@ -186,7 +186,7 @@ class ClientAgent:
 
     @classmethod
     def of(cls, value: Any) -> Self | None:
-        """Read a claim from inside `info`, where this package writes it, or next to it, as the specification shows.
+        """Read a claim from inside `info`, where this package writes it, or from beside it, as the specification shows.
 
         Args:
             value: `extensions["8004-reputation"]` of a payment payload.

@@ -142,7 +142,8 @@ class Verification:
         now: The verification of the same answer as of now, if this is a historical verification; None otherwise.
         envelope: The check of the server's envelope for a blind rating, independent of `is_verified`; None if the
             server declares no blind ratings.
-        remarks: Additional facts, such as the source of a wallet on a different chain, and accepted deviations in form.
+        remarks: Additional facts, such as the source of a wallet on a different chain, and accepted deviations from the
+            format.
     """
 
     checks: tuple[Check, ...]

@@ -310,7 +310,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
             terms: The terms in x402's format.
 
         Raises:
-            PaymentRefusedError: The token does not support them, or cannot be checked.
+            PaymentRefusedError: The token does not support these payments, or cannot be checked.
         """
         self._run(self._chains.on_evm(terms, checking.check_token(terms)))
 

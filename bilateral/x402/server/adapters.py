@@ -39,7 +39,7 @@ AnswerParts: TypeAlias = tuple[int, tuple[tuple[bytes, bytes], ...], bytes]
 
 
 _PARAMETER: Final = re.compile(r"\\{([^{}]*?)\\}")
-"""A path parameter, after `re.escape`."""
+"""A path parameter, in a path to which `re.escape` has been applied."""
 
 
 MAX_PAYMENT_HEADER: Final = 32 * 1024
@@ -213,7 +213,7 @@ class HttpAdapter:
 
 
 def texts_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the headers as text, by lower-case name."""
+    """Return the headers as strings, by lower-case name."""
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
 
 

@@ -214,7 +214,7 @@ class _Capture:
 class _Buffered:
     """Collects a response, and passes it on after its last message, even if background tasks are still running.
 
-    It stops a response that cannot be signed, because a stream may never end.
+    It aborts a response that cannot be signed without waiting for its end, because a stream may never end.
     """
 
     def __init__(self, send: Send, exchange: Exchange, adapter: HttpAdapter, *, is_head: bool) -> None:
@@ -256,7 +256,7 @@ class _Buffered:
 
 
 class _Body:
-    """A body in pieces. One piece is never copied, several pieces only once, because bodies may be 32 MiB long."""
+    """A body in pieces. A single piece is never copied, several only once: bodies may be 32 MiB long."""
 
     def __init__(self) -> None:
         self.size = 0

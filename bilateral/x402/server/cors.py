@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 REQUEST_HEADERS: Final = ("access-control-expose-headers", "content-type", "payment-signature")
-"""The request headers of a paid call. `@x402/fetch` also sends the first, although it is a response header."""
+"""The request headers of a paid call. `@x402/fetch` also sends the first of them, although it is a response header."""
 
 RESPONSE_HEADERS: Final = b"payment-required, payment-response"
 """The response headers that a buyer reads. The second header contains the answer's proof."""
@@ -13,7 +13,7 @@ RESPONSE_HEADERS: Final = b"payment-required, payment-response"
 
 @dataclass(frozen=True)
 class CorsPolicy:
-    """The web pages that may buy on routes that declare the extension. Their requests never include cookies.
+    """The web pages that may buy on routes that declare the extension. Requests from these pages never include cookies.
 
     An answer may have its own `Access-Control-Expose-Headers`, which browsers combine with the header from this policy.
 

@@ -52,7 +52,7 @@ _LENGTH: Final = 42  # characters of an address: 0x, and two digits for each of 
 _MOST: Final = 100  # per cent
 
 _FAILURE_SECONDS: Final = 30.0
-"""How many seconds the full price applies after a failed lookup, so that both requests get the same price."""
+"""How many seconds the full price applies after a failed lookup, so that both requests of a purchase get it."""
 
 CREDENTIAL_HEADER: Final = "Buyer-Tier-Credential"
 PROOF_HEADER: Final = "Buyer-Tier-Proof"
@@ -185,7 +185,7 @@ class ProofDiscounts(TierDiscounts):
         self._verifier = verifier
 
     async def check(self, request: HTTPRequestContext, payer: str) -> TierProof:
-        """Check a request's proof for its payer. Later requests from the payer that day are not verified again."""
+        """Check a request's proof for its payer. The payer's later requests on the same day are not verified again."""
         text = request.adapter.get_header(PROOF_HEADER)
         if not isinstance(text, str):
             raise TierProofRefusedError("proof_header_invalid", f"the request has no header {PROOF_HEADER}")
@@ -260,7 +260,7 @@ class BuyerPricing:
         return AssetAmount(asset=self._asset, amount=str(amount), extra=dict(self._extra))
 
     async def check_payer(self, context: VerifyContext) -> AbortResult | None:
-        """Reject a payment from anyone but the request's buyer or holder. Pass this method to `on_before_verify`.
+        """Reject a payment not made by the claimed buyer or credential holder. Pass this method to `on_before_verify`.
 
         Args:
             context: The payment.
@@ -274,7 +274,7 @@ class BuyerPricing:
         return None if is_payer else AbortResult(reason=MISMATCH)
 
     def customer_of(self, context: HTTPRequestContext) -> bytes | None:
-        """Return the day's pseudonym for the buyer behind a request's credential. All of the buyer's holders share it.
+        """Return the day's pseudonym for the buyer behind a request's credential. All the buyer's credentials share it.
 
         Args:
             context: The request.
@@ -304,7 +304,7 @@ class BuyerPricing:
 
 
 def claimed_buyer(context: HTTPRequestContext) -> str | None:
-    """Return the buyer that a request claims to be from, in checksum form, or None if it does not claim any.
+    """Return the buyer that a request claims to be from, in checksum form, or None if it makes no such claim.
 
     Args:
         context: The request.

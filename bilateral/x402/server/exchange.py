@@ -31,7 +31,7 @@ logger = logging.getLogger("bilateral.x402")
 MCP_RESULT: Final = "result"
 
 _AFTERWARDS_THREADS: Final = 4
-"""The number of threads for work after an answer, such as feedback. It must not use up all client threads."""
+"""The number of threads for work after an answer, such as feedback, which must not use up all client threads."""
 
 
 class Refusal(Exception):  # noqa: N818  # an answer, not an error
@@ -77,7 +77,7 @@ class Exchange:
         sent_headers: The headers of the answer that was sent.
         abandonments: Functions that mark the payment as used if the request was cancelled, because its outcome is then
             unknown.
-        closings: What a WSGI application has to close once the answer is sent.
+        closings: What a WSGI application must close once the answer is sent.
         captured: The status, headers and body of the application's answer.
         is_unsettled: True if the settlement failed but may still succeed.
         unsettled: The answer to an earlier request with the same payment, if settlement failed at that time.

@@ -55,7 +55,7 @@ _BUYERS_ACTS: Final = {
     "permit2_insufficient_balance": FailureReason.INSUFFICIENT_BALANCE,
     "permit2_allowance_required": _ALLOWANCE,
 }
-"""Facilitator codes that indicate an act by the buyer. The seller chose its facilitator, and trusts its reports."""
+"""Facilitator codes for failures that the buyer caused. The seller chose its facilitator, and trusts its reports."""
 
 _AMBIGUOUS: Final = frozenset(
     {
@@ -64,10 +64,10 @@ _AMBIGUOUS: Final = frozenset(
         *("invalid_exact_evm_nonce_already_used", "permit2_invalid_nonce"),
     }
 )
-"""Codes that may mean an act by the buyer, too little gas, or a settlement by others. The chain shows which.
+"""Codes whose cause may be the buyer, too little gas, or someone else's settlement. The chain shows which it was.
 
-All other codes, such as `settlement_pending` or `permit2_amount_mismatch`, are not (or not certainly) caused by the
-buyer.
+All other codes, such as `settlement_pending` or `permit2_amount_mismatch`, are not caused by the buyer, or not with
+certainty.
 """
 _POSSIBLE_ACTS: Final = _AMBIGUOUS | _BUYERS_ACTS.keys()
 

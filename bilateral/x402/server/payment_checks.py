@@ -33,9 +33,9 @@ def payment_kind(context: Context) -> PaymentKind:
 
 
 def payment_problem(context: Context) -> str | None:
-    """Return the code for a payment that no transaction could settle as agreed or prove, or None if it is fine.
+    """Return the code for a payment that could not be settled as agreed or could not be proven; None if it could.
 
-    Clients check their own payments just as strictly, so they could never verify the answer to any other payment.
+    Clients check their own payments just as strictly, so they could not verify the answer to a payment that fails here.
     """
     if context.payment_payload.x402_version != X402_VERSION:
         return "unsupported_x402_version"
@@ -106,7 +106,7 @@ def is_free(context: Context) -> bool:
 
 
 def settlement(context: Context, transaction: str, amount: str | None) -> SkipSettleResult:
-    """Return a settlement made without a facilitator, in the SDK's form. If free: amount `0`, no transaction."""
+    """Return a settlement made without a facilitator, in the SDK's format. If free: amount `0` and no transaction."""
     network, payer = str(context.requirements.network), payer_of(context.payment_payload.payload)
     settled = SettleResponse(success=True, transaction=transaction, network=network, payer=payer, amount=amount)
     return SkipSettleResult(settled)

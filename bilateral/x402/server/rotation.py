@@ -3,7 +3,7 @@
     add_signer(client, 42, new_key).wait() retire_signer(client, 42, old_key.public_key).wait()
 
 Both store the changed registration file and set the agent's URI. By default, a retired key remains valid for another 24
-hours, so that clients can still verify answers in transit or with the old file.
+hours, so that clients can still verify answers that are in transit, or that they check against the old file.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ from bilateral.x402.proof.keys import InteractionKey, check_key
 
 OVERLAP: Final = timedelta(hours=24)  # the grace period of the extension's section on rotation
 CLOCK_SKEW: Final = timedelta(minutes=1)
-"""How much earlier a new key becomes valid, because clients' clocks and block times lag by seconds."""
+"""How long before the current time a new key becomes valid, because clients' clocks and block times lag by seconds."""
 
 
 def list_signers(client: Client, agent_id: AgentLike) -> list[Signer]:

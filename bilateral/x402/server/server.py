@@ -118,8 +118,8 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
     ) -> AbortResult | SkipVerifyResult | Awaitable[AbortResult | None] | None:
         """Reject a payment whose answer could not be signed, before anything is verified.
 
-        If a payment's answer is still waiting for settlement, the payment was verified earlier and its nonce may have
-        been used since. For all other Permit2 payments, the nonce is looked up, because facilitators do not check it.
+        The nonces of Permit2 payments are looked up, because facilitators do not check them. The exception is a payment
+        whose answer is still waiting for settlement: it was verified earlier, and its nonce may have been used since.
         """
         problem = self._problem(declaration, context)
         if problem is not None:
@@ -211,7 +211,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         return None
 
     def _recover(self, context: schemas.SettleFailureContext) -> RecoveredSettleResult | None:
-        """Return someone else's settlement, but only once. If there is none, release an unused authorization."""
+        """Return a settlement that someone else made, but only once. Without one, release an unused authorization."""
         exchange, verifier, settled = CURRENT.get(), self.verifier, None
         is_paid = None if verifier is None else find_settlement(verifier, context).is_paid
         # Other processes may run the application for the same payment, unless all reserve it in one place.
@@ -289,7 +289,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
 
 
 class ReputationDraftResourceServerExtension(Reputation8004ResourceServerExtension):
-    """The extension for the upstream draft `reputation`. Register it on its own or alongside the other one.
+    """The extension for the upstream draft `reputation`. It can be registered alone or together with `8004-reputation`.
 
     The draft may change until it is released.
 

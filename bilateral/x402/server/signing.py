@@ -26,7 +26,7 @@ class AnswerSigner:
     """Signs paid answers with an agent's key."""
 
     profile: Profile = PROFILE_8004
-    """The form of the messages."""
+    """The profile, which determines the format of the messages."""
 
     feedback_endpoint: str | None = None
 

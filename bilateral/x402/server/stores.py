@@ -194,7 +194,7 @@ class StoredReservations(Reservations):
         self._end(key, holder, sa.update(_RESERVATION).values(is_settled=True))
 
     def _end(self, key: bytes, holder: object, change: sa.Delete | sa.Update) -> None:
-        """Change an authorization, and forget its holder. Authorizations of other requests stay unchanged."""
+        """Change an authorization, and forget its holder. Authorizations that other requests hold stay unchanged."""
         with self._own_lock:
             if self._own.get(key) is not holder:
                 return

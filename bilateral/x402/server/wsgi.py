@@ -55,7 +55,7 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
     cors: CorsPolicy = EVERY_PAGE,
     **settings: Any,
 ) -> None:
-    """Wrap a Flask application in the SDK's payment middleware, and capture bodies and sign paid answers.
+    """Wrap a Flask application in the SDK's payment middleware, capturing bodies and signing paid answers.
 
     Paid views that yield their responses are rejected: immediately, or at the first request if they are added later.
         Flask does not reveal whether other views stream. If one does, its answer is rejected when it is paid for, and

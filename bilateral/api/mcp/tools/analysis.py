@@ -23,7 +23,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def explain_account(
         address: Annotated[str, Field(max_length=42, description="0x….")], chain: Annotated[int, Field(ge=1, lt=2**63)]
     ) -> Untrusted:
-        """Look up trust analysis findings about an account.
+        """Look up what the trust analysis found about an account.
 
         A flag is a reason to investigate, not a verdict. A `subject` of a finding is not blamed.
         """
