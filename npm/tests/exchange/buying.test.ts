@@ -99,7 +99,7 @@ describe("an honest seller in Python", () => {
     const chains = [{ id: world.chainId, rpc: world.rpc, registries: world.registries }];
     const buy = trustedFetch({ client, chains });
     expect(verificationOf(await buy(`${world.shop}/weather`))?.isVerified).toBe(true);
-    expect(() => protectClient(client, { chains })).toThrow("protected already");
+    expect(() => protectClient(client, { chains })).toThrow("already protected");
   });
 
   test("has no proof for other bodies", async () => {

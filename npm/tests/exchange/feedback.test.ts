@@ -92,7 +92,7 @@ describe("feedback on a paid answer", () => {
       await expect(giveFeedback(wallet, { proof, value })).rejects.toBeInstanceOf(InvalidArgumentError);
     }
     const checks = proof.checks.map((check) => ({ ...check, outcome: check.name === "signature" ? "failed" : check.outcome }) as const);
-    await expect(giveFeedback(wallet, { proof: { ...proof, checks }, value: 90 })).rejects.toThrow("not passed: signature");
+    await expect(giveFeedback(wallet, { proof: { ...proof, checks }, value: 90 })).rejects.toThrow("failed checks: signature");
   });
 
   test("is sent by somebody else, by the client's signature", async () => {
