@@ -17,10 +17,11 @@ const MAX_TEXT = 256;
 const MAX_URI = 2048;
 const MAX_SECONDS = 2 ** 53;
 
-function kindOf(value: unknown): string {
-  if (value === null || value === undefined) return "null";
-  if (Array.isArray(value)) return "list";
-  return typeof value;
+/** Return the error for a value that is missing or has a different type. */
+function notA(expected: string, value: unknown, name: string, subject = "field"): InvalidMessageError {
+  if (value === null || value === undefined) return new InvalidMessageError(name, "missing", `the ${subject} is missing`);
+  const kind = Array.isArray(value) ? "list" : typeof value;
+  return new InvalidMessageError(name, "wrong_type", `expected ${expected}, not a ${kind}`);
 }
 
 /** Return a field, if it is the message's own. */
@@ -30,30 +31,21 @@ export function own(fields: JsonObject, name: string): unknown {
 
 /** Return a JSON object. */
 export function record(value: unknown, name: string): JsonObject {
-  if (value === null || value === undefined) throw new InvalidMessageError(name, "missing", "the object is missing");
-  if (!isObject(value)) throw new InvalidMessageError(name, "wrong_type", `expected an object, not a ${kindOf(value)}`);
+  if (!isObject(value)) throw notA("an object", value, name, "object");
   return value;
 }
 
 /** Return a required list. */
 export function list(fields: JsonObject, name: string): unknown[] {
   const value = own(fields, name);
-  if (value === null || value === undefined) throw new InvalidMessageError(name, "missing", "the field is missing");
-  if (!Array.isArray(value)) {
-    throw new InvalidMessageError(name, "wrong_type", `expected a list, not a ${kindOf(value)}`);
-  }
+  if (!Array.isArray(value)) throw notA("a list", value, name);
   return value;
 }
 
 /** Return a required string. */
 export function text(fields: JsonObject, name: string, path = "", limit: number = MAX_TEXT): string {
   const value = own(fields, name);
-  if (value === null || value === undefined) {
-    throw new InvalidMessageError(path + name, "missing", "the field is missing");
-  }
-  if (typeof value !== "string") {
-    throw new InvalidMessageError(path + name, "wrong_type", `expected a string, not a ${kindOf(value)}`);
-  }
+  if (typeof value !== "string") throw notA("a string", value, path + name);
   const length = [...value.slice(0, 2 * limit + 1)].length; // Python counts code points
   if (length > limit) {
     throw new InvalidMessageError(path + name, "too_long", `the text exceeds the limit of ${limit} characters`);
@@ -82,14 +74,10 @@ function hasOddBrackets(uri: string): boolean {
 /** Return a required number of seconds. JavaScript may write 1.0 for 1. */
 export function whole(fields: JsonObject, name: string): number {
   const value = own(fields, name);
-  if (value === null || value === undefined) throw new InvalidMessageError(name, "missing", "the field is missing");
-  if (typeof value === "bigint" || (typeof value === "number" && Number.isInteger(value))) {
-    if (value < 0 || value >= MAX_SECONDS) {
-      throw new InvalidMessageError(name, "malformed", "the number is out of range");
-    }
-    return Number(value);
-  }
-  throw new InvalidMessageError(name, "wrong_type", `expected a whole number, not a ${kindOf(value)}`);
+  if (typeof value !== "bigint" && !Number.isInteger(value)) throw notA("a whole number", value, name);
+  const number = Number(value);
+  if (number < 0 || number >= MAX_SECONDS) throw new InvalidMessageError(name, "malformed", "the number is out of range");
+  return number;
 }
 
 /** Return bytes from hexadecimal digits, with or without 0x. */
