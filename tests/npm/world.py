@@ -12,6 +12,7 @@ import json
 import socket
 import sys
 import tempfile
+import threading
 import time
 from contextlib import ExitStack
 from functools import cached_property
@@ -154,6 +155,7 @@ class Market:
         answers = {"/control": self._control, "/echo": self.relay.answer, "/weather": self.relay.answer}
         self.servers.routes |= answers
         self._aggregator = None
+        self._lock = threading.Lock()  # two transactions of one sender must not take the same nonce
 
     def _file(self):
         return RegistrationFile.new(
@@ -190,8 +192,9 @@ class Market:
     def _control(self, handler):
         asked = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
         answer = {}
-        for name in asked.keys() & {"situation", "buyer", "evil", "losses", "feedback", "aggregator"}:
-            answer |= getattr(self, f"_on_{name}")(asked) or {}
+        with self._lock:
+            for name in asked.keys() & {"situation", "buyer", "evil", "losses", "feedback", "aggregator"}:
+                answer |= getattr(self, f"_on_{name}")(asked) or {}
         payments = {"evil": self.evil.payments, "relay": self.relay.payments, "scripted": self.scripted.payments}
         respond(handler, json.dumps({**payments, **answer}).encode(), Content_Type="application/json")
 
