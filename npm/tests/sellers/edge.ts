@@ -1,4 +1,4 @@
-/** A shop of Hono for Deno, Bun and workerd, and a buyer at `/buy`. The settings are JSON in the variable `SHOP`. */
+/** A shop of Hono for every runtime, and a buyer at `/buy`. The settings are JSON in the variable `SHOP`. */
 import type { Hono } from "hono";
 import { privateKeyToAccount } from "viem/accounts";
 import { trustedFetch, verificationOf, type TrustedChain } from "../../source/x402/index.js";

@@ -8,7 +8,8 @@ import type { AddressInfo } from "node:net";
 import express from "express";
 import { paid as paidExpress } from "../../source/x402/server/express.js";
 import { paid as paidNext } from "../../source/x402/server/next.js";
-import { answer, fetchAnswer, honoApp, partsOf, type Settings } from "./app.js";
+import { answer, fetchAnswer, partsOf, type Settings } from "./app.js";
+import edge from "./edge.js";
 
 const settings = JSON.parse(process.env["SHOP"] ?? "{}") as Settings;
 const { routes, server, options } = partsOf(settings);
@@ -45,8 +46,7 @@ const KINDS: Readonly<Record<string, () => Parameters<typeof createServer>[1]>> 
     return app;
   },
   hono() {
-    const app = honoApp(settings);
-    return overHttp((request) => app.fetch(request));
+    return overHttp((request) => edge.fetch(request));
   },
   next() {
     const handlers = Object.fromEntries(

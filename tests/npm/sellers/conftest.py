@@ -90,9 +90,9 @@ def open_node_shop(bundled, shop_settings):
     program = bundled("shop")
 
     @contextmanager
-    def run(framework, **settings):
+    def run(framework, node="node", **settings):
         process = subprocess.Popen(  # noqa: S603  # our own program
-            ["node", program, framework],  # noqa: S607  # Node of the PATH, as in set-up
+            [node, program, framework],
             env=os.environ | {"SHOP": json.dumps(shop_settings | settings)},
             stdout=subprocess.PIPE,
             text=True,

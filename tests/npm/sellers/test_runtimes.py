@@ -1,4 +1,4 @@
-"""A seller of Hono sells in Deno, Bun and workerd, and `trustedFetch` buys there.
+"""A seller of Hono sells in Node 22 and 24, Deno, Bun and workerd, and `trustedFetch` buys there.
 
 `RUNTIMES` names the folder that has their packages of npm.
 """
@@ -21,10 +21,12 @@ from tests.x402.metered import pay_headers
 
 pytestmark = [
     pytest.mark.nightly,
-    pytest.mark.skipif("RUNTIMES" not in os.environ, reason="RUNTIMES names no folder with Deno, Bun and workerd"),
+    pytest.mark.skipif("RUNTIMES" not in os.environ, reason="RUNTIMES names no folder with runtimes"),
 ]
 
 BINARIES = {
+    "node-22": "node-22/bin/node",
+    "node-24": "node-24/bin/node",
     "deno": "@deno/linux-x64-glibc/deno",
     "bun": "@oven/bun-linux-x64/bin/bun",
     "workerd": "@cloudflare/workerd-linux-64/bin/workerd",
@@ -48,7 +50,7 @@ const worker :Workerd.Worker = (
 
 
 @pytest.fixture
-def open_edge(bundled, shop_settings, tmp_path):
+def open_edge(bundled, open_node_shop, shop_settings, tmp_path):
     """Returns a context with the URL of a shop in a runtime."""
     program = bundled("edge", "browser")
 
@@ -56,6 +58,10 @@ def open_edge(bundled, shop_settings, tmp_path):
     def run(runtime, flags=""):
         port, shop = free_port(), json.dumps(shop_settings)
         binary = Path(os.environ["RUNTIMES"], "node_modules", BINARIES[runtime])
+        if runtime.startswith("node"):
+            with open_node_shop("hono", node=binary) as node_shop:
+                yield node_shop.url
+            return
         (tmp_path / "edge.mjs").write_bytes(program.read_bytes())
         (tmp_path / "worker.capnp").write_text(WORKER % (port, flags, json.dumps(shop)), encoding="utf-8")
         arguments = {
@@ -84,7 +90,8 @@ def is_open(url):
 
 
 RUNTIMES = pytest.mark.parametrize(
-    ("runtime", "flags"), [("deno", ""), ("bun", ""), ("workerd", ""), ("workerd", '"nodejs_compat"')]
+    ("runtime", "flags"),
+    [*((runtime, "") for runtime in BINARIES), ("workerd", '"nodejs_compat"')],
 )
 
 
