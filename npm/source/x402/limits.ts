@@ -24,16 +24,19 @@ export interface AnswerLimits {
 export async function readAll(response: Response, limit: number, signal?: AbortSignal): Promise<Uint8Array> {
   if (!response.body) return new Uint8Array();
   const reader = response.body.getReader();
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  try {
+  const read = async (): Promise<Uint8Array> => {
+    const pieces: Uint8Array[] = [];
+    let size = 0;
     for (;;) {
-      const { done, value } = await unlessAborted(reader.read(), signal);
+      const { done, value } = await reader.read();
       if (done) return pieces.length === 1 && pieces[0] ? pieces[0] : joined(...pieces);
       size += value.length;
       if (size > limit) throw tooLarge(limit);
       pieces.push(value);
     }
+  };
+  try {
+    return await unlessAborted(read(), signal);
   } catch (error) {
     reader.cancel().catch(() => undefined);
     throw error;

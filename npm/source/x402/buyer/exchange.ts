@@ -2,16 +2,16 @@
 import type { PaymentRequired } from "@x402/core/types";
 import { asText, printable, quoted, TrustError, type SentRequest } from "../errors.js";
 import { readAll, unlessAborted } from "../limits.js";
-import { hex, joined, utf8 } from "../proof/bytes.js";
+import { isEqual, joined, utf8 } from "../proof/bytes.js";
 import { decodeHeader, MAX_HEADER } from "../proof/headers.js";
 import { isObject, type JsonObject } from "../proof/json.js";
-import { sha256 } from "@noble/hashes/sha2";
 
 /** The header with a payment. */
 export const PAYMENT = "payment-signature";
 
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 const REPEATED: readonly number[] = [408, 409, 425, 429];
+const UNFINISHED: readonly number[] = [408, 425, 499];
 
 /** A request whose body has been read, so that it can be sent twice. */
 export interface Call extends SentRequest {
@@ -45,7 +45,8 @@ export async function callOf(input: RequestInfo | URL, init?: RequestInit): Prom
   const headers = Object.fromEntries(request.headers);
   const payment = headers[PAYMENT] ?? null;
   delete headers[PAYMENT];
-  const settings: RequestInit = { signal: request.signal };
+  const signal = init?.signal ?? (input instanceof Request ? input.signal : null); // `request.signal` always exists
+  const settings: RequestInit = { signal };
   if ("credentials" in Request.prototype) settings.credentials = request.credentials;
   if ("mode" in Request.prototype && request.mode !== "navigate") settings.mode = request.mode;
   return { method: request.method, url: request.url, headers, body, payment, settings };
@@ -106,11 +107,15 @@ export function sentRequest(call: Call): SentRequest {
   return { method, url, headers: payment === null ? headers : { ...headers, [PAYMENT]: payment }, body };
 }
 
-/** Return the hash of a request. It is the same if the request is sent again, even with a re-encoded form. */
-export function identityOf(call: Call): string {
-  const boundary = /multipart\/[^;]+;.*boundary="?([^";]+)/i.exec(call.headers["content-type"] ?? "")?.[1];
-  const body = boundary ? without(call.body, utf8(boundary)) : call.body;
-  return hex(sha256(joined(...[utf8(call.method), utf8(call.url), body].map((part) => sha256(part)))));
+/** Return whether two calls are the same request, even if a form was re-encoded. */
+export function isSameRequest(first: Call, second: Call): boolean {
+  const isSame = first.method === second.method && first.url === second.url;
+  return isSame && isEqual(contentOf(first), contentOf(second));
+}
+
+function contentOf({ headers, body }: Call): Uint8Array {
+  const boundary = /multipart\/[^;]+;.*boundary="?([^";]+)/i.exec(headers["content-type"] ?? "")?.[1];
+  return boundary ? without(body, utf8(boundary)) : body;
 }
 
 function without(body: Uint8Array, part: Uint8Array): Uint8Array {
@@ -184,6 +189,11 @@ export function isDelivery({ status, location, settlement }: Reply): boolean {
 /** Return whether SDKs send the request again after this status. */
 export function isRepeated({ status }: Reply): boolean {
   return REPEATED.includes(status) || status >= 500;
+}
+
+/** Return whether a server may still settle a payment after an error with this status. */
+export function isUnfinished(status: number): boolean {
+  return UNFINISHED.includes(status) || status >= 500;
 }
 
 /** Return the complete answer as a platform response. */

@@ -80,39 +80,30 @@ interface Outstanding {
 
 /** One client's payments that have no answer yet, in memory. */
 class OutstandingPayments {
-  private readonly payments = new Map<string, Outstanding[]>();
+  private payments: Outstanding[] = [];
 
   add(call: http.Call, isSettled: boolean): void {
-    const identity = http.identityOf(call);
-    const listed = this.payments.get(identity) ?? [];
-    if (listed.some((payment) => payment.call.payment === call.payment)) return;
-    this.payments.set(identity, [...listed, { call, since: Date.now(), isSettled }]);
+    if (this.payments.some((other) => other.call.payment === call.payment && http.isSameRequest(other.call, call))) return;
+    this.payments.push({ call, since: Date.now(), isSettled });
   }
 
   drop(call: http.Call): void {
-    this.keep(call, (payment) => payment.call.payment !== call.payment);
+    this.payments = this.payments.filter((other) => other.call.payment !== call.payment);
   }
 
   /** Return and forget the oldest payment for the same request; null if there is none. */
   take(call: http.Call): http.Call | null {
-    const isRecent = ({ isSettled, since }: Outstanding): boolean =>
-      !isSettled || Date.now() < since + OUTSTANDING_SECONDS * 1000;
-    const [oldest] = this.keep(call, isRecent);
-    if (oldest) this.keep(call, (payment) => payment !== oldest);
+    const start = Date.now() - OUTSTANDING_SECONDS * 1000;
+    this.payments = this.payments.filter(({ isSettled, since }) => !isSettled || since > start);
+    const oldest = this.payments.find((other) => http.isSameRequest(other.call, call));
+    this.payments = this.payments.filter((other) => other !== oldest);
     return oldest?.call ?? null;
   }
 
   abandon(call: http.Call): boolean {
-    return this.payments.delete(http.identityOf(call));
-  }
-
-  private keep(call: http.Call, isKept: (payment: Outstanding) => boolean): Outstanding[] {
-    if (!this.payments.size) return []; // as nearly always: nothing is hashed then
-    const identity = http.identityOf(call);
-    const remaining = (this.payments.get(identity) ?? []).filter(isKept);
-    if (remaining.length) this.payments.set(identity, remaining);
-    else this.payments.delete(identity);
-    return remaining;
+    const count = this.payments.length;
+    this.payments = this.payments.filter((other) => !http.isSameRequest(other.call, call));
+    return this.payments.length < count;
   }
 }
 
@@ -158,7 +149,7 @@ class Buyer {
     let isAgain = outstanding !== null;
     const priced = outstanding ?? (await this.priced(request));
     if (priced instanceof Response) return priced;
-    const { judged, lostAnswer } = await loadJudgment();
+    const { judged } = await loadJudgment();
     // From here on a payment exists, and every failure is a lost answer.
     const call = "call" in priced ? priced.call : priced;
     let isSettled = false;
@@ -166,18 +157,17 @@ class Buyer {
       let reply = await this.paid(call, "call" in priced ? priced : null);
       let isRetried = identifierOf(call).length < UNIDENTIFIED; // such a payment fetches nothing
       for (;;) {
-        const judgment = await judged(this.chains, call, reply, isAgain);
-        const { action, outcome } = judgment;
+        const { action, outcome, verification, error } = await judged(this.chains, call, reply, isAgain);
         isSettled = outcome === "settled";
         if (action === "deliver" && !(reply instanceof Error)) {
           const isUnclear = http.isDelivery(reply) && http.isRepeated(reply);
           if (isUnclear) this.payments.add(call, isSettled);
           else this.payments.drop(call);
-          return delivered(call, reply, judgment.verification);
+          return delivered(call, reply, verification);
         }
         if (action !== "retry" || isRetried) {
           if (outcome === "expired") this.payments.drop(call);
-          throw lostAnswer(call, reply, judgment);
+          throw error;
         }
         isRetried = isAgain = true;
         reply = await this.paid(call, null);
@@ -186,7 +176,9 @@ class Buyer {
       const isOver = error instanceof LostAnswerError && error.outcome === "expired";
       if (!isOver) this.payments.add(call, isSettled);
       if (error instanceof LostAnswerError) throw error;
-      throw lostAnswer(call, error instanceof Error ? error : new Error(String(error)));
+      const lost = { outcome: "unknown", transaction: null, status: null, answer: new Uint8Array() } as const;
+      const problem = `${http.messageOf(error)}, and the payment was not looked up`;
+      throw new LostAnswerError(http.sentRequest(call), problem, lost, { cause: error });
     }
   }
 

@@ -4,12 +4,11 @@ import type { PaymentPayload, PaymentRequired, PaymentRequirements } from "@x402
 import type { BilateralService, Check, ServerQuery } from "../../service.js";
 import type { RefusalCode } from "../codes.js";
 import { InvalidArgumentError, printable, quoted, TrustError } from "../errors.js";
-import { bigintOf } from "../proof/bytes.js";
 import { chainsOf, type TrustTerms } from "../proof/chains.js";
 import { accountText, checksummed, isEvm, type GlobalAgentId } from "../proof/identifiers.js";
 import { isObject } from "../proof/json.js";
 import { unsupportedKind } from "../proof/kinds.js";
-import { PROFILES, profileAmong, type AgentRegistration } from "../proof/messages.js";
+import { PROFILES, profileAmong } from "../proof/messages.js";
 import { checkBeforePayment } from "../proof/verify.js";
 
 /** The policy under which a service judges servers, as fields such as `minimum_rating`. */
@@ -33,6 +32,7 @@ export interface BuyerTerms extends TrustTerms {
 
 /** A server was rejected under a service's policy. */
 export class PolicyError extends TrustError {
+  override readonly name: string = "PolicyError";
   /** The service's answer, with its reasons. */
   readonly check: Check;
 
@@ -101,7 +101,8 @@ async function check(context: PaymentCreationContext, terms: BuyerTerms): Promis
   const profile = profileAmong(extensions);
   const { network, payTo } = price;
   const registration = await checkBeforePayment(terms, extensions?.[profile.key], network, payTo, profile);
-  if (terms.service !== undefined) await askService(terms, terms.service, registration, price);
+  const { service } = terms;
+  if (service !== undefined) await (await import("./policy.js")).askService(terms, service, registration, price);
 }
 
 /** Reject terms that would lead to signing a payment that no transaction can settle. */
@@ -121,41 +122,6 @@ function checkPrice({ amount, asset, payTo }: PaymentRequirements): void {
 /** Return the error for an unsupported kind of payment. */
 export function unsupported(code: RefusalCode): TrustError {
   return new TrustError(code, "payments must use the scheme exact, by EIP-3009 or Permit2, or the scheme upto");
-}
-
-async function askService(
-  terms: BuyerTerms,
-  service: string | BilateralService,
-  { agent }: AgentRegistration,
-  price: PaymentRequirements,
-): Promise<void> {
-  let answer: Check;
-  try {
-    const client = typeof service === "string" ? new (await import("../../service.js")).BilateralService(service) : service;
-    answer = await client.checkServer(`${agent.registry.chain.slice("eip155:".length)}:${agent.agent}`, {
-      ...terms.policy,
-      pay_to: price.payTo,
-      payment_chain: Number(price.network.slice("eip155:".length)),
-      amount: await wholeTokens(terms, price),
-      ...(terms.payer ? { client: terms.payer } : {}),
-    });
-  } catch (error) {
-    if (error instanceof TrustError) throw error;
-    throw new TrustError("cannot_check", "the service did not respond", { cause: error });
-  }
-  const isGood = answer.verdict === "accept" || (answer.verdict === "caution" && terms.onCaution === "pay");
-  if (!isGood) throw new PolicyError(answer);
-}
-
-/** Return a price in whole tokens. The token, never the server, determines its number of decimals. */
-async function wholeTokens(terms: BuyerTerms, price: PaymentRequirements): Promise<string> {
-  const { node } = chainsOf(terms).reader(price.network);
-  const data = await node.call(price.asset, "decimals()", new Uint8Array());
-  const decimals = data.length === 32 ? Number(bigintOf(data)) : Number.NaN;
-  if (!(decimals <= 36)) throw new TrustError("cannot_check", `the token ${quoted(price.asset)} has no decimals`);
-  const digits = price.amount.padStart(decimals + 1, "0");
-  const split = digits.length - decimals;
-  return decimals ? `${digits.slice(0, split)}.${digits.slice(split)}` : digits;
 }
 
 /** Omit the terms that would be refused, if the server offers others. */

@@ -17,11 +17,9 @@ import { expiryOf, PaymentProblemError, signedPayment, type Payment, type Settle
 import {
   isOfAgent,
   readRegistrationFile,
-  serviceWallet,
   validSigners,
   type RegistrationFile,
 } from "./registration.js";
-import { findSettlement } from "./settlements.js";
 import {
   hashesOf,
   isOfNothing,
@@ -58,15 +56,10 @@ export async function verifyOn(chains: Chains, paid: PaidExchange, isHistorical 
   const info = infoOrNull(profileOf(paid), declarationOf(paid));
   const reader = chains.readerOrNull(chains.identityNetwork(info, networkOf(paid)));
   const examination = new Examination(chains, reader, paid, isHistorical);
-  if (reader) {
-    await examination.checkPayment(chains.readerOrNull(networkOf(paid)));
-    const variants = isHistorical ? [examination, examination.forNow()] : [examination];
-    for (const variant of variants) await variant.checkAgent();
-    const [first, now] = variants.map((variant) => variant.result(null));
-    if (first && now) return { ...first, now };
-    if (first) return first;
-  }
-  return examination.undone(`${printable(networkOf(paid).slice(0, 80))} cannot be checked`);
+  await examination.checkPayment(chains.readerOrNull(networkOf(paid)));
+  const variants = isHistorical ? [examination, examination.forNow()] : [examination];
+  for (const variant of variants) await variant.checkAgent();
+  return examination.result(variants[1]?.result(null) ?? null);
 }
 
 function infoOrNull(profile: Profile, declaration: unknown): ReputationInfo | null {
@@ -95,6 +88,10 @@ function failed(code: CheckCode, problem: string, field = ""): Stopped {
 
 function unchecked(problem: string, code: CheckCode = "cannot_check"): Stopped {
   return new Stopped("unchecked", code, problem);
+}
+
+function unsupported(paid: PaidExchange): Stopped {
+  return unchecked(`${networkOf(paid).slice(0, 80)} cannot be checked`, "unsupported_network");
 }
 
 /** Return the outcome of a check that failed with an error. Some refusals reveal nothing about the agent. */
@@ -126,7 +123,8 @@ class Examination {
   private signers: Signer[] = [];
   private signer: Signer | null = null;
   private walletSigner: string | null = null;
-  private unpaid: Stopped | null = null;
+  /** The reason why no further check is possible. */
+  private ended: Stopped | null = null;
   private transaction: string | null = null;
   private latestUri: Promise<string> | null = null;
   private walletThen: Promise<string> | null = null;
@@ -138,6 +136,7 @@ class Examination {
     private isHistorical: boolean,
   ) {
     this.profile = profileOf(paid);
+    if (!reader) this.ended = unsupported(paid);
   }
 
   /** Read the messages, and find the payment. */
@@ -167,8 +166,8 @@ class Examination {
   /** Return the same examination, to be judged at the current time. */
   forNow(): Examination {
     const now = new Examination(this.chains, this.reader, this.paid, false);
-    const { receipt, interaction, registration, payment, unpaid, walletThen } = this;
-    const found = { receipt, interaction, registration, payment, unpaid, walletThen };
+    const { receipt, interaction, registration, payment, ended, walletThen } = this;
+    const found = { receipt, interaction, registration, payment, ended, walletThen };
     return Object.assign(now, { checks: new Map(this.checks), ...found });
   }
 
@@ -194,19 +193,10 @@ class Examination {
     };
   }
 
-  /** Return the result if no check is possible. */
-  undone(problem: string): Verification {
-    for (const name of CHECKS) {
-      this.checks.set(name, { name, outcome: "unchecked", code: "unsupported_network", problem, field: "" });
-    }
-    const now = this.isHistorical ? new Examination(this.chains, this.reader, this.paid, false).undone(problem) : null;
-    return this.result(now);
-  }
-
   private async make(name: CheckName, step: () => Promise<void> | void): Promise<void> {
     let check: Check = { name, outcome: "passed", code: "", problem: "", field: "" };
     try {
-      if (this.unpaid) throw this.unpaid;
+      if (this.ended) throw this.ended;
       await step();
     } catch (error) {
       const { outcome, code, message, field } = stopped(error);
@@ -228,6 +218,7 @@ class Examination {
     let settlement: Settlement | null = null;
     try {
       const terms = [acceptedOf(this.paid), payloadOf(this.paid)] as const;
+      const { findSettlement } = await import("./settlements.js");
       settlement = reader && (await findSettlement(reader.node, ...terms, this.confirmations()));
     } catch (error) {
       if (!(error instanceof NodeError)) throw error;
@@ -238,13 +229,13 @@ class Examination {
       throw failed("amount_mismatch", `the server reports that nothing was paid, but took ${amount}`, "amount");
     }
     const until = `the server may still take up to ${signed.amount} until ${expiryOf(signed)}`;
-    this.unpaid = unchecked(
+    this.ended = unchecked(
       settlement?.isExpired
         ? "nothing was paid, and nothing can be taken any more"
         : `nothing was paid so far; ${until}`,
       "nothing_paid",
     );
-    throw this.unpaid;
+    throw this.ended;
   }
 
   private signedOrNull(): ReturnType<typeof signedPayment> | null {
@@ -313,12 +304,12 @@ class Examination {
   private async findPayment(reader: ChainReader | null): Promise<void> {
     const { taskRef } = this.transaction === null ? this.statement() : { taskRef: `::${this.transaction}` };
     const transaction = (taskRef.split(":")[2] ?? "").toLowerCase();
-    if (!reader) throw unchecked(`${networkOf(this.paid).slice(0, 80)} cannot be checked`, "unsupported_network");
+    if (!reader) throw unsupported(this.paid);
     const end = Date.now() + (this.isHistorical ? 0 : (this.chains.terms.receiptSeconds ?? 15) * 1000);
     while (this.payment === null) {
       try {
         const signed = signedPayment(acceptedOf(this.paid), payloadOf(this.paid));
-        const onBlock = (block: bigint): void => this.readWallet(reader, block);
+        const onBlock = (block: bigint | null): void => this.readWallet(reader, block);
         this.payment = await findPayment(reader.node, signed, transaction, this.confirmations(), onBlock);
       } catch (error) {
         if (!(error instanceof PaymentProblemError)) throw error;
@@ -332,9 +323,10 @@ class Examination {
     }
   }
 
-  /** Read the agent's wallet at the payment's block, in one batch with the block's time. */
-  private readWallet(reader: ChainReader, block: bigint): void {
+  /** Request the agent's wallet at the payment's block, or at the latest block, where the payment is expected. */
+  private readWallet(reader: ChainReader, block: bigint | null): void {
     if (reader !== this.reader || this.registration === null || this.chains.terms.walletServices) return;
+    if (block === null && this.isHistorical) return;
     this.walletThen = reader.wallet(this.registration.agent, block);
     this.walletThen.catch(() => undefined);
   }
@@ -345,16 +337,19 @@ class Examination {
     const { agent } = this.agentRegistration();
     const reader = required(this.reader, "the chain is unknown");
     let expected = this.chains.terms.walletServices ? await this.walletService(network) : "";
+    const isPaid = (): boolean => isSameAccount(network, expected, payment.payee);
     if (!expected && reader.chain === network) {
-      expected = await (this.walletThen ?? reader.wallet(agent, payment.block));
+      expected = (await this.walletThen) ?? "";
+      if (!isPaid()) expected = await reader.wallet(agent, payment.block); // the node may have read a later block
     }
-    if (!isSameAccount(network, expected, payment.payee)) throw failed("payment_address_mismatch", ADDRESS_MISMATCH);
+    if (!isPaid()) throw failed("payment_address_mismatch", ADDRESS_MISMATCH);
   }
 
   private async walletService(chain: ChainId): Promise<string> {
     const reader = required(this.reader, "the chain is unknown");
     const uri = await reader.uri(this.agentRegistration().agent, await this.paymentBlock());
     const file = uri === this.uri ? this.file : await this.loaded(uri);
+    const { serviceWallet } = await import("./wallets.js");
     return serviceWallet(required(file, "there is no registration file"), chain);
   }
 

@@ -11,7 +11,6 @@ import {
   isEvm,
   isSameRegistry,
   parseAccount,
-  type ChainId,
   type GlobalAgentId,
 } from "./identifiers.js";
 import { decodeObject, isObject, type JsonObject } from "./json.js";
@@ -23,12 +22,9 @@ export interface RegistrationFile {
   readonly registrations: readonly (GlobalAgentId | null)[];
   /** The keys that sign the agent's answers; null if the file has no such field. */
   readonly signers: readonly Signer[] | null;
-  /** The endpoints of its services named `agentWallet`. */
-  readonly wallets: readonly string[];
+  /** All its fields. */
+  readonly fields: JsonObject;
 }
-
-/** The name of a service that is a wallet on another chain. */
-const WALLET_SERVICE = "agentWallet";
 
 /**
  * Read a registration file.
@@ -41,7 +37,7 @@ export function readRegistrationFile(content: Uint8Array): RegistrationFile {
   return {
     registrations: (entriesOf(file, "registrations") ?? []).map(registrationOf),
     signers: entriesOf(file, "signers")?.map(signerOf) ?? null,
-    wallets: walletsOf(file),
+    fields: file,
   };
 }
 
@@ -57,19 +53,6 @@ export function validSigners(file: RegistrationFile, second: number): Signer[] {
   return (file.signers ?? []).filter(
     (signer) => signer.validFrom <= second && (signer.validUntil === null || second < signer.validUntil),
   );
-}
-
-/** Return the wallet on a chain that the file lists among its services; empty if there is none. */
-export function serviceWallet(file: RegistrationFile, chain: ChainId): string {
-  for (const endpoint of file.wallets) {
-    try {
-      const account = parseAccount(endpoint);
-      if (account.chain === chain) return account.address;
-    } catch {
-      // a malformed service is none
-    }
-  }
-  return "";
 }
 
 function entriesOf(file: JsonObject, name: string): JsonObject[] | null {
@@ -120,21 +103,3 @@ function signerOf(entry: JsonObject, at: number): Signer {
   const until = validUntil === null ? null : Number(validUntil);
   return { publicKey, algorithm, role, validFrom: Number(validFrom), validUntil: until };
 }
-
-/** Return the endpoints of wallet services, under the current names and the alternatives found in files. */
-function walletsOf(file: JsonObject): string[] {
-  const listed = [file["services"], file["endpoints"]].find((value) => Array.isArray(value));
-  if (!Array.isArray(listed)) return [];
-  return listed.slice(0, 500).flatMap((entry) => {
-    if (!isObject(entry)) return [];
-    const name = firstText(entry, "name", "type", "protocol", "kind");
-    const endpoint = firstText(entry, "endpoint", "url", "uri", "value", "href");
-    return name === WALLET_SERVICE && endpoint !== null ? [endpoint] : [];
-  });
-}
-
-function firstText(entry: JsonObject, ...names: readonly string[]): string | null {
-  const value = names.map((name) => entry[name]).find((part) => typeof part === "string");
-  return typeof value === "string" ? value : null;
-}
-

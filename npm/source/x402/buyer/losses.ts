@@ -1,0 +1,99 @@
+/** The state on chain of a payment whose answer is lost. Loaded with the first such payment. */
+import type { LostAnswerOutcome } from "../codes.js";
+import { asText, LostAnswerError, PaidNotAnsweredError, quoted, RedirectedPaymentError } from "../errors.js";
+import type { Chains } from "../proof/chains.js";
+import { decodeHeader } from "../proof/headers.js";
+import { parseTransaction } from "../proof/identifiers.js";
+import { isObject } from "../proof/json.js";
+import { expiryOf, type Settlement } from "../proof/payments.js";
+import { awaitSettlement } from "../proof/settlements.js";
+import * as http from "./exchange.js";
+import type { Judgment } from "./judgment.js";
+import { ACTIONS } from "./outcomes.js";
+
+const MOST_REASON = 200;
+
+/** Find the table's row and column for a payment without an answer. */
+export async function judgedLoss(chains: Chains, call: http.Call, reply: http.Reply | Error): Promise<Judgment> {
+  const mayCome = !(reply instanceof Error) && mayFollow(reply);
+  const settlement = await awaitSettlement(chains, http.paymentOf(call) ?? {}, mayCome ? undefined : 0);
+  const kind = reply instanceof Error ? "nothing" : reply.location === undefined ? "error" : "redirect";
+  const outcome = outcomeOf(reply, settlement);
+  const error = lostAnswer(call, reply, outcome, settlement);
+  return { action: ACTIONS[outcome][kind], outcome, verification: null, error };
+}
+
+/** Return the outcome of a payment according to the chain or, if the chain shows none, the server. */
+function outcomeOf(reply: http.Reply | Error, settlement: Settlement): LostAnswerOutcome {
+  if (settlement.isPaid) return "settled";
+  if (settlement.isExpired) return "expired";
+  if (reply instanceof Error) return "unknown";
+  const reported = reply.settlement ?? {};
+  const isOfNothing = reported["amount"] === "0"; // scheme upto
+  if (reported["transaction"] || (reported["success"] === true && !isOfNothing)) return "pending";
+  return reply.status === 402 && settlement.isPaid === false ? "refused" : "unknown";
+}
+
+/** Return the error for a lost answer. */
+function lostAnswer(
+  call: http.Call,
+  reply: http.Reply | Error,
+  outcome: LostAnswerOutcome,
+  settlement: Settlement,
+): LostAnswerError {
+  const { isPaid, signed } = settlement;
+  const request = http.sentRequest(call);
+  const isReply = !(reply instanceof Error);
+  const accepted = (http.paymentOf(call) ?? {})["accepted"];
+  const network = isObject(accepted) ? asText(accepted["network"]) : "";
+  const transaction = settlement.transaction ?? (isReply ? reportedTransaction(reply, network) : null);
+  const lost = {
+    outcome,
+    transaction,
+    status: isReply && reply.status ? reply.status : null,
+    answer: isReply ? reply.body : new Uint8Array(),
+  };
+  if (isReply && reply.location !== undefined) return new RedirectedPaymentError(request, reply.location, isPaid, lost);
+  const came = isReply ? `the server returned status ${reply.status}` : http.messageOf(reply);
+  const reason = isReply && reasonOf(reply) ? `; its reason: ${quoted(reasonOf(reply))}` : "";
+  const options = isReply ? {} : { cause: reply };
+  if (isPaid) {
+    const by = transaction ? `transaction ${transaction}` : "a transaction that was not found";
+    const isUpto = signed?.kind === "permit2-upto";
+    const part = isUpto ? ` (${settlement.amount ?? "an unknown part"} of at most ${signed.amount})` : "";
+    const problem = `${came}, and the payment was taken by ${by}${part}${reason}`;
+    return new PaidNotAnsweredError(request, problem, lost, options);
+  }
+  const until = signed ? expiryOf(signed) : "it expires";
+  const isUnknown = isPaid === null;
+  const state = isUnknown
+    ? `cannot be looked up: ${settlement.problem}`
+    : outcome === "expired"
+      ? "was never settled, and cannot be any more"
+      : `is not settled yet, but can be until ${until}`;
+  const named = transaction ? `(the server names transaction ${transaction}) ` : "";
+  return new LostAnswerError(request, `${came}, and the payment ${named}${state}${reason}`, lost, options);
+}
+
+/** Return whether a reply's payment may be settled soon. */
+function mayFollow({ status, location, headers }: http.Reply): boolean {
+  const isReported = headers.has("payment-response") || headers.has("x-payment-response");
+  return location === undefined && (http.isUnfinished(status) || isReported);
+}
+
+/** Return the server's reason for an error; empty if there is none. */
+function reasonOf({ settlement, headers }: http.Reply): string {
+  const text = settlement?.["errorReason"] || decodeHeader(headers.get("payment-required"))?.["error"];
+  return typeof text === "string" ? text.slice(0, MOST_REASON) : "";
+}
+
+/** Return the transaction that the server reports; null if it reports none on the payment's network. */
+function reportedTransaction({ settlement }: http.Reply, network: string): string | null {
+  const transaction = asText(settlement?.["transaction"]);
+  try {
+    parseTransaction(`${network}:${transaction}`);
+    return transaction;
+  } catch {
+    return null;
+  }
+}
