@@ -114,8 +114,12 @@ export function recordedNode(record: Json, registries: Json): Provider {
       switch (method) {
         case "eth_blockNumber":
           return `0x${recorded(record.latest).toString(16)}`;
-        case "eth_getBlockByNumber":
-          return { timestamp: `0x${recorded(recorded(record.times)[String(Number(first))]).toString(16)}` };
+        case "eth_getBlockByNumber": {
+          const number = first === "latest" ? recorded(record.latest) : Number(first);
+          const [other] = first === "latest" ? Object.values(recorded(record.times)) : []; // its time is not compared
+          const time = recorded(recorded(record.times)[number] ?? other);
+          return { number: `0x${number.toString(16)}`, timestamp: `0x${time.toString(16)}` };
+        }
         case "eth_getTransactionReceipt":
           return recorded(record.receipts)[first] ?? null;
         case "eth_getTransactionByHash":

@@ -53,6 +53,12 @@ export class Node {
     return quantityOf(await this.send("eth_blockNumber"));
   }
 
+  /** Return the number and the time of the latest block. */
+  async latest(): Promise<{ readonly number: bigint; readonly time: bigint }> {
+    const { number, timestamp } = recordOf(await this.send("eth_getBlockByNumber", "latest", false));
+    return { number: quantityOf(number), time: quantityOf(timestamp) };
+  }
+
   /** Return the time of a block in Unix seconds. */
   async blockTime(block: bigint): Promise<bigint> {
     return quantityOf(recordOf(await this.send("eth_getBlockByNumber", quantityText(block), false))["timestamp"]);
@@ -77,9 +83,13 @@ export function quantityOf(answer: unknown): bigint {
 
 /** Read bytes from their hexadecimal form. */
 export function dataOf(answer: unknown): Uint8Array {
-  const content = typeof answer === "string" && answer.startsWith("0x") ? unhex(answer.slice(2)) : null;
-  if (content === null) malformed("bytes in hexadecimal digits");
-  return content;
+  return unhex(digitsOf(answer)) ?? malformed("bytes in hexadecimal digits");
+}
+
+/** Return hexadecimal digits in lower case, without 0x. */
+export function digitsOf(answer: unknown): string {
+  if (typeof answer !== "string" || !/^0x(?:[0-9a-fA-F]{2})*$/.test(answer)) malformed("bytes in hexadecimal digits");
+  return answer.slice(2).toLowerCase();
 }
 
 /** Return an object. */

@@ -28,25 +28,30 @@ export function topicOf(event: string): string {
 /**
  * Find a payment in its transaction.
  *
- * @param onBlock Called with the block immediately, so that other requests about it are sent in the same batch.
+ * @param onBlock Called with null first, and then with the payment's block if that is not the latest block, so that other
+ *   requests about it are sent in the same batches.
  */
 export async function findPayment(
   chain: node.Node,
   signed: SignedPayment,
   transaction: string,
   confirmations: number,
-  onBlock: (block: bigint) => void = () => undefined,
+  onBlock: (block: bigint | null) => void = () => undefined,
 ): Promise<Payment> {
+  const head = chain.latest();
+  head.catch(() => undefined);
+  onBlock(null);
   const [block, transfer] = await findTransfer(chain, signed, transaction);
-  onBlock(block);
   const isUpto = signed.kind === "permit2-upto";
   const moved = bigintOf(transfer.data);
   if (moved < signed.amount && !isUpto) {
     const problem = `only ${moved} of ${signed.asset} arrived at ${signed.payee}, but the price is ${signed.amount}`;
     throw new PaymentProblemError(problem, "paid_less", true);
   }
-  const [latest, time] = await Promise.all([chain.latestBlock(), chain.blockTime(block)]);
-  const depth = latest - block + 1n;
+  const latest = await head;
+  if (latest.number !== block) onBlock(block);
+  const time = latest.number === block ? latest.time : await chain.blockTime(block);
+  const depth = latest.number - block + 1n;
   if (depth < confirmations) {
     throw new PaymentProblemError(`the payment has ${depth} of ${confirmations} confirmations`, "payment_unconfirmed");
   }
@@ -144,7 +149,7 @@ export function receiptLog(fields: JsonObject): ReceiptLog {
   return {
     logIndex: Number(node.quantityOf(fields["logIndex"])),
     address,
-    topics: topics.map((topic) => hex(node.dataOf(topic))),
+    topics: topics.map(node.digitsOf),
     data: node.dataOf(fields["data"]),
   };
 }
