@@ -3,6 +3,8 @@ import type { FieldFault, LostAnswerOutcome, RefusalCode } from "./codes.js";
 
 /** The base of all errors of `bilateral/x402`. */
 export class X402Error extends Error {
+  /** The class's name, even if a bundler shortens class names. */
+  override readonly name: string = "X402Error";
   /** The kind of error, for use by programs. */
   readonly code: string;
   /** The reason without its context. */
@@ -15,7 +17,6 @@ export class X402Error extends Error {
    */
   constructor(code: string, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = new.target.name;
     this.code = code;
     this.shortMessage = message;
   }
@@ -23,6 +24,7 @@ export class X402Error extends Error {
 
 /** A payment was refused. Nothing was signed. */
 export class TrustError extends X402Error {
+  override readonly name: string = "TrustError";
   declare readonly code: RefusalCode;
 
   /**
@@ -38,6 +40,7 @@ export class TrustError extends X402Error {
 
 /** A field of a message is missing or invalid. */
 export class InvalidMessageError extends X402Error {
+  override readonly name: string = "InvalidMessageError";
   declare readonly code: FieldFault;
   /** The field's path, such as `registrations[0].agentId`. */
   readonly field: string;
@@ -55,6 +58,7 @@ export class InvalidMessageError extends X402Error {
 
 /** An argument of a call is invalid. */
 export class InvalidArgumentError extends X402Error {
+  override readonly name: string = "InvalidArgumentError";
   /** @param message A human-readable description of the fault. */
   constructor(message: string) {
     super("invalid_argument", message);
@@ -63,6 +67,7 @@ export class InvalidArgumentError extends X402Error {
 
 /** An identifier is malformed. */
 export class MalformedIdentifierError extends X402Error {
+  override readonly name: string = "MalformedIdentifierError";
   /** True if it is a mixed-case address whose checksum (EIP-55) is wrong. */
   readonly isChecksum: boolean;
 
@@ -80,6 +85,7 @@ export class MalformedIdentifierError extends X402Error {
 
 /** A document cannot be read. */
 export class MalformedDocumentError extends X402Error {
+  override readonly name: string = "MalformedDocumentError";
   /** @param message A human-readable description of the fault. */
   constructor(message: string) {
     super("malformed_document", message);
@@ -88,6 +94,7 @@ export class MalformedDocumentError extends X402Error {
 
 /** A document cannot be loaded. */
 export class DocumentError extends X402Error {
+  override readonly name: string = "DocumentError";
   /**
    * @param message The human-readable reason.
    * @param options The cause.
@@ -99,6 +106,7 @@ export class DocumentError extends X402Error {
 
 /** A node did not respond, or its response is malformed. */
 export class NodeError extends X402Error {
+  override readonly name: string = "NodeError";
   /**
    * @param message The human-readable reason.
    * @param options The cause.
@@ -110,6 +118,7 @@ export class NodeError extends X402Error {
 
 /** A body exceeds the size limit, or the answer took longer than the time limit. */
 export class AnswerLimitError extends X402Error {
+  override readonly name: string = "AnswerLimitError";
   /**
    * @param message The human-readable reason.
    * @param code The kind of limit.
@@ -148,6 +157,7 @@ export interface LostAnswer {
  * be settled. `abandonPayment` ends this: the next request then signs a new payment.
  */
 export class LostAnswerError extends X402Error implements LostAnswer {
+  override readonly name: string = "LostAnswerError";
   readonly outcome: LostAnswerOutcome;
   readonly transaction: string | null;
   readonly status: number | null;
@@ -182,6 +192,7 @@ export class LostAnswerError extends X402Error implements LostAnswer {
 
 /** A payment was taken, but the server did not deliver: it rejected the payment or failed. */
 export class PaidNotAnsweredError extends LostAnswerError {
+  override readonly name: string = "PaidNotAnsweredError";
   /**
    * @param request The request that was sent.
    * @param problem The human-readable reason.
@@ -195,6 +206,7 @@ export class PaidNotAnsweredError extends LostAnswerError {
 
 /** A server redirected a payment. The redirect is not followed: the next server could request a payment too. */
 export class RedirectedPaymentError extends LostAnswerError {
+  override readonly name: string = "RedirectedPaymentError";
   /** The redirect's address; null if the platform hides it, as browsers do. */
   readonly location: string | null;
   /** True if the chain shows that the payment was taken, false if not yet; null if that is unknown. */

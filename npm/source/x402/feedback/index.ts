@@ -40,6 +40,7 @@ export interface FeedbackOptions {
 
 /** The client has already given feedback for this payment. */
 export class DuplicateFeedbackError extends X402Error {
+  override readonly name: string = "DuplicateFeedbackError";
   /**
    * @param index The number of the earlier feedback entry, starting at 1.
    * @param taskRef The payment.
@@ -54,6 +55,7 @@ export class DuplicateFeedbackError extends X402Error {
 
 /** An earlier feedback entry by the client may refer to this payment, but its file cannot be loaded. */
 export class UnreadFeedbackError extends X402Error {
+  override readonly name: string = "UnreadFeedbackError";
   /**
    * @param index The number of the earlier feedback entry, starting at 1.
    * @param uri The URI of the file.
@@ -70,10 +72,13 @@ export class UnreadFeedbackError extends X402Error {
 }
 
 /** An aggregator rejected the feedback. */
-export class FeedbackRefusedError extends X402Error {}
+export class FeedbackRefusedError extends X402Error {
+  override readonly name: string = "FeedbackRefusedError";
+}
 
 /** An aggregator cannot be reached, or its response is invalid. The feedback may be queued: send it again. */
 export class AggregatorFailedError extends X402Error {
+  override readonly name: string = "AggregatorFailedError";
   /**
    * @param message The human-readable reason.
    * @param options The cause.

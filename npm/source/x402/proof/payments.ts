@@ -69,6 +69,7 @@ export interface Settlement {
 
 /** The transaction is not the requested payment. */
 export class PaymentProblemError extends X402Error {
+  override readonly name: string = "PaymentProblemError";
   /** False if a later lookup may have a different result. */
   readonly isFinal: boolean;
 

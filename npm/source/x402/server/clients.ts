@@ -36,6 +36,7 @@ export type ClientCode =
 
 /** A client is declined: 403 with the code and the reason, and nothing is settled. */
 export class DeclinedClientError extends X402Error {
+  override readonly name: string = "DeclinedClientError";
   declare readonly code: ClientCode;
 
   /**

@@ -17,6 +17,7 @@ export interface Finding {
 
 /** A seller's own settings are wrong. */
 export class PreflightError extends X402Error {
+  override readonly name: string = "PreflightError";
   /** @param findings The checks that failed. */
   constructor(readonly findings: readonly Finding[]) {
     super("preflight", findings.map(({ route, check, problem }) => `${route}: ${check}: ${problem}`).join("; "));
