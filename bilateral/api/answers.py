@@ -313,7 +313,7 @@ def attachment(name: str) -> str:
 
 
 def csv_lines(kind: Any, items: Iterable[Any], *, has_header: bool = True) -> bytes:
-    """Return entries as CSV (RFC 4180). Strings that a spreadsheet would evaluate start with an apostrophe."""
+    """Return entries as CSV (RFC 4180). Strings that a spreadsheet would evaluate get a leading apostrophe."""
     names = [field.name for field in fields(kind)]
     written = io.StringIO()
     writer, quoting = csv.writer(written), csv.writer(written, quoting=csv.QUOTE_ALL)

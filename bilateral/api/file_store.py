@@ -30,13 +30,13 @@ PENDING: Final = "pending"
 """The subfolder for files to which no agent has referred yet."""
 
 MOST: Final = 10_000
-"""The maximum number of files to which no agent has referred. At about 100 kB each at most, that is a gigabyte."""
+"""The maximum number of files to which no agent has referred. At up to about 100 kB each, that is a gigabyte."""
 
 OF_ACCOUNT: Final = 10
 """The maximum number of files that one account may store per hour. Each process counts separately."""
 
 _UNCLAIMED_SECONDS: Final = 1_200
-"""The age at which a file without a reference from an agent may be evicted: signing and mining take minutes."""
+"""The age in seconds at which a file to which no agent refers may be evicted: signing and mining take minutes."""
 
 _AT_ONCE: Final = 400
 """The maximum number of URIs per statement, so that statements do not grow with the store."""
@@ -67,7 +67,7 @@ class OperatorStore:
         service: The service, whose index shows to which files agents refer.
         account: The account that signed the file to store.
         url: The URL at which the files are published.
-        most: The maximum number of files without a reference from an agent.
+        most: The maximum number of files to which no agent refers.
     """
 
     service: Service

@@ -71,14 +71,14 @@ AT_ONCE: Final = 16
 """The number of concurrent requests that may use a node: twice the number of queries, as half need no node."""
 
 MOST_UNDER_WAY: Final = 2 * AT_ONCE
-"""The maximum number of running and waiting requests. If a node is slow, each takes seconds, so more would time out."""
+"""The maximum number of running and waiting requests. With a slow node, each takes seconds: more would time out."""
 
 _RETRY_SECONDS: Final = 5
 """The timeout for one node request."""
 
 
 class NodeWork:
-    """Runs one part of the service's work that may use a node. Work that exceeds the limit is rejected."""
+    """Runs one kind of the service's work that may query a node. Work that exceeds the limit is rejected."""
 
     def __init__(self) -> None:
         self._limiter = CapacityLimiter(AT_ONCE)

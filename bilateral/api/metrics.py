@@ -124,7 +124,7 @@ class _Servers(_LazyCollector):
 
 
 class Observer:
-    """Counts the requests of an application."""
+    """Counts the requests to an application."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -169,7 +169,7 @@ _LEVEL: Final = 5
 """The compression level. A 78 kB page takes 1 ms; a higher level would save only 1 %."""
 
 _LEAST: Final = 1_000
-"""The minimum size, in bytes, from which compression saves a network packet."""
+"""The size in bytes from which compression saves a network packet."""
 
 
 def compressed(request: Request, response: Response) -> Response:

@@ -20,7 +20,7 @@ def module_names(package: ModuleType) -> list[str]:
 
 
 def import_present(names: Iterable[str]) -> tuple[list[ModuleType], set[str]]:
-    """Import modules. Return those whose parts of the index are installed, and the names of missing parts."""
+    """Import modules. Return the imported ones, and the names of the index's parts that are not installed."""
     modules, missing = [], set()
     for name in names:
         try:

@@ -77,7 +77,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.abort()
 
     def pause_writing(self) -> None:
-        """Start checking whether the client reads."""
+        """Start checking whether the client reads the response."""
         super().pause_writing()
         self._watch_reader()
 

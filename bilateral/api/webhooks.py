@@ -44,7 +44,7 @@ _RENEW_SECONDS: Final = 5.0
 """Seconds after which the lease is renewed: a sixth of its duration, as the database may be busy for a while."""
 
 _THREADS: Final = 16
-"""The maximum number of concurrent deliveries. A hanging receiver blocks one for ten seconds, then is retried less."""
+"""The limit on concurrent deliveries. A hanging receiver blocks one for ten seconds, then is retried less often."""
 
 _OF_OWNER: Final = 2
 """The maximum number of concurrent deliveries per owner, so that one owner's hanging receivers do not delay others."""
@@ -337,7 +337,7 @@ def subscribe(  # noqa: PLR0913  # two have defaults
 
 
 def _is_private(host: str) -> bool:
-    """Return True for an address that is not public and for this machine's names. Other names are resolved later."""
+    """Return True for a non-public address or a name of this machine. Other names are resolved later."""
     name = host.strip("[]").rstrip(".").lower()
     try:
         return not is_public(name if ":" in name else inet_ntoa(inet_aton(name)))  # 127.1 is 127.0.0.1

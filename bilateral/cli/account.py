@@ -23,7 +23,7 @@ def new(invocation: Invocation, alias: Alias) -> None:
 
 @command(app, "import", creates=True)
 def import_key(invocation: Invocation, alias: Alias) -> None:
-    """Encrypt a private key into a keystore. The key is read from the terminal, standard input or a variable."""
+    """Encrypt a private key (from the terminal, standard input or an environment variable) into a keystore."""
     from bilateral.cli.keys import key_of  # noqa: PLC0415  # slow to import
 
     text = os.environ.get(KEY_VARIABLE, "").strip()

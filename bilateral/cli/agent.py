@@ -118,7 +118,7 @@ def edit(
     description: FileOptions,
     removed: list[str] | None = optional("NAME", "Remove a service; may be repeated.", "--remove-service"),
 ) -> None:
-    """Change fields of an agent's registration file. A service replaces any service with the same name."""
+    """Change fields of an agent's registration file. A new service replaces an existing one with the same name."""
     added = services_of(description.services or ())
     invocation.write(
         "Registration file changed",

@@ -36,7 +36,7 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
     count: int = option("N", "The number of feedback entries allowed from now on.", default=1, min=1),
     last_index: int = option(
         "N",
-        "The number of authorised feedback entries the client has given for the agent; the node must agree.",
+        "How many authorised feedback entries the client has given for the agent; the node must report the same.",
         default=0,
         min=0,
     ),

@@ -78,7 +78,7 @@ def list_(invocation: Invocation, vault: Vault = None) -> None:
 
 @command(app)
 def verify(invocation: Invocation, envelope: EnvelopeFile) -> None:
-    """Check an envelope's deadline, its signature, and both accounts' agents."""
+    """Check an envelope's deadline and signature, and that both agents are their accounts' primary agents."""
     (signed,) = read_envelopes(invocation, [envelope])
     with invocation.reading() as client:
         client.verify_envelope(signed)

@@ -178,7 +178,7 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     holder: Annotated[str, argument("HOLDER", "The address that may use the credential, preferably a new one.")],
     tier: Annotated[str, option("TIER", "new, verified, trusted or premium.")],
     pseudonym: Annotated[
-        str, option("WORD", "32 bytes that identify the buyer at this gate today, regardless of the holder.")
+        str, option("WORD", "32 bytes that identify the buyer at this gate today, whichever address it uses.")
     ],
     place: PlaceOptions,
     policy: str = option("NAME", "The policy that determined the tier.", default="brp-1.0"),
@@ -209,7 +209,7 @@ def credential(
     invocation: Invocation,
     signed: Terms,
     gate: Gate = None,
-    policy: str = option("NAME", "The gate's policy, compared with --gate.", default="brp-1.0"),
+    policy: str = option("NAME", "The scoring policy that the gate requires; only with --gate.", default="brp-1.0"),
 ) -> None:
     """Check a tier credential's signature and validity. With --gate, also check that it is valid for that gate."""
     from bilateral.buyers.credentials import gate_scope, require_use  # noqa: PLC0415

@@ -95,7 +95,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     seed: int = option(None, "The seed for random choices.", default=0),
     owners: int = option(
         None,
-        "The number of random agents whose owners to compare with ownerOf; the node must still have that state.",
+        "How many random agents' owners to compare with ownerOf; the node must have the last indexed block's state.",
         default=0,
         min=0,
     ),

@@ -38,7 +38,7 @@ RpcUrls = Annotated[
     list[str] | None,
     option(
         "URL",
-        "A node's JSON-RPC URL; may be repeated: run fails over to the next node, and verify queries all.",
+        "A node's JSON-RPC URL; may be repeated: `run` fails over to the next node, and `verify` queries all nodes.",
         "--rpc-url",
         envvar="BILATERAL_RPC_URL",
     ),
@@ -138,7 +138,7 @@ class RunOptions:
     )
     no_analyse: bool = flag(
         "--no-analyse",
-        "Do not run the trust analysis. Without it, no agent is ranked, rated or accepted.",
+        "Do not run the trust analysis. Without this analysis, no agent is ranked, rated or accepted.",
         envvar="BILATERAL_NO_ANALYSE",
     )
 

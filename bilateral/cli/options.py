@@ -160,7 +160,7 @@ FeedbackText = Annotated[
     str,
     argument(
         "FEEDBACK",
-        "A feedback id: agent:client:index, with indexes starting at 0. The client is an address or account alias.",
+        "A feedback id: agent:client:index, with indexes starting at 0. The client is an address or an account alias.",
     ),
 ]
 Tag1 = Annotated[str, option("TAG", "The main tag, such as starred or uptime.", "--tag1")]

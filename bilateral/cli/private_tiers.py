@@ -87,7 +87,7 @@ def post_roots(
     invocation: Invocation,
     epoch: Annotated[int, argument("EPOCH", "The UTC day, in days since 1970-01-01.")],
     roots: Annotated[
-        list[str], option("NUMBER", "The roots for the tiers verified, trusted and premium, in this order.", "--root")
+        list[str], option("NUMBER", "The roots for the tiers verified, trusted and premium, in that order.", "--root")
     ],
     policy: Policy = "brp-1.0",
 ) -> None:
@@ -136,7 +136,7 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
     request: RequestHash = "0x" + "00" * 32,
     least: int = option(
         None,
-        "The minimum number of members in the group, so that the proof hides its author.",
+        "The minimum number of members in the group among which the proof hides its author.",
         "--least-members",
         default=20,
         min=1,

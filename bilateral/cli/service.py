@@ -62,7 +62,7 @@ def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside
     no_index: bool = flag("--no-index", "Do not follow any chain, because another process does."),
     no_analyse: bool = flag(
         "--no-analyse",
-        "Do not run the trust analysis. Without it, no agent is ranked, rated or accepted.",
+        "Do not run the trust analysis. Without this analysis, no agent is ranked, rated or accepted.",
         envvar="BILATERAL_NO_ANALYSE",
     ),
 ) -> None:

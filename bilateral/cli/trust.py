@@ -203,7 +203,7 @@ def propose_seeds(
     tables: _Tables,
     count: int = option(None, "The number of accounts to propose.", default=20, min=1),
 ) -> None:
-    """Propose accounts to trust, with supporting figures. Use --trust to list the accounts you already trust."""
+    """Propose accounts to trust, with supporting figures. Use --trust to specify accounts that you already trust."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415  # pyarrow is heavy, and an extra
     from bilateral.trust.seeds import seeds  # noqa: PLC0415
     from bilateral.trust.tables.schema import Tables  # noqa: PLC0415

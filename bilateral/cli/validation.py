@@ -49,7 +49,7 @@ def respond(  # noqa: PLR0913, PLR0917  # as many as the user has options
 
 @command(app)
 def show(invocation: Invocation, request_hash: Request) -> None:
-    """Show a request and its last response."""
+    """Show a validation request and its latest response."""
     with invocation.reading() as client:
         status = client.get_validation_status(request_hash)
     invocation.output.result(status, title="Validation")
@@ -78,7 +78,7 @@ def list_requests(
     agent: str | None = optional("AGENT", "The agent whose work is validated."),
     validator: str | None = optional("ADDRESS", "The validator's address."),
 ) -> None:
-    """List the requests for an agent or to a validator, with their latest responses."""
+    """List the validation requests for an agent or to a validator, with their latest responses."""
     if (agent is None) == (validator is None):
         raise InvalidArgumentError("pass either --agent or --validator")
     with invocation.reading() as client:

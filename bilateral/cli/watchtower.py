@@ -53,7 +53,7 @@ class ProbeOptions:
     """Options that identify the prober and select the agents."""
 
     contact: str = option(
-        "URL", "Your web page or mail address, shown to those who are probed.", envvar="BILATERAL_CONTACT"
+        "URL", "Your web page or email address, shown to the servers that are probed.", envvar="BILATERAL_CONTACT"
     )
     allow_private: bool = flag("--allow-private", "Permit private addresses. Use this only within your own network.")
 

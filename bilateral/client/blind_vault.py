@@ -27,7 +27,7 @@ from bilateral.core.signatures.blind_ratings import SealedFeedback, SealedRating
 from bilateral.core.values.arguments import checked_class
 
 _TIMEOUT: Final = 30.0
-"""How many seconds to wait while a different program writes to the vault. A write takes milliseconds."""
+"""How many seconds to wait while another program writes to the vault. A write takes milliseconds."""
 
 _TABLE: Final = """
     CREATE TABLE IF NOT EXISTS sealed (

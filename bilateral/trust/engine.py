@@ -46,7 +46,7 @@ class Engine:
 
     Attributes:
         threshold: The minimum suspicion for an account to be flagged.
-        learned: True if the engine applies the learned weak signs. To train them, it runs without them.
+        learned: True if the engine applies the learned weak signs. To train these signs, the engine runs without them.
         run: Reports the steps of each analysis.
         context_: The coded tables and the data that detectors share.
         findings_: The findings of all detectors, strongest first.

@@ -95,5 +95,5 @@ def _is_term(name: str, value: object) -> bool:
 
 
 def _terms_of(options: Sequence[Mapping[str, Any]]) -> set[tuple[str, ...]]:
-    """Return the terms that both versions write in the same way. Network names differ, so they are omitted."""
+    """Return the terms that both versions write in the same way. Their network names differ, so they are omitted."""
     return {tuple(str(option.get(name)).lower() for name in ("asset", "amount", "payTo")) for option in options}

@@ -115,7 +115,7 @@ class AgentRows(Rows):
         return ENTITIES[entity](self.scope).of(self.agent)
 
     def of(self, rows: FromClause) -> AgentRows:
-        """Restrict to the agent that a table's rows are about."""
+        """Restrict these rows to the agent that a table's rows are about."""
         return self._about_agent("identity", self.agent, rows, "identity_registry")
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
@@ -196,7 +196,7 @@ class RowsOfAgents(Rows):
         self.key = tuple(table.c[column.name] for column in self.of_entity.primary_key)
 
     def of(self, rows: FromClause) -> Rows:
-        """Restrict to a row's agent."""
+        """Restrict these rows to those about a row's agent."""
         self.parents["agent"] = lambda: AgentRows(self.scope).of(rows)
         return self._about_agent(self.kind, self.table, rows, self.registry)
 
@@ -244,11 +244,11 @@ class StandingRows(RowsOfAgents):
     of_entity: ClassVar = standing
 
     def of(self, rows: FromClause) -> StandingRows:
-        """Restrict to the standing of the row's agent as a server."""
+        """Restrict these rows to the standing of the row's agent as a server."""
         return self.on(rows, Side.SERVER)
 
     def on(self, rows: FromClause, side: Side) -> StandingRows:
-        """Restrict to the standing of the row's agent on one side."""
+        """Restrict these rows to the standing of the row's agent on one side."""
         self._about_agent(self.kind, self.table, rows, self.registry)
         self.conditions += [self.table.c.side == literal_column(f"'{side}'")]
         return self

@@ -87,7 +87,7 @@ class FeedbackRows(RowsOfAgents):
         return super().of(rows)
 
     def of_response(self, rows: FromClause) -> FeedbackRows:
-        """Restrict to the feedback that a response is about."""
+        """Restrict these rows to the feedback that a response is about."""
         self.conditions += _same(self.scope, self.table, rows)
         return self
 
@@ -169,7 +169,7 @@ class ResponseRows(Rows):
         self.block = response.c.block_number
 
     def of(self, rows: FromClause) -> ResponseRows:
-        """Restrict to responses to a row's feedback."""
+        """Restrict these rows to the responses to a row's feedback."""
         self.parents["feedback"] = lambda: FeedbackRows(self.scope).of_response(rows)
         self.conditions += _same(self.scope, self.response, rows)
         return self
@@ -259,7 +259,7 @@ class ProtocolRows(Rows):
         self.block = chain.c.block_number
 
     def of(self, rows: FromClause) -> ProtocolRows:
-        """Restrict to a row's chain."""
+        """Restrict these rows to those of a row's chain."""
         self.conditions += [self.chain.c.chain_id == rows.c.chain_id]
         return self
 

@@ -84,7 +84,7 @@ class RegistrationFileRows(Rows):
         self.block = reference.c.block_number
 
     def of(self, rows: FromClause) -> RegistrationFileRows:
-        """Restrict to the file of the row's agent."""
+        """Restrict these rows to the file of the row's agent."""
         return RegistrationFileRows(self.scope, rows)
 
     @property
@@ -191,7 +191,7 @@ class FeedbackFileRows(Rows):
         self.block = feedback.c.block_number
 
     def of(self, rows: FromClause) -> FeedbackFileRows:
-        """Restrict to the file of the row's feedback."""
+        """Restrict these rows to the file of the row's feedback."""
         self.conditions += [self.feedback.c[column.name] == rows.c[column.name] for column in NEW_FEEDBACK.primary_key]
         return self
 

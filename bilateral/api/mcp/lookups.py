@@ -61,7 +61,7 @@ def account_of(connection: Connection, address: str) -> Account:
 
 
 async def words_of_strangers(kind: Any, read: Callable[..., Any], *arguments: Any) -> Untrusted:
-    """Read in a thread, and mark the response as untrusted. See `tool_errors` for the errors."""
+    """Call `read` in a thread, and mark its response as untrusted. See `tool_errors` for the errors."""
     with tool_errors():
         return untrusted(kind, await to_thread.run_sync(read, *arguments))
 

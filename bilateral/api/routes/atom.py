@@ -102,7 +102,7 @@ def _answer(request: Request, title: str, name: str, path: str, entries: Iterabl
 
 
 def _add(parent: Element, name: str, text: str) -> None:
-    """Add an element with a text. Characters that XML cannot represent become U+FFFD."""
+    """Add an element with the given text. Characters that XML cannot represent become U+FFFD."""
     SubElement(parent, name).text = _NOT_OF_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

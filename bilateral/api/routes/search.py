@@ -97,7 +97,7 @@ class LeadersQuery(ListQuery):
 
 @router.get("/v1/leaders", responses=list_of(Leader, 404))
 def read_leaders(request: Request, query: Annotated[LeadersQuery, Query()]) -> Response:
-    """Rank the agents with ratings for a tag by their standing. Agents that are held back have a separate board.
+    """Rank agents by standing among those with ratings for a tag. Agents that are held back have a separate board.
 
     Validators have no standing, so they are ranked by lower bound. A chain that has not been analysed has no leaders.
     """

@@ -224,7 +224,7 @@ def _sign(
     draft: blind_ratings.SealedFeedback | blind_ratings.SealedRating,
     opening: Opening,
 ) -> Operation[SignedEnvelope]:
-    """Store an opening, then sign its envelope. If repeated after a crash, sign the stored seal again."""
+    """Store an opening, then sign its envelope. If this is repeated after a crash, sign the stored seal again."""
     domain = yield from _domain(state)
     stored: Opening = yield Blocking(partial(vault.keep, domain, draft, opening))
     envelope = type(draft)(*draft.common, stored.seal_for(draft), draft.deadline)

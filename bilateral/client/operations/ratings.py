@@ -195,7 +195,7 @@ def _send(  # noqa: PLR0913, PLR0917  # a call, the facts that it checks, and it
     expected: Expectation,
     decode: Callable[[Sequence[Event]], T],
 ) -> Operation[Sent[T]]:
-    """Send ratings with the function that checks rater and owners or, if missing, the specification's function."""
+    """Send ratings with the function that checks rater and owners or, if it is missing, the specification's."""
     if facts[0] is not None:
         try:
             call = f"{function}As", (*arguments, *facts)

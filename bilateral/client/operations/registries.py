@@ -184,14 +184,14 @@ def explained(deployment: Deployment, registry: Registry, function: str) -> Iter
 
 
 def raise_if_explained(error: Exception) -> None:
-    """Raise a revert that has data. A revert without data may mean that the call was too large."""
+    """Raise the error if it is a revert with data. A revert without data may mean that the call was too large."""
     if isinstance(error, ContractRevertError) and error.data:
         raise error
 
 
 @contextmanager
 def blame_registry(registry: Registry) -> Iterator[None]:
-    """Report unparseable values as an error by the registry, not by the caller."""
+    """Report unparseable values as the registry's error, not the caller's."""
     try:
         yield
     except (errors.MalformedIdentifierError, errors.UnrepresentableValueError) as error:
@@ -210,7 +210,7 @@ def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation
 
 
 def require_registry(state: ClientState, registry: Registry) -> Operation[str]:
-    """Return an address after checking that a registry is there. Otherwise, transactions would have no effect."""
+    """Return an address after checking that a registry is there: transactions to an empty address have no effect."""
     deployment = yield from connect(state)
     address = deployment.address_of(registry)
     if address in state.checked:

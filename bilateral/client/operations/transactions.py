@@ -21,7 +21,7 @@ T = TypeVar("T")
 E = TypeVar("E", bound="Event")
 
 _NONCE_TRIES: Final = 5
-"""How many further nonces to try if one is already used by a different program with the same key."""
+"""How many further nonces to try if another program with the same key has already used one."""
 
 _NONCE_MEMORY_SECONDS: Final = 60.0
 """How long this client's own nonce count is used. After that, all nodes behind a load balancer should agree."""
@@ -184,7 +184,7 @@ def _later_nonce(state: ClientState, nonce: int) -> int:
 
 
 def _send_with_next_nonce(state: ClientState, prepared: Sent[T]) -> Operation[Sent[T]]:
-    """Send with the next nonce, or a later one if a different program with the same key used it first."""
+    """Send with the next nonce, or a later one if another program with the same key used it first."""
     refusal = ""
     nonce = _later_nonce(state, prepared.nonce)
     for _ in range(_NONCE_TRIES):

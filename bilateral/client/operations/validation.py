@@ -80,7 +80,7 @@ class ValidationStatus:
 
     @property
     def is_surely_answered(self) -> bool:
-        """True if the registry's record shows a response. A response of 0 without hash and tag cannot be detected."""
+        """True if the registry's record shows a response. A response of 0 without a hash or tag cannot be detected."""
         return self.response != 0 or bool(self.tag) or any(self.response_hash)
 
 

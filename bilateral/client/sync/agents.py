@@ -93,7 +93,7 @@ class AgentMethods(Runner):
     ) -> Handle[AgentUriSet]:
         """Change an agent's registration file: load it, change it, store it, and set its URI (`setAgentURI`).
 
-        Fields that are not passed stay unchanged. The new file lists the agent among its registrations. If a different
+        Fields that are not passed stay unchanged. The new file lists the agent among its registrations. If another
         program sets the URI after the file is loaded but before the transaction is in a block, that program's change is
         lost.
 

@@ -272,7 +272,7 @@ class BuyerMethods(Runner):
     ) -> None:
         """Check a private tier proof with fixed gas, and return whether it is valid (`verifyTier`).
 
-        The contract does not track which proofs have been used. To do so, store their nullifiers.
+        The contract does not track which proofs have been used. To detect reuse, store the proofs' nullifiers.
 
         Args:
             nullifier: The proof's nullifier.

@@ -29,7 +29,7 @@ _MOST_CHANGES: Final = 3
 
 ENOUGH_LOGS: Final = 50_000
 _ENOUGH_BYTES: Final = 40 * 1024**2
-"""The maximum logs, and bytes of their data in memory, that one transaction stores far from the head."""
+"""The maximum number of logs, and of bytes of their data, that one transaction stores far from the head."""
 
 _MOST_SECONDS: Final = 2.0
 """Seconds of reading after which logs are stored, however few they are."""

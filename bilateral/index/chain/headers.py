@@ -20,7 +20,8 @@ from bilateral.index.log.batches import Block
 BLOOM_BYTES: Final = 256  # 2,048 bits (Yellow Paper, section 4.3.1)
 _BITS: Final = 2047  # the mask of a bit's number among 2,048
 _SPARSE_BITS: Final = _BITS // 8
-"""The maximum bits set in a useful filter: with an eighth of them set, one in 500 unrelated topics matches."""
+"""The most bits that may be set in a useful filter: with an eighth of all bits set, one in 500 unrelated topics
+matches."""
 
 _EVERYBODYS: Final = frozenset({"Transfer", "Approval", "ApprovalForAll", "MetadataUpdate"})
 """Events that other tokens emit too, so that nearly every block's filter matches them."""

@@ -196,7 +196,7 @@ def _services(
 
 
 def _names(place: str, entries: Any, problems: list[str]) -> list[str]:
-    """Return a list's entries as texts. An object in the list is represented by its `name` or `id`."""
+    """Return a list's entries as strings. An object in the list is represented by its `name` or `id`."""
     if not isinstance(entries, list):
         problems.append(f"{place} is not a list")
         return []
@@ -278,5 +278,5 @@ def _stored(value: str | float | None, limit: int) -> str | None:
 
 
 def listed(entries: list[Any]) -> str:
-    """Return texts as a JSON list, in the form stored in columns."""
+    """Return strings as a JSON list, in the form stored in columns."""
     return json.dumps(entries, ensure_ascii=False) if entries else "[]"

@@ -88,7 +88,7 @@ sa.Index("file_by_state", file.c.state)
 IS_FROM_HOST: Final = sa.text(
     "kind IN ('domain', 'registration') AND substr(uri, 1, 8) = 'https://' AND content_hash IS NOT NULL"
 )
-"""The condition for files in which a domain may list agents. Its index is used by statements that repeat it."""
+"""The condition for files in which a domain may list agents. Only statements that repeat it use its index."""
 
 sa.Index("file_from_host", file.c.content_hash, sqlite_where=IS_FROM_HOST, postgresql_where=IS_FROM_HOST)
 sa.Index("file_by_id", file.c.file_id, postgresql_include=["content_hash", "state"]).ddl_if(dialect="postgresql")

@@ -25,10 +25,11 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.rows import PostgresRows, Row, Rows, picker, place_in_postgres, rows_of
 
 _MANY: Final = 2_000
-"""The number of logs per transaction from which a writing thread pays off."""
+"""The number of logs per transaction at which a writing thread starts to pay off."""
 
 _ROWS_AT_ONCE: Final = 4_000
-"""The rows of a table from which a thread starts writing. Fewer are accumulated, as each server call has a cost."""
+"""The number of a table's rows at which a thread starts writing. Fewer are accumulated, as each server call has a
+cost."""
 
 _IDLE_SECONDS: Final = 5.0
 """Seconds without a write after which a transaction is rolled back, so that a slow endpoint does not hold locks."""

@@ -256,7 +256,7 @@ def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
 
 
 def passing_failure(problem: DBAPIError) -> DatabaseUnavailableError:
-    """Return the error to report while waiting for a failure that resolves itself.
+    """Return the error to report while waiting for a failure to resolve itself.
 
     Args:
         problem: See `unavailable`.

@@ -124,7 +124,7 @@ def forget(connection: Connection, chain_id: int) -> None:
 
 
 class Writes:
-    """Changes to rows whose previous values are specified, because inserting new rows costs half as much as replacing.
+    """Changes to rows, given with their previous values, because inserting new rows costs half as much as replacing.
 
     Args:
         rows: Provides access to rows.

@@ -93,7 +93,7 @@ class Projection:
         """Change tables through the connection, after everything is written and before the cursor is locked."""
 
     def seal(self, step: Append) -> None:
-        """Change tables while the cursor is locked. Only acquire locks that come after the cursor's."""
+        """Change tables while the cursor is locked. Acquire only locks that are ordered after the cursor's."""
 
     def undo(self, removal: Removal) -> Iterator[None]:
         """Roll blocks back in three stages: with the events still stored, with them deleted, with the cursor locked.

@@ -14,7 +14,7 @@ _PREFIX_CHARACTERS: Final = 64  # enough to tell texts apart by eye; with the ha
 
 
 def storable(text: ChainText) -> str:
-    """Return a text with U+FFFD for each NUL, which PostgreSQL cannot store. Invalid UTF-8 is already replaced."""
+    """Return a string with U+FFFD for each NUL, which PostgreSQL cannot store. Invalid UTF-8 is already replaced."""
     return text.replace("\0", _REPLACEMENT) if "\0" in text else str(text)
 
 
@@ -24,7 +24,7 @@ def is_exact(text: ChainText) -> bool:
 
 
 def key_text(text: str) -> str:
-    """Return a storable text that fits into a table's key."""
+    """Return a storable string that fits into a table's key."""
     if 4 * len(text) <= MAX_KEY_BYTES or len(raw := text.encode()) <= MAX_KEY_BYTES:
         return text
     return f"{text[:_PREFIX_CHARACTERS]}…{sha256(raw).hexdigest()}"

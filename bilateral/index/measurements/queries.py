@@ -177,14 +177,14 @@ def count_alive(connection: Connection) -> AliveCount | None:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredDay:
-    """The measurements of an endpoint on one UTC day, from all vantages.
+    """The measurements of an endpoint on one UTC day, from all vantage points.
 
     Attributes:
         day: Days since 1970.
         measured: The number of conclusive probes.
         reachable: The number of those to which it responded.
         scheduled: The number of probes that were due.
-        median_ms: The median time to the first byte, from the vantage where it is longest.
+        median_ms: The median time to the first byte, from the vantage point where it is longest.
     """
 
     day: int

@@ -35,7 +35,7 @@ _STALE_SECONDS: Final = 2 * 86_400
 """The age at which a state becomes unknown while others are measured. Endpoints are probed at least daily."""
 
 _MOST_AGENTS: Final = 1_000
-"""Maximum agents per endpoint for which its change is reported. Any number of files may list it."""
+"""The maximum number of an endpoint's agents for which its change is reported. Any number of files may list it."""
 
 
 def record(

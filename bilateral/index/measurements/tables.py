@@ -42,7 +42,7 @@ registration_alive: Final = sa.Table(
     sa.Index("registration_alive_by_up", "up_at"),
     sa.Index("registration_alive_by_time", "alive_at"),
 )
-"""When an endpoint of a registration file was last measured, last responded, and last responded if still up.
+"""When a registration file's endpoints were last probed, when one last responded, and when one that is up did.
 
 Searches read it: reading the states of all endpoints of each agent would take ten times as long.
 """
@@ -56,7 +56,7 @@ endpoint_state: Final = sa.Table(
     *(*required(sa.Integer, "failures"), *optional(sa.Integer, "milliseconds")),
     sa.PrimaryKeyConstraint("chain_id", "endpoint_id", "vantage"),
 )
-"""The current state of an endpoint, by vantage. `alive_at` is the last time at which it was reachable."""
+"""The current state of an endpoint, by vantage point. `alive_at` is the last time at which it was reachable."""
 
 endpoint_change: Final = sa.Table(
     "endpoint_change",
@@ -79,4 +79,4 @@ endpoint_day: Final = sa.Table(
     *optional(sa.Integer, "median_ms", "p95_ms"),
     sa.PrimaryKeyConstraint("chain_id", "endpoint_id", "day", "vantage"),
 )
-"""The measurements of an endpoint by a vantage on one UTC day. Days are counted from 1970."""
+"""The measurements of an endpoint from one vantage point on one UTC day. Days are counted from 1970."""

@@ -24,7 +24,8 @@ from bilateral.index.measurements.tables import LISTINGS, registration_alive, re
 from bilateral.index.measurements.values import Protocol, Target, endpoint_id
 
 MOST_ENDPOINTS: Final = 5
-"""Maximum endpoints probed per registration file. A file may list any number, including other people's."""
+"""The maximum number of endpoints probed per registration file. A file may list any number, including other
+people's."""
 
 _SELLING: Final = frozenset({"api", "rest", "http", "https"})
 """The names of services that are probed as x402 sellers if the file says that the agent accepts x402 payments."""

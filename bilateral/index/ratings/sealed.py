@@ -33,7 +33,7 @@ def is_sealed_feedback(
 
 
 def is_sealed_rating(rows: sa.FromClause, chain: Any = None) -> sa.ColumnElement[bool]:
-    """Return the condition that a client's rating was sealed first: its own or its feedback's opening follows."""
+    """Return the condition that a client's rating was sealed first: its opening, or its feedback's, follows."""
     rated, opened = rows.c, _OPENED.alias("opened")
     same = [opened.c.client_id == rated.client_id, opened.c.server_id == rated.server_id]
     return sa.exists().where(*_beside(opened, rows, 1, 2, chain=chain), *same).correlate(rows)

@@ -100,11 +100,11 @@ class EntityDialect:
         return sa.func.decode(sa.func.substr(expression, 3), sa.literal_column("'hex'"), type_=sa.LargeBinary)
 
     def ordered(self, expression: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-        """Return a text in a form that is compared by code points."""
+        """Return a string in a form that is compared by code points."""
         return sa.collate(expression, "C")
 
     def decimal_text(self, value: sa.ColumnElement[Any], decimals: sa.ColumnElement[int]) -> sa.ColumnElement[str]:
-        """Return a fixed-point number as a decimal text without trailing zeros."""
+        """Return a fixed-point number as a decimal string without trailing zeros."""
         return sa.cast(sa.func.trim_scale(self.decimal_key(value, decimals)), sa.Text)
 
     def decimal_key(self, value: sa.ColumnElement[Any], decimals: sa.ColumnElement[int]) -> sa.ColumnElement[Any]:
@@ -132,17 +132,17 @@ class EntityDialect:
         return sa.select(sa.cast(first, sa.Numeric), second, sa.cast(third, sa.Numeric))
 
     def integer_in_text(self, text: sa.ColumnElement[str]) -> sa.ColumnElement[int]:
-        """Return a text of at most 18 digits as an integer; NULL for other texts."""
+        """Return a string of at most 18 digits as an integer; NULL for other strings."""
         return sa.case((text.bool_op("~")(sa.literal_column("'^[0-9]{1,18}$'")), sa.cast(text, sa.BigInteger)))
 
     def entries(self, listed: sa.ColumnElement[str]) -> sa.TableValuedAlias:
-        """Return the entries of a JSON list of texts, as the column `value` of a table."""
+        """Return the entries of a JSON list of strings, as the column `value` of a table."""
         return sa.func.json_array_elements_text(sa.cast(listed, sa.JSON)).table_valued("value")
 
     def has_entries(
         self, listed: sa.ColumnElement[str], values: Sequence[str], *, folded: bool
     ) -> sa.ColumnElement[bool]:
-        """Return an expression that is true if a JSON list of texts contains all entries, ignoring case if `folded`."""
+        """Return an expression that is true if a JSON list of strings has all entries, ignoring case if `folded`."""
         entries = self.entries(listed)
         return has_all(self.lower, entries, sa.type_coerce(entries.c.value, sa.Text), values, folded=folded)
 
@@ -262,12 +262,13 @@ def _decimal(value: Any, decimals: Any) -> str | None:
 
 
 def _key(value: Any, decimals: Any) -> str | None:
-    """Return a text that sorts in the order of fixed-point numbers."""
+    """Return a string that sorts in the order of fixed-point numbers."""
     return None if value is None or decimals is None else _sort_key(_number(value, decimals))
 
 
 def _sort_key(number: Decimal) -> str:
-    """Return a text that sorts in numerical order. For negative numbers, each digit is replaced with its complement."""
+    """Return a string that sorts in numerical order. For negative numbers, each digit is replaced with its
+    complement."""
     whole, _, fraction = format(abs(number), "f").partition(".")
     text = whole.rjust(_DIGITS, "0") + fraction.rstrip("0")
     if number >= 0:

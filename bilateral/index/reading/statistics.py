@@ -1,4 +1,4 @@
-"""The number of events per chain and day."""
+"""The number of events on each chain per day."""
 
 from collections import defaultdict
 from dataclasses import dataclass

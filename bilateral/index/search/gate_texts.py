@@ -109,7 +109,7 @@ def entry_of(text: str) -> tuple[str, bytes | None]:
 
 
 class AgentFilters(BaseModel):
-    """The conditions of an agent search as texts and numbers, except for conditions on ratings."""
+    """The conditions of an agent search as strings and numbers, except for conditions on ratings."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -166,7 +166,7 @@ class AgentFilters(BaseModel):
 
 
 class AgentQuestion(GateFilters, AgentFilters):
-    """An agent search as texts and numbers. The conditions on ratings form the first gate; `gates` adds others."""
+    """An agent search as strings and numbers. The conditions on ratings form the first gate; `gates` adds others."""
 
     gates: Annotated[
         list[Annotated[str, Field(max_length=10_000)]] | None,

@@ -27,7 +27,7 @@ from bilateral.index.standing.queries import analysed_chains, first_code
 from bilateral.index.standing.tables import standing
 
 _COMMON: Final = 2000
-"""The number of summaries from which a tag is common: this many can be looked up and sorted in about 10 ms."""
+"""The number of summaries at which a tag counts as common: this many can be looked up and sorted in about 10 ms."""
 
 
 @dataclass(frozen=True, slots=True)

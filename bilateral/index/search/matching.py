@@ -196,7 +196,7 @@ _ESTIMATES: Final = {
 """The queries for the number of documents that PostgreSQL expects to match an expression, by column."""
 
 _MANY_NAMES: Final = 5_000
-"""The number of names with a query's words from which PostgreSQL also uses the index of all words."""
+"""The number of names with a query's words at which PostgreSQL also uses the index of all words."""
 
 _SURELY: Final = 4
 """The factor by which PostgreSQL's estimate must exceed a limit to be sure that there are more files."""

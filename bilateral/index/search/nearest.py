@@ -34,7 +34,7 @@ DIMENSIONS: Final = 256
 """The number of components in a vector, one byte each."""
 
 SCALE: Final = 254
-"""The factor for the components of a unit vector. The rare components above a half are clipped."""
+"""The factor that turns a unit vector's components into integers. Components above a half are rare, and clipped."""
 
 MOST_LISTED: Final = 200
 """The number of files in each of the two lists. A page has 20 files, and filters and gates may exclude most files."""
@@ -56,8 +56,8 @@ _FULL, _SHORT = 0.75, 1.2
 """The usual BM25 parameters: each word counts less in a long file, so a file with every word does not lead."""
 
 _LEAST_PART: Final = 1 / 3
-"""The fraction that a file must exceed of the score of a median-length file with all rare words. Otherwise, a file that
-contains every word, and thus scores little for each, would lead whenever no other has one."""
+"""A file's score must exceed this fraction of the score of a median-length file with all rare words. Otherwise, a file
+that contains every word, and thus scores little for each, would lead whenever no other has one."""
 
 _CHUNK: Final = 1_024
 """The number of vectors to compare at once: as many as fit into a core's cache after widening from one byte."""

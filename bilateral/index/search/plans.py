@@ -43,7 +43,7 @@ so this limit grows with its square root.
 """
 
 _USUAL_FILES: Final = 100_000
-"""The number of files for which the other limits apply, which grow with the square root of the number of files."""
+"""The number of files to which the other limits apply; the limits grow with the square root of this number."""
 
 MOST_LISTED: Final = 3_000
 """The maximum number of files for which PostgreSQL walks only among their agents. It grows like `FEW_FILES`.
@@ -53,7 +53,8 @@ summary.
 """
 
 AGENTS_OF_FILE: Final = 4
-"""The maximum ratio of agents to files for which PostgreSQL walks only among them: many agents may share a file."""
+"""The maximum ratio of agents to files for which PostgreSQL walks only among those agents: many agents may share a
+file."""
 
 FEW_RATED: Final = 2_000
 """The maximum number of ratings that pass a gate for a search to start with them."""
@@ -338,7 +339,7 @@ def _has_bounds(search: AgentSearch) -> bool:
 
 
 def _sizes(connection: sa.Connection) -> tuple[int, int, int]:
-    """Return the file limits up to which a search may start with the files, does so, and restricts a walk to them."""
+    """Return the numbers of files up to which a search may start with them, does so, and limits a walk to them."""
     (last,) = _LAST_FILE.first(connection, {}) or (None,)
     growth = sqrt(max(1.0, (last or 0) / _USUAL_FILES))
     few = sure = most = int(FEW_FILES * growth)

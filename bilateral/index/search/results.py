@@ -309,7 +309,7 @@ def _entries(
 def _ratings(
     connection: sa.Connection, registries: Registries, agents: dict[str, Key], side: str
 ) -> dict[str, RatingSummary]:
-    """Return the summary with the most raters for each agent, among tags with a scale."""
+    """For each agent, return the summary with the most raters, considering only tags with a scale."""
     of_registry = {
         (chain_id, address, agent_id): id_
         for id_, (chain_id, identity, agent_id) in agents.items()

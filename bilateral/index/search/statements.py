@@ -39,13 +39,14 @@ _BY_STANDING: Final = (Order.STANDING, Order.MEANING)
 """The sort orders in which withheld agents come last."""
 
 _RANKED: Final = 0.5
-"""A standing's bonus on the first rank: agents with a standing precede others with as many words in their names."""
+"""The bonus for a standing in the first rank: agents with a standing precede others with as many words in their
+names."""
 
 _WITHHELD: Final = -100.0
-"""The offset of withheld agents on the first rank, which puts them last: a name matches at most 16 search words."""
+"""The offset for withheld agents in the first rank, which puts them last: a name matches at most 16 search words."""
 
 _OUT_OF_REACH: Final = -1_000_000.0
-"""The offset of withheld agents on the rank by meaning, which is at most 33,000 millionths."""
+"""The offset for withheld agents in the rank by meaning, which is at most 33,000 millionths."""
 
 _LAST_TIME: Final = 2**62
 """A Unix time later than all others."""
@@ -135,7 +136,7 @@ def _without_standing(plan: Plan, place: _Place, relevance: int, exactly: _Condi
 def _agent_walks(
     plan: Plan, place: _Place, relevance: int | None, where: _Conditions, chains: Sequence[int] | None = None
 ) -> Iterator[_Part]:
-    """Walk down the chains' agents. Each walk uses a separate index for its order."""
+    """Walk down the chains' agents. Each walk uses the index for its sort order."""
     for chain_id in sorted(plan.chains if chains is None else chains):
         if relevance is not None and place is not None and chain_id < place[2]:
             continue  # keys begin with the chain

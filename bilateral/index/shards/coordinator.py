@@ -43,7 +43,7 @@ _LOCK_TIMEOUT: Final = "55P03"
 """PostgreSQL's code for a lock timeout."""
 
 _LOCK_MILLISECONDS: Final = 300
-"""The maximum wait for a lock while readers are waiting, too: less than PostgreSQL's one-second deadlock timeout."""
+"""The maximum wait for a lock that makes readers wait, too: less than PostgreSQL's one-second deadlock timeout."""
 
 _PLACES: Final = """
     CREATE EXTENSION IF NOT EXISTS postgres_fdw;
@@ -262,7 +262,7 @@ def _options(options: Mapping[str, Any]) -> str:
 
 
 def _quoted(value: str) -> str:
-    """Return a text as an SQL literal. The driver would interpret a single percent sign as a parameter."""
+    """Return a string as an SQL literal. The driver would interpret a single percent sign as a parameter."""
     return "'" + value.replace("'", "''").replace("%", "%%") + "'"
 
 

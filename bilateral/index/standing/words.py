@@ -36,7 +36,7 @@ _HARDLY: Final = 0.1
 """The minimum number of independent raters for a figure to be displayed."""
 
 _WITHOUT_CENTS: Final = 100.0
-"""The dollar amount from which readers do not care about a limit's cents."""
+"""The dollar amount from which limits are displayed without cents."""
 
 _NOT_AGAINST: Final = ("paid", "no_payments", SHARED_TRIAL, OWNER_CHANGED)
 """The reasons that do not count against an agent's ratings."""

@@ -23,7 +23,7 @@ from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import Kind
 
 _RAREST: Final = 8
-"""The maximum number of raters for a subject to be so rare that two raters hardly share it by chance."""
+"""The maximum number of raters of a subject so rare that two raters are unlikely to share it by chance."""
 
 _FAMILIES: Final = 4
 _COMMON: Final = 2

@@ -4,9 +4,9 @@ The test adjusts for popularity on both sides. If a group writes one in a hundre
 write one in a hundred of the opinions about each subject. Popular agents, exchanges with many customers and airdrops
 therefore do not look suspicious.
 
-Anyone can flood one subject with opinions, which lowers every group's share of all opinions. Honest customers of one
-source would then seem to meet too often. Therefore, the share is also computed with a limit on each subject's opinions,
-and the larger share counts. Being customers of the same exchange proves nothing.
+Anyone can flood one subject with opinions, which lowers every group's share of all opinions. Honest accounts with the
+same source of funds would then seem to judge the same subjects too often. Therefore, the share is also computed with a
+limit on each subject's opinions, and the larger share counts. Being customers of the same exchange proves nothing.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _PAID: Final = 0.4
 """The minimum share of paid feedback for payments to be informative. Below it, usual groups count more."""
 
 _PAIR: Final = 2
-"""How often two accounts must meet: meeting only once proves little."""
+"""A group with no more opinions than this has less weight: two accounts that meet once prove little."""
 
 _CROWD: Final = 100
 """The number of raters per subject, and of subjects per rater, that count in full for a group's share.
@@ -47,7 +47,7 @@ _PEERS: Final = 30
 
 
 _Limits: TypeAlias = tuple[Floats, Floats]
-"""The number of opinions by account and kind, with crowds counting less, in one array; and each kind's total."""
+"""Two arrays: the number of opinions by account and kind, with crowds counting less, and each kind's total."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ _NET: Final = 1.05
 """The multiple of its own payments that a rater must get back to count as gaining; allows for fees and rounding."""
 
 _DUST: Final = 4.0
-"""How many spreads below the median logarithm of amounts money counts as dust, which bribes nobody."""
+"""How many spreads below the median logarithm an amount counts as dust, which is too little to bribe anybody."""
 
 
 FAVOURABLE: Final = 50.0
@@ -29,10 +29,10 @@ FAVOURABLE: Final = 50.0
 
 _ENOUGH: Final = 5
 _NEAR: Final = 12.0
-"""How many other raters' praise shows that gifts are refunds, and how much higher praise with gifts may be."""
+"""How many other raters must praise a subject for gifts to be refunds, and how much higher praise with gifts may be."""
 
 _YOUNG: Final = 0.2
-"""The share of raters that count as the youngest, whose praise shows nothing: they are created in a minute."""
+"""The share of raters that count as the youngest, whose praise shows nothing: accounts take a minute to create."""
 
 
 def gifts_of(ledger: Ledger) -> Ints:
@@ -62,7 +62,7 @@ def gifts_of(ledger: Ledger) -> Ints:
 
 
 def moving(context: Context, rows: Ints) -> Flags:
-    """Mark opinions by raters with gifts, unless enough others praise the subject as much: gifts are then refunds.
+    """Mark opinions by raters who received gifts, unless others' equal praise shows that these are refunds.
 
     Each rater's highest opinion and the median over raters count, so a few low opinions hide nothing. Other raters
     count only if they paid or judge several subjects, and are not among the youngest raters.

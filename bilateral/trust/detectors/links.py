@@ -30,7 +30,7 @@ _GIFT: Final = "rated an account that had sent them money"
 _SOURCE: Final = "rated an account with the same source of funds"
 
 _FEW: Final = 3
-"""How many of a group's linked opinions count toward what is usual. With more, an attacker could decide that."""
+"""How many of a group's linked opinions count toward what is usual. With more, attackers could define the usual."""
 
 _LONE: Final = 0.4
 """The weight of a single opinion about an account with the same source of funds: friends buy from each other."""

@@ -51,9 +51,9 @@ _SMALLEST: Final = 15.0
 """The minimum gap in points for a difference to matter, no matter how certain it is."""
 
 _UNPAID: Final = 0.08
-"""The weight of findings on unpaid opinions. With it, none reaches a strength of 1, which a second kind of evidence
-needs. Otherwise, a free service's customers who also gave presents to buyers of their own agents would be held back by
-both kinds of evidence: 0.4 % of the good sellers in attack-free markets of 10,000 accounts."""
+"""The weight of findings on unpaid opinions. With this weight, no such finding reaches the strength of 1 that a second
+kind of evidence needs. Otherwise, a free service's customers who also gave presents to buyers of their own agents would
+be held back by both kinds of evidence: 0.4 % of the good sellers in attack-free markets of 10,000 accounts."""
 
 _PAID: Final = 0.3
 """The share of the blame that a rater gets if the rater paid."""
@@ -127,7 +127,7 @@ class Lockstep(Detector):
         return [Trial(float(p_value[n]), level, partial(finding, int(n))) for n in places if p_value[n] < level]
 
     def _unpaid(self, context: Context, rows: Ints) -> tuple[list[Trial], int]:
-        """Test owners for feedback that is hardly ever paid for. Free services exist, so this only adds weight."""
+        """Test owners for feedback that is hardly ever paid for. Free services exist, so this alone proves nothing."""
         ledger, opinions = context.ledger, context.ledger.opinions
         praise = rows[(opinions.kind[rows] == Kind.FEEDBACK) & (opinions.percent[rows] >= _PRAISE)]
         base = float(context.paid[praise].mean()) if len(praise) else 0.0

@@ -122,7 +122,7 @@ def _mean_by_rest(pair: Ints, rated: Ints, percent: Floats, size: int) -> Floats
 
 
 def answers(ledger: Ledger, ratings: Ints) -> Flags:
-    """Mark open ratings of clients given within a day of the client's feedback about an agent of the server's owner."""
+    """Mark open ratings that clients received within a day of giving feedback about an agent of the server's owner."""
     opinions, size = ledger.opinions, ledger.accounts
     spoken = np.flatnonzero((opinions.kind == Kind.FEEDBACK) | (opinions.kind == Kind.CONSTANT_TAG))
     keys = pairs(opinions.rater[spoken], ledger.subject_account[opinions.subject[spoken]], size)

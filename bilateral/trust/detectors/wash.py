@@ -46,8 +46,8 @@ _EVERY: Final = slice(None)
 _LEAST: Final = 0.1
 _MOST: Final = 1.5
 """The minimum share of a payment for a transfer to count as its return, and the transfer's maximum size relative to all
-payments between the two accounts. An agent that pays others for what it buys from them sends different sums. Otherwise,
-a supplier could frame the agent with a few small payments from its own accounts."""
+payments between the two accounts. An agent that also buys from those who pay it sends them different sums. Otherwise, a
+supplier could frame the agent with a few small payments from its own accounts."""
 
 
 _CLIENTS: Final = 2

@@ -40,7 +40,7 @@ RECORDED: Final = 0.05
 """The share of paid feedback below which payments are not recorded."""
 
 RARE: Final = 60
-"""The maximum number of raters of a rare subject. Above it, sharing means nothing, and there are too many pairs."""
+"""The maximum number of raters of a rare subject. Above it, sharing one means nothing, and there are too many pairs."""
 
 _ALIKE: Final = 0.5
 """The minimum spread of log amounts: if most clients pay one price, paying it twice a day is as usual as once."""
@@ -72,15 +72,15 @@ class Context:
         gave, got: The money that each pair's client gave its server, and the money that came back without a service in
             return.
         paid: Marks the opinions whose rater had paid the agent a usual amount, and did not get most of it back.
-        freshness: The share of opinions from the same time whose raters are at most as old.
+        freshness: For each opinion, the share of opinions from the same time whose raters are no older.
         paid_share: The share of feedback whose rater paid.
         payer_share: The mean of that share over raters. Because writing feedback is cheap, a flood from a few accounts
             must not look like a market whose payments are not recorded.
         mean: The mean percentage of each kind of opinion.
         grounded: Marks the first opinions of pairs whose rater paid, or judges several subjects.
         grounded_count, grounded_sum: The number of grounded opinions and the sum of their percentages, by subject.
-        risk: The share of opinions whose rater risks as little or less. A rater risks the least if its account is
-            young, has few other opinions, did not pay, and gives an extreme value. 1 for an opinion that is not the
+        risk: For each opinion, the share of opinions whose rater risks no more. A rater risks the least if its account
+            is young, has few other opinions, did not pay, and gives an extreme value. 1 for an opinion that is not the
             first of its pair.
         youth: The same share, based only on age and number of opinions.
     """
@@ -224,7 +224,7 @@ def _exchanged(ledger: Ledger, money: Money, first: Ints) -> tuple[Floats, Float
 
 
 def _freshness(ledger: Ledger, ties: Ties) -> Floats:
-    """Return the share of opinions from the same time whose raters are at most as old."""
+    """For each opinion, return the share of opinions from the same time whose raters are no older."""
     times, rater = ledger.opinions.ts, ledger.opinions.rater
     out = np.ones(len(times), np.float32)
     for part in np.array_split(lexical_order(times), max(1, min(_TIMES, len(times) // 200))):
@@ -274,10 +274,10 @@ def inflation_odds(context: Context, rows: Ints) -> float:
     """Return the probability that opinions are so far from other accounts' opinions by chance.
 
     The mean of each subject is compared with what others say about it in grounded opinions, shrunk towards the mean of
-    its kind. Opinions about one subject count as one, so that friends who all rate one good agent well do not look odd.
-    Two tests are made, one of deviations in a single direction and one of squared deviations, because praise of one
-    subject does not make up for slander of another. Others count only if they paid or judge several subjects, so that
-    new accounts cannot contradict someone to frame them.
+    its kind. Opinions about one subject count as one, so that friends who all rate the same good agent highly do not
+    look odd. Two tests are run, one of deviations in a single direction and one of squared deviations, because praise
+    of one subject does not make up for slander of another. Other raters count only if they paid or judge several
+    subjects, so that nobody can frame a rater with new accounts that contradict it.
     """
     opinions = context.ledger.opinions
     rows = rows[np.isfinite(opinions.percent[rows]) & (opinions.kind[rows] != Kind.CONSTANT_TAG)]

@@ -1,7 +1,8 @@
 """Exchanges: accounts that fund many independent accounts. Sharing such a source of funds is not a tie.
 
-Anyone can send dust to many accounts, or let a few buy from each other. An exchange is therefore recognised by what its
-customers lose: money that stayed with sellers that early buyers with other sources of funds also paid.
+Anyone can send dust to many accounts, or have a few accounts of their own buy from each other. An exchange is therefore
+recognised by what its customers lose: money that stayed with sellers that early buyers with other sources of funds also
+paid.
 """
 
 from dataclasses import dataclass
@@ -32,8 +33,8 @@ _CUSTOMERS: Final = 15
 _LOST: Final = 100.0
 _PART: Final = 0.02
 """The minimum that an exchange's customers must lose to others, in units of the payment token or, in a market with few
-purchases, as a share of all purchases. A shared exchange is not a tie, so this is the price of hiding a common source
-of funds."""
+purchases, as a share of all purchases. A shared exchange is not a tie, so this is what it costs to pass off a common
+source of funds as an exchange."""
 
 _ENOUGH: Final = 500.0
 """The minimum number of usual purchases in a market for identifying an exchange by them: with fewer, too few sellers
@@ -46,7 +47,7 @@ _EARLY: Final = 0.2
 _FIRST: Final = 100
 _SEVERAL: Final = 2
 """The share and the minimum number of payers that count as early, by their first payments; the number of sellers that
-an early payer must pay; and the number of early payers that a seller needs. An attacker rarely precedes its market."""
+an early payer must pay; and the number of early payers that a seller needs. An attacker is rarely the first to pay."""
 
 _RECORDED: Final = 0.05
 """The number of payments per opinion below which payments count as not recorded."""

@@ -38,7 +38,7 @@ _NEVER: Final = 400 * 86400.0
 """The pause assigned to an opinion without a neighbour: longer than any meaningful pause."""
 
 _CLUSTERING: Final = 6.0
-"""How many times as many subjects as by chance honest accounts share, because their tastes are alike."""
+"""The factor by which honest accounts share more subjects than by chance, because their tastes are alike."""
 
 _UNREACHED: Final = -20.0
 """The trust of an account that no trust reaches, as a logarithm: below any value that `walked` returns."""
@@ -47,7 +47,7 @@ _FEW: Final = 3
 """The maximum number of opinions by a thin rater."""
 
 _GIVERS: Final = 12
-"""The number of senders above which a receiver of money is a shop or busy, and its senders are unrelated."""
+"""The number of senders above which a receiver of money is a shop or otherwise busy, so its senders are unrelated."""
 
 _NEAREST: Final = 3
 """The number of opinions nearest in time to compare with, before and after."""
@@ -59,8 +59,8 @@ _BOTH_ENDS: Final = frozenset(
 _OF_RATERS: Final = frozenset(
     {"distance at its time", "grounded distance", "paid together", "proof", "untraced", "silence", "price"}
 )
-"""The signs that say next to nothing about the rated account: the trees used their means in one of a thousand nodes.
-For the last two, strangers could choose the value by whom they praise."""
+"""The signs that say next to nothing about the rated account: only one in a thousand of the trees' nodes used their
+means. Strangers could choose the values of the last two by choosing whom to praise."""
 
 
 def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
@@ -251,7 +251,7 @@ def _validations(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
 
 
 def _missing_traces(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how improbable it is that opinions written and received have so few traces."""
+    """Yield how improbable it is that opinions written and received have so few traces of business."""
     usable = (judgements.kind == Kind.FEEDBACK) | (judgements.kind == Kind.CLIENT_RATING)
     odd = usable & ~judgements.traced
     base = float(np.clip(odd.sum() / max(usable.sum(), 1), 0.02, 0.98)) if len(odd) else 0.5

@@ -28,7 +28,7 @@ from bilateral.trust.tables.arrays import (
 from bilateral.trust.tables.ledger import Ledger
 
 _EARLY: Final = 0.2
-"""The share of payers, by their first payments, from whom trust starts. Attackers rarely precede their market."""
+"""The share of payers, by their first payments, from whom trust starts. Attackers are rarely the first to pay."""
 
 _SELLERS: Final = 3
 """The number of sellers that such a payer must have paid."""

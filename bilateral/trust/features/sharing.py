@@ -8,13 +8,13 @@ import numpy as np
 from bilateral.trust.tables.arrays import Floats, Ints, first_of, group_counts, pairs, segments, unpaired
 
 _PAIRS: Final = 20_000_000
-"""The maximum number of rater pairs to compare. Above it, only the rarest subjects count, all of a size or none."""
+"""The maximum number of rater pairs to compare. Above it, only subjects up to a certain number of raters count."""
 
 _ROWS: Final = 50_000
 """The number of opinions whose raters are paired in one batch."""
 
 _MANY: Final = 500
-"""The number of subjects above which a rater shares some with everybody."""
+"""The number of subjects above which a rater shares some with almost every other rater."""
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,8 @@ class Shares:
 def usual_shares(observed: Ints, trials: Ints) -> Shares:
     """Learn the usual shares of a market from its groups.
 
-    The highest shares are left out, so that a few attackers do not pass for usual. Because few groups say little,
-    `_ASSUMED` groups with a low share are added.
+    The highest shares are left out, so that what a few attackers do is not mistaken for the usual. Because few groups
+    say little, `_ASSUMED` groups with a low share are added.
     """
     telling = trials >= _TELLING
     shares = np.sort(observed[telling] / trials[telling])
@@ -63,7 +63,7 @@ _EXTREME: Final = 0.02
 """The share of groups, those with the highest shares, to ignore when learning what is usual."""
 
 _SIZES: Final = (3.0, 10.0)
-"""The minimum and maximum certainty about shares, in trials. More would make every odd shop a discovery."""
+"""The minimum and maximum certainty about shares, in trials. More would lead to a finding about every unusual shop."""
 
 _ASSUMED: Final = 20
 _LITTLE: Final = 0.01

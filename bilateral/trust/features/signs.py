@@ -183,8 +183,8 @@ class Model:
     Attributes:
         edges: The boundaries between each feature's codes, by name.
         alone: The trees that see only the account.
-        among: The trees that also see the scores by `alone` of the account's neighbours.
-        again: The trees that see the scores by `among` of the account's neighbours instead.
+        among: The trees that also see the scores that `alone` gives the account's neighbours.
+        again: The trees that instead see the scores that `among` gives the account's neighbours.
     """
 
     edges: dict[str, Floats]

@@ -21,7 +21,7 @@ _RETURNED: Final = 0.5
 
 _EARLY: Final = 0.2
 """A payer is early if it is within this share of payers, by their first payments, and within this share of the time
-since the market's first payment. Attackers rarely precede their market; accounts that they add later affect the share,
+since the market's first payment. Attackers are rarely the first to pay; accounts that they add later affect the share,
 but not the time."""
 
 _SELLERS: Final = 3

@@ -20,7 +20,7 @@ FUNDER: Final = "one funder"
 """The name of the grouping by first funds only, regardless of time and amount."""
 
 COLLECTOR: Final = "one collector of their money"
-"""The name of the grouping by where money ends up. It only ranks, because an escrow or bridge has customers."""
+"""The name of the grouping by where money ends up. It only ranks: escrows and bridges collect money, too."""
 
 _SENDERS: Final = 150
 """The maximum number of accounts that send to one collector."""
@@ -41,7 +41,7 @@ _RUNS: Final = {
     "one funder within a day": "one funder, with pauses of six hours at most,",
     "the hour of their birth": "a time of birth, with pauses of an hour at most,",
 }
-"""The common property for groupings that are runs in time, used in sentences. A run may be longer than any pause."""
+"""How sentences describe the common property of groupings that are runs in time. A run may be longer than any pause."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Change points: how likely it is that an opinion is neither slander nor outdated by a turn in its subject.
 
-A subject is as good as ever, or its quality turned once. Before and after the turn, opinions about the subject are
-centred on different qualities. Some are about failed jobs, and some are from raters who call everything excellent, so
-neither kind shows a turn by itself. Trusting a bad agent's past costs the reader more than forgetting a good agent's
-past, so the odds are set high.
+It is assumed that a subject's quality either never changed, or turned once. Before and after the turn, opinions about
+the subject are centred on different qualities. Some are about failed jobs, and some are from raters who call everything
+excellent, so neither kind shows a turn by itself. Trusting a bad agent's past costs the reader more than forgetting a
+good agent's past, so the odds are set high.
 
 Bad opinions may also be slander. Opinions can be bought, but silence cannot: in a turn, bad opinions replace the good
 ones that usual customers would write, while slander comes on top of them. A turn is therefore accepted to the extent

@@ -22,7 +22,7 @@ from bilateral.trust.tables.arrays import Flags, Floats, Groups, Ints, contained
 from bilateral.trust.tables.opinions import Kind
 
 _HUBER: Final = 14.0
-"""The residual in points from which a value has less weight: about the deviation of an ordinary value."""
+"""The residual, in points, above which a value has less weight: about the deviation of an ordinary value."""
 
 _CONSTANT: Final = 3
 """The number of equal values at which a rater counts as constant."""
@@ -88,7 +88,8 @@ def _informative(by_rater: Groups, values: Floats) -> Floats:
 _PRIOR: Final = 3.0
 _DOUBTFUL: Final = 50.0
 """The number and the value of the doubtful opinions that are added for the lower bound, so that a high bound needs
-several raters who bought from others. With half as many, attackers in `make market` lost ten cents less per dollar."""
+several raters who bought from others. With half as many doubtful opinions, attackers in `make market` lost ten cents
+less per dollar."""
 
 _NARROW: Final = 0.25
 """The part of the interval's width that is subtracted. The doubtful opinions already make bounds cautious."""
@@ -107,13 +108,13 @@ class Status(StrEnum):
 
 
 _LEAST: Final = 0.2
-"""The minimum weight of an opinion whose rater is odd only by weak signs. Others can make honest raters look odd.
+"""The minimum weight of an opinion whose rater shows only weak signs. Others can make honest raters look odd.
 
 The weight is lower if the subject's owner is also odd, so that many odd raters do not lift an odd owner.
 """
 
 _WHOLLY: Final = 0.5
-"""The share of paid feedback from which unpaid opinions count only to the extent that purchases back their raters. In
+"""The share of paid feedback at which unpaid opinions count only to the extent that purchases back their raters. In
 `make market`, 82 % or more is paid: to make unpaid praise count, an attacker must write as many opinions as all others
 combined."""
 
@@ -122,7 +123,7 @@ _TELLING: Final = 0.25
 
 PROVEN: Final = 10.0
 """The number of backed voices that must call an agent bad for it to be rejected: with fewer, it can still be tried,
-last in every list. For sixty dollars, which includes their purchases elsewhere, a rival gets fewer voices
+last in every list. A rival who spends sixty dollars, including the voices' purchases elsewhere, gets fewer voices
 (`tests/trust/test_slander.py`)."""
 
 _ALIKE: Final = 0.5

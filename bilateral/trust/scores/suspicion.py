@@ -31,19 +31,19 @@ _SECOND: Final = 1.0
 
 _CONTROL: Final = 3.0
 _WEAK_SECOND: Final = 0.5
-"""The strength of control evidence from which a strength of 0.5 in a second kind suffices. In a small market, ten
+"""The strength of control evidence at which a strength of 0.5 in a second kind suffices. In a small market, ten
 accounts that one funder created to praise it reach 3.3 for control and 0.6 for opinions, and cannot reach more."""
 
 _ALONE: Final = {Basis.CONTROL: 4.0, Basis.ANSWERS: 4.0, Basis.REVIEWS: THRESHOLD}
-"""The strength from which one kind of evidence suffices. Such evidence is based on the accounts' own actions, not on
+"""The strength at which one kind of evidence suffices. Such evidence is based on the accounts' own actions, not on
 market habits such as refunds, cashback and free services. In attack-free markets of 40,000 accounts, no evidence of
 this kind exceeds 2."""
 
 _EVERY_AGENT: Final = 4.0
-"""The strength from which all agents of a held-back owner are held back, not only those that findings are about."""
+"""The strength at which all agents of a held-back owner are held back, not only those that findings are about."""
 
 _OF_ONE_HAND: Final = (FUNDER, "one funder and one amount")
-"""Groupings that taint all members. A common ancestor does not: it may be honest and have sold coins once."""
+"""Groupings that taint all members. A common ancestor does not taint them: it may honestly have sold coins once."""
 
 GUILTY: Final = 99.0
 """The suspicion of an account that reviewers found guilty, regardless of its findings."""
@@ -58,7 +58,7 @@ RANKING: Final = ("tied by others", "weak signs")
 """The parts of a suspicion that rank an account and never hold it back."""
 
 _CLUSTER: Final = 1.0
-"""The strength from which a finding joins its members into a cluster."""
+"""The strength at which a finding joins its members into a cluster."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Suspicion:
             rank.
         unranked: The suspicion from findings alone, which is below the threshold for accounts that are not held back.
         parts: Each detector's share of the suspicion, by name.
-        odd: Each account's weak signs, regardless of empty accounts' behaviour. Odd accounts' opinions count less.
+        odd: How odd each account is by its weak signs, whatever empty accounts do. Odd accounts' opinions count less.
         flagged: Marks the accounts that are held back.
         withheld: Marks the subjects that are held back with the account responsible for them.
         cluster: The cluster of each flagged account; -1 for other accounts.
@@ -158,7 +158,7 @@ def suspicion(
 
 
 def _of_company(findings: Sequence[Finding], kinds: dict[Basis, Floats]) -> None:
-    """Assign accounts that gain by their own action the other kinds of evidence that most of their actors have."""
+    """To accounts that gain by their own action, assign the other kinds of evidence that most of their actors have."""
     # Who funds its raters answers for them. Others cannot make an account fund anybody.
     before = {basis: digits.copy() for basis, digits in kinds.items()}
     for finding in findings:

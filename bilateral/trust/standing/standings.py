@@ -111,7 +111,7 @@ _MOST_REASONS: Final = 5
 """The maximum number of reasons in a standing. Nobody reads more, and the findings contain all of them."""
 
 _SEGMENT: Final = 2**17
-"""The number of agents whose rows are created at a time, which takes 100 MB for reasons."""
+"""The number of agents whose rows are created at a time; their reasons take up 100 MB."""
 
 
 def standings(

@@ -41,7 +41,8 @@ _ENOUGH: Final = 20
 """The minimum number of accounts for a meaningful share: with fewer, having none in common may be chance."""
 
 _FEW: Final = 0.05
-"""The share of the smaller column below which tables seem to cover different accounts. In tests, it is over 0.3."""
+"""The share in common, of the smaller column, below which tables seem to cover different accounts. In tests, it is over
+0.3."""
 
 
 def one_spelling(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
@@ -63,7 +64,7 @@ def one_spelling(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
 
 
 def in_small_letters(texts: pa.Array) -> pa.Array:
-    """Return texts with hexadecimal addresses in lower case. Base58 is unchanged, because it is case-sensitive."""
+    """Return strings with hexadecimal addresses in lower case. Base58 is unchanged, because it is case-sensitive."""
     return pc.if_else(pc.match_substring_regex(texts, HEXADECIMAL), pc.ascii_lower(texts), texts)
 
 
@@ -118,7 +119,7 @@ def _flat(lists: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _texts(columns: list[pa.ChunkedArray]) -> Iterator[pa.Array]:
-    """Yield the columns' distinct texts. A dictionary that several columns share is yielded once."""
+    """Yield the columns' distinct strings. A dictionary that several columns share is yielded once."""
     locations = set()
     for column in columns:
         for chunk in column.chunks if pa.types.is_dictionary(column.type) else [distinct(column)]:

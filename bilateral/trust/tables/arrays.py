@@ -197,7 +197,7 @@ def runs(groups: Ints, times: Floats, gap: float) -> Ints:
 
 
 def percentiles(values: Floats, weights: Floats | None = None) -> Floats:
-    """For each row, return the share of rows whose value is at most as large, in (0, 1]."""
+    """For each row, return the share of rows whose value is no larger, in (0, 1]."""
     if not len(values):
         return np.zeros(0)
     order = lexical_order(values)

@@ -14,14 +14,14 @@ LARGEST: Final = 1e38
 
 
 def distinct(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column's distinct texts."""
+    """Return a column's distinct strings."""
     if not pa.types.is_dictionary(column.type):
         return pc.unique(column)
     return pc.unique(pa.chunked_array([chunk.dictionary for chunk in column.chunks], pa.string()))
 
 
 def positions(column: pa.ChunkedArray, among: pa.Array, missing: int = -1) -> Ints:
-    """Return the position of each text among distinct texts; -1 for null."""
+    """Return the position of each string among the distinct strings; -1 for null."""
     out = []
     for chunk in (chunk for chunk in column.chunks if len(chunk)):  # to search none would hash all texts
         if pa.types.is_dictionary(chunk.type):
@@ -39,9 +39,9 @@ def positions(column: pa.ChunkedArray, among: pa.Array, missing: int = -1) -> In
 
 
 def coded_together(columns: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[Ints]]:
-    """Return the distinct texts of several columns, sorted, and the position of each row's text; -1 for null.
+    """Return several columns' sorted distinct strings, and the position of each row's string; -1 for null.
 
-    Each text is put into a single hash table once. A search per column takes many times as long.
+    Each string is put into a single hash table once. A search per column takes many times as long.
     """
     if (shared := _shared_texts(columns)) is not None:
         return shared, [_codes(column) for column in columns]
@@ -64,7 +64,7 @@ def coded_together(columns: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[I
 
 
 def encoded(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return texts as codes for one dictionary, in one chunk."""
+    """Return strings as codes for one dictionary, in one chunk."""
     coded = pc.dictionary_encode(texts)
     if not coded.num_chunks:
         return coded
@@ -82,12 +82,12 @@ def _shared_texts(columns: Sequence[pa.ChunkedArray]) -> pa.Array | None:
 
 
 def _location(texts: pa.Array) -> tuple[int | None, ...]:
-    """Return the memory location of texts, which distinguishes one dictionary from another."""
+    """Return the memory location of strings, which distinguishes one dictionary from another."""
     return (*(None if buffer is None else buffer.address for buffer in texts.buffers()), texts.offset, len(texts))
 
 
 def _is_sorted(texts: pa.Array) -> bool:
-    """Check that texts are ascending, without duplicates and nulls."""
+    """Check that strings are ascending, without duplicates or nulls."""
     return not texts.null_count and pc.all(pc.less(texts[:-1], texts[1:])).as_py() is not False
 
 
@@ -103,7 +103,7 @@ def _indices(chunk: pa.DictionaryArray) -> Ints:
 
 
 def shared_codes(column: pa.ChunkedArray) -> Ints:
-    """Return a code for each distinct text; -1 for null and for the empty text."""
+    """Return a code for each distinct string; -1 for null and for the empty string."""
     texts = distinct(column).drop_null()
     codes = positions(column, texts).astype(np.int64)
     empty = pc.index(texts, "").as_py()
@@ -112,7 +112,7 @@ def shared_codes(column: pa.ChunkedArray) -> Ints:
 
 
 def equal(column: pa.ChunkedArray, text: str) -> Flags:
-    """Mark the rows that have a text."""
+    """Mark the rows that contain a string."""
     return np.asarray(positions(column, pa.array([text])) == 0, np.bool_)
 
 

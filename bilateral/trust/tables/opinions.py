@@ -134,8 +134,8 @@ def proven(
 ) -> Ints:
     """Return the position of the payment to which each feedback entry refers; -1 for none, -2 if it is missing.
 
-    An empty text refers to no payment. If a transaction contains several payments, the one by this client to this agent
-    is used, if there is one.
+    An empty string refers to no payment. If a transaction contains several payments, the one by this client to this
+    agent is used, if there is one.
     """
     texts = distinct(claimed).drop_null()
     texts = texts.filter(pc.not_equal(texts, ""))  # many writers of tables have no null

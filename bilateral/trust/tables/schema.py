@@ -82,7 +82,7 @@ as `ETH`; null for the unit of payments. Amounts of a coin are neither added to 
 _REPEATED: Final = {
     name: (*columns, *{"feedback": ["tag"], "ratings": ["kind"]}.get(name, [])) for name, columns in ACCOUNTS.items()
 }
-"""Columns with repeated texts, which are read as dictionaries to save most of the memory."""
+"""Columns with repeated strings, which are read as dictionaries to save most of the memory."""
 
 _CODED: Final = pa.dictionary(pa.int32(), pa.string())
 
@@ -160,7 +160,7 @@ def _read(store: Folder, name: str, columns: Sequence[str]) -> pa.Table:
 
 
 def _share_texts(tables: dict[str, pa.Table]) -> None:
-    """Make all address columns share one sorted dictionary. Otherwise, each would store most texts again."""
+    """Make all address columns share one sorted dictionary. Otherwise, each would store most strings again."""
     places = [
         (name, column)
         for name, column in ((name, column) for name, columns in ACCOUNTS.items() for column in columns)

@@ -25,15 +25,15 @@ from bilateral.x402.proof.keys import to_registry_form
 from bilateral.x402.proof.profiles import MAX_SIGNED_VALUE
 
 MAX_BODIES: Final = 1024 * 1024
-"""Maximum total size of both decoded bodies, in bytes."""
+"""The maximum total size of both decoded bodies, in bytes."""
 
 MAX_MESSAGE: Final = MAX_BODIES * 4 // 3 + 64 * 1024
-"""Maximum size of a whole message, in bytes."""
+"""The maximum size of a whole message, in bytes."""
 
 MAX_TAG: Final = 128  # characters; tags are words, and the sponsor pays gas for each
 MAX_FEEDBACK_URI: Final = 8192  # characters: a small file in a data URI, for which the sponsor pays gas
 MAX_SIGNATURE: Final = 4096
-"""Maximum size of a signature, in bytes. Contract wallets may have long signatures."""
+"""The maximum size of a signature, in bytes. Contract wallets may have long signatures."""
 
 _AGENT_SIGNATURE_BYTES: Final = (64, 65)  # r and s, or an Ed25519 signature; r, s and v
 _UINT64: Final = 1 << 64  # one above the greatest

@@ -165,7 +165,7 @@ class WorkQueue:
             self._set(connection, row, state=state, problem=problem, **values)
 
     def _charge(self, connection: Connection, row: Row[Any], cost: int, *, is_paid: bool = False) -> None:
-        """Replace the feedback's cost. A paid cost counts for the day of the charge, any other cost for today."""
+        """Replace the feedback's cost. A paid cost counts towards the day of the charge, any other towards today."""
         table = sponsored_feedback
         query = select(table.c.day, table.c.cost).where(table.c.feedback_id == row.feedback_id)
         charged = connection.execute(query).one()

@@ -99,8 +99,7 @@ class AggregatorSettings:
     Attributes:
         chains: The chains that it serves.
         answer_seconds: How many seconds a request waits for its transaction. The feedback remains queued after that.
-        lease_seconds: How many seconds to wait before a different process may take over the queue of an unresponsive
-            one.
+        lease_seconds: How many seconds to wait before another process may take over the queue of an unresponsive one.
         resend_seconds: How many seconds to wait before resending a transaction that the node does not report.
         allow_private: True to allow registration and feedback files from private addresses. Set it only in tests.
     """

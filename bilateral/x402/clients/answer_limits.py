@@ -55,7 +55,7 @@ class AnswerTimeoutError(AnswerLimitError):
 
 
 class Meter:
-    """Counts one answer's bytes and seconds."""
+    """Counts the bytes of one answer, and the seconds that it takes."""
 
     def __init__(self, limits: AnswerLimits) -> None:
         self._limits, self._size = limits, 0

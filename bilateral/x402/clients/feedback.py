@@ -370,7 +370,7 @@ def refuse_second(
 
 
 def _may_name(verification: Verification, entry: FeedbackEntry) -> bool:
-    """Return whether feedback whose file is missing may be for a payment: it has a URI, and was not given earlier."""
+    """Return whether feedback without a file may be for a payment: it has a URI, and is not older than the payment."""
     if entry.event is None or verification.payment is None or verification.interaction is None:
         return True
     if not entry.event.uri:

@@ -43,7 +43,7 @@ _FLOWS: Final = (None, "authorization", "upfront")
 """The values of `extra.paymentFlow` for which a payment is settled exactly once."""
 
 _MOST_TERMS: Final = 20
-"""The maximum number of payment terms to check. Each requires node requests, and a hostile price may list hundreds."""
+"""The maximum number of payment terms to check. Each requires node requests, and a hostile offer may list hundreds."""
 
 
 @dataclass(frozen=True)

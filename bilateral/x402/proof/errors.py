@@ -124,8 +124,8 @@ class LostAnswerError(FormattedError, ReputationExtensionError):
     client does the same for any request with the same method, URL and body, until the payment's answer arrives or the
     chain shows that the payment can never be settled. To stop this, call `abandon_payment`; the next request then pays
     again. A payment is settled at most once. The answer includes its verification. If the server retained only the
-    proof, the status is 410, and the check `interaction_hash` is unchecked. If there is still no answer, this error is
-    raised again.
+    proof, the status is 410, and the check `interaction_hash` is reported as `unchecked`. If there is still no answer,
+    this error is raised again.
 
     Attributes:
         method: The request's method.

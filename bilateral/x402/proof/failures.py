@@ -25,7 +25,7 @@ from bilateral.x402.proof.settlements import look_up, nonce_call
 from bilateral.x402.proof.verifier import Verifier
 
 MOST_BLOCKS: Final = 64
-"""The maximum number of blocks between both states: funds that a payer had long before signing prove nothing."""
+"""The maximum number of blocks between the two states: funds that a payer had long before signing prove nothing."""
 
 MOST_SECONDS: Final = 900
 """The maximum seconds between a state and the payment's deadline. States from before the signature prove nothing.

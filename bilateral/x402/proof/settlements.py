@@ -34,7 +34,7 @@ SEARCHED_BLOCKS: Final = 1_000
 """How many of the latest blocks to search for a payment's transaction. Public nodes allow this many."""
 
 _MOST_TRANSFERS: Final = 50
-"""How many of the latest transfers between both accounts to read. Each takes two requests, or three with a trace."""
+"""How many of the latest transfers between the two accounts to read. Each takes two requests, or three with a trace."""
 
 
 @dataclass(frozen=True)

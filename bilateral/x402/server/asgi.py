@@ -214,7 +214,7 @@ class _Capture:
 class _Buffered:
     """Collects a response, and passes it on after its last message, even if background tasks are still running.
 
-    It aborts a response that cannot be signed without waiting for its end, because a stream may never end.
+    Because a stream may never end, it aborts a response that cannot be signed at once, rather than at its end.
     """
 
     def __init__(self, send: Send, exchange: Exchange, adapter: HttpAdapter, *, is_head: bool) -> None:

@@ -52,7 +52,7 @@ _LENGTH: Final = 42  # characters of an address: 0x, and two digits for each of 
 _MOST: Final = 100  # per cent
 
 _FAILURE_SECONDS: Final = 30.0
-"""How many seconds the full price applies after a failed lookup, so that both requests of a purchase get it."""
+"""For how many seconds the full price applies after a failed lookup: both requests of a purchase need it."""
 
 CREDENTIAL_HEADER: Final = "Buyer-Tier-Credential"
 PROOF_HEADER: Final = "Buyer-Tier-Proof"
@@ -64,7 +64,7 @@ Lookup = Callable[[str], Decimal | None]
 
 
 def service_lookup(provider: str, seller: str, *, service: str | None = None, seconds: float = 2.0) -> Lookup:
-    """Return a function that looks up a buyer's discount at a service, and returns None if the service fails.
+    """Return a function that looks up a buyer's discount at a service; it returns None if the service fails.
 
     A policy applies only to the service with which it was published. A discount that does not apply to all services
     counts only if you specify the service.
@@ -226,7 +226,8 @@ class BuyerPricing:
             credential, the credential determines the price, regardless of the claimed buyer.
         proofs: The discounts for private tier proofs; None for no such discounts. The proof must be for the payer that
             the request specifies. If it is rejected, the payer pays the price without it.
-        hold_seconds: How many seconds a buyer's price stays the same. Both requests of a purchase need the same price.
+        hold_seconds: For how many seconds a buyer's price stays the same. Both requests of a purchase need the same
+            price.
     """
 
     def __init__(  # noqa: PLR0913  # settings

@@ -77,7 +77,7 @@ class Exchange:
         sent_headers: The headers of the answer that was sent.
         abandonments: Functions that mark the payment as used if the request was cancelled, because its outcome is then
             unknown.
-        closings: What a WSGI application must close once the answer is sent.
+        closings: The `close` functions of WSGI responses, to be called once the answer is sent.
         captured: The status, headers and body of the application's answer.
         is_unsettled: True if the settlement failed but may still succeed.
         unsettled: The answer to an earlier request with the same payment, if settlement failed at that time.

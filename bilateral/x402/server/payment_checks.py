@@ -106,7 +106,7 @@ def is_free(context: Context) -> bool:
 
 
 def settlement(context: Context, transaction: str, amount: str | None) -> SkipSettleResult:
-    """Return a settlement made without a facilitator, in the SDK's format. If free: amount `0` and no transaction."""
+    """Return a settlement made without a facilitator, in the SDK's format: `0` and no transaction if it was free."""
     network, payer = str(context.requirements.network), payer_of(context.payment_payload.payload)
     settled = SettleResponse(success=True, transaction=transaction, network=network, payer=payer, amount=amount)
     return SkipSettleResult(settled)

@@ -55,8 +55,8 @@ class SettlingSigner(FacilitatorWeb3Signer):
         registry: The buyer registry.
         own_accounts: The accounts of the facilitator's other processes. Payments that they submit count as this
             signer's own.
-        reservations: Remembers which payments that others submitted have already been reported. Signers in one process
-            may share it. By default, each signer has its own.
+        reservations: Remembers which of the payments submitted by others have already been reported. Signers in one
+            process may share it. By default, each signer has its own.
         searched_blocks: How many of the latest blocks to search for payments that others submitted.
         **options: The SDK's own options, such as `gas_limit`.
     """

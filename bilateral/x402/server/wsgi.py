@@ -199,7 +199,7 @@ class _Outer:
         return self._served(environ, exchange, payment, start_response)
 
     def _streams(self) -> bool:
-        """Return whether a view added after start-up streams and declares the extension, so it cannot be paid for."""
+        """For a view added after start-up, return whether it cannot be paid: it streams and declares the extension."""
         if not self._is_checked:
             try:
                 self._adapter.refuse_streaming(flask_streams(self._flask))
