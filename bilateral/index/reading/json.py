@@ -267,8 +267,7 @@ def _key(value: Any, decimals: Any) -> str | None:
 
 
 def _sort_key(number: Decimal) -> str:
-    """Return a string that sorts in numerical order. For negative numbers, each digit is replaced with its
-    complement."""
+    """Return a string that sorts in numerical order: a negative number's digits are replaced with their complements."""
     whole, _, fraction = format(abs(number), "f").partition(".")
     text = whole.rjust(_DIGITS, "0") + fraction.rstrip("0")
     if number >= 0:
