@@ -20,7 +20,7 @@ _PACKAGES: Final = (
     "prometheus_client",
 )
 _PACKAGES_OF_INDEX: Final = ("libipld", "msgspec", "platformdirs", "psycopg", "sqlalchemy", "uvicorn")
-_PACKAGES_OF_X402: Final = ("brotli", "eth_hash", "nacl", "rfc8785", "x402")
+_PACKAGES_OF_X402: Final = ("brotli", "nacl", "rfc8785", "x402")
 
 
 def require_api() -> None:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from eth_utils.crypto import keccak
+from eth_hash.auto import keccak
 
 from bilateral.core.errors import HashMismatchError, InvalidArgumentError, MalformedDocumentError
 from bilateral.core.text.encoding import decode_object

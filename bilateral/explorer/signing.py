@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from eth_utils.abi import abi_to_signature
-from eth_utils.crypto import keccak
-
 from bilateral.api.file_store import KeptFile
 from bilateral.buyers.messages import AgentReview
 from bilateral.core.contracts import Deployment, Registry, abi, attribute_of, packaged_deployment
+from bilateral.core.contracts.abi import selector_of
 from bilateral.core.contracts.deployments import REGISTRY_ATTRIBUTES
 from bilateral.core.contracts.origin import Origin
 from bilateral.core.identifiers import AccountId, ChainId
@@ -90,12 +88,11 @@ def _functions(deployment: Deployment, functions: tuple[_Function, ...]) -> list
             for entry in abi(registry)
             if entry["type"] == "function" and entry["name"] == name and len(entry["inputs"]) == count
         )
-        selector = keccak(text=abi_to_signature(entry))[:4]  # type: ignore[arg-type]  # the compiler wrote it
         described.append(
             {
                 "name": name,
                 "to": address,
-                "selector": f"0x{selector.hex()}",
+                "selector": f"0x{selector_of(entry)[:4].hex()}",
                 "inputs": [{"name": part["name"], "type": part["type"]} for part in entry["inputs"]],
                 "outputs": [{"name": part["name"], "type": part["type"]} for part in entry["outputs"]],
             }

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-import rlp
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
@@ -17,7 +16,7 @@ from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError, NotSentError, TransactionDroppedError, TransactionReplacedError
 from bilateral.core.signatures import recover_signer
 from bilateral.core.text import quoted
-from bilateral.node import answers
+from bilateral.node import answers, rlp
 from bilateral.node.steps import Batch, Exclusive, Operation, Rpc
 
 T = TypeVar("T")

@@ -8,8 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from eth_utils.abi import abi_to_signature
-from eth_utils.crypto import keccak
+from eth_hash.auto import keccak
 
 
 class Registry(StrEnum):
@@ -47,11 +46,20 @@ def selectors(registry: Registry, kind: str) -> Mapping[bytes, Mapping[str, Any]
         The entries by selector (4 bytes), or by topic (32 bytes) for events.
     """
     length = 32 if kind == "event" else 4
-    return {
-        keccak(text=abi_to_signature(entry))[:length]: entry  # type: ignore[arg-type]
-        for entry in abi(registry)
-        if entry["type"] == kind
-    }
+    return {selector_of(entry)[:length]: entry for entry in abi(registry) if entry["type"] == kind}
+
+
+def selector_of(entry: Mapping[str, Any]) -> bytes:
+    """Return the hash of a function's, error's or event's signature, with which its selector begins."""
+    return keccak(f"{entry['name']}({','.join(map(type_of, entry['inputs']))})".encode())
+
+
+def type_of(part: Mapping[str, Any]) -> str:
+    """Return the type of a parameter. That of a struct is the list of its fields' types."""
+    kind = str(part["type"])
+    if not kind.startswith("tuple"):
+        return kind
+    return f"({','.join(map(type_of, part['components']))}){kind.removeprefix('tuple')}"
 
 
 def snake_case(name: str) -> str:

@@ -12,12 +12,10 @@ from typing import Any, Final
 
 from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError
-from eth_utils.abi import abi_to_signature
 from eth_utils.address import is_address, to_checksum_address
-from eth_utils.crypto import keccak
 
 from bilateral.core.contracts import Registry, abi, selectors
-from bilateral.core.contracts.abi import snake_case
+from bilateral.core.contracts.abi import selector_of, snake_case, type_of
 from bilateral.core.errors import BilateralError, UnexpectedAnswerError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import ChainText, printable
@@ -36,8 +34,7 @@ def encode_call(registry: Registry, function: str, arguments: Sequence[Any]) -> 
         The call's data.
     """
     entry = _function(registry, function, len(arguments))
-    selector = keccak(text=abi_to_signature(entry))[:4]  # type: ignore[arg-type]
-    return selector + encode([_type(part) for part in entry["inputs"]], arguments)
+    return selector_of(entry)[:4] + encode([type_of(part) for part in entry["inputs"]], arguments)
 
 
 def decode_result(registry: Registry, function: str, data: bytes) -> tuple[Any, ...]:
@@ -67,19 +64,12 @@ def _function(registry: Registry, name: str, count: int | None = None) -> Mappin
     )
 
 
-def _type(part: Mapping[str, Any]) -> str:
-    kind = str(part["type"])
-    if not kind.startswith("tuple"):
-        return kind
-    return f"({','.join(map(_type, part['components']))}){kind.removeprefix('tuple')}"
-
-
 def _decode(parts: Sequence[Mapping[str, Any]], data: bytes, subject: str) -> tuple[Any, ...]:
     problem = UnexpectedAnswerError(f"{subject} in an unexpected format ({len(data)} bytes)")
     if len(data) < _WORD * len(parts):  # Ape, if it is in the process, makes eth-abi read zeros beyond the end
         raise problem
     try:
-        values = decode([_STRING.sub("bytes", _type(part)) for part in parts], data)
+        values = decode([_STRING.sub("bytes", type_of(part)) for part in parts], data)
     except (DecodingError, OverflowError):
         raise problem from None
     return tuple(map(_value, parts, values))

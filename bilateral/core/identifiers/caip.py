@@ -225,13 +225,13 @@ def require(kind: str, expected: type, *values: object) -> None:
 
 @lru_cache(maxsize=4096)  # makes reading 10,000 feedbacks twice as fast: they name few clients, each many times
 def _checksummed(address: str) -> str:
-    from eth_utils.crypto import keccak  # noqa: PLC0415  # slow to import, and no help of a command needs it
+    from eth_hash.auto import keccak  # noqa: PLC0415  # slow to import, and no help of a command needs it
 
     if not _EVM_ADDRESS.fullmatch(address):
         raise MalformedIdentifierError("an EVM address", address, "expected 0x and 40 hexadecimal digits")
     digits = address[2:].lower()
     # Three times as fast as eth-utils, which looks at the form again: an index meets many addresses for the first time.
-    capitals = zip(digits, keccak(text=digits).hex(), strict=False)
+    capitals = zip(digits, keccak(digits.encode()).hex(), strict=False)
     checksum = "0x" + "".join([digit.upper() if nibble > "7" else digit for digit, nibble in capitals])
     if address[2:] not in (checksum[2:], digits, digits.upper()):
         raise MalformedIdentifierError("an EVM address", address, "its checksum (EIP-55) is wrong")

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from eth_utils.crypto import keccak
+from eth_hash.auto import keccak
 
 PERMIT2: Final = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 EXACT_PROXY: Final = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"
@@ -42,16 +42,16 @@ CANONICAL: Final = frozenset(
 )
 """All of these contracts. Money only passes through them, so they never count as payers, payees or sources of funds."""
 
-TRANSFER: Final = keccak(text="Transfer(address,address,uint256)")
-AUTHORIZATION_USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")
-AUTHORIZATION_CANCELED: Final = keccak(text="AuthorizationCanceled(address,bytes32)")
-NONCE_INVALIDATED: Final = keccak(text="UnorderedNonceInvalidation(address,uint256,uint256)")
-SETTLED: Final = frozenset({keccak(text="Settled()"), keccak(text="SettledWithPermit()")})
+TRANSFER: Final = keccak(b"Transfer(address,address,uint256)")
+AUTHORIZATION_USED: Final = keccak(b"AuthorizationUsed(address,bytes32)")
+AUTHORIZATION_CANCELED: Final = keccak(b"AuthorizationCanceled(address,bytes32)")
+NONCE_INVALIDATED: Final = keccak(b"UnorderedNonceInvalidation(address,uint256,uint256)")
+SETTLED: Final = frozenset({keccak(b"Settled()"), keccak(b"SettledWithPermit()")})
 """The events of both proxies. They contain no accounts and no data."""
 
 _CONFIG: Final = "(address,address,address,address,address,uint40,bytes32)"
-CHANNEL_CREATED: Final = keccak(text=f"ChannelCreated(bytes32,{_CONFIG})")
-DEPOSITED: Final = keccak(text="Deposited(bytes32,address,uint128,uint128)")
-CLAIMED: Final = keccak(text="Claimed(bytes32,address,uint128,uint128)")
-REFUNDED: Final = keccak(text="Refunded(bytes32,address,uint128)")
-WITHDRAWN: Final = keccak(text="WithdrawFinalized(bytes32,address,uint128)")
+CHANNEL_CREATED: Final = keccak(f"ChannelCreated(bytes32,{_CONFIG})".encode())
+DEPOSITED: Final = keccak(b"Deposited(bytes32,address,uint128,uint128)")
+CLAIMED: Final = keccak(b"Claimed(bytes32,address,uint128,uint128)")
+REFUNDED: Final = keccak(b"Refunded(bytes32,address,uint128)")
+WITHDRAWN: Final = keccak(b"WithdrawFinalized(bytes32,address,uint128)")

@@ -8,14 +8,14 @@ from functools import lru_cache, reduce
 from operator import or_
 from typing import Any, Final
 
-import rlp
-from eth_utils.crypto import keccak
+from eth_hash.auto import keccak
 
 from bilateral.core.contracts import Registry, selectors
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.index.chain.endpoint import HeaderEntry
 from bilateral.index.chain.logs import BlockLogs, amount, bytes_of, quantity, word
 from bilateral.index.log.batches import Block
+from bilateral.node import rlp
 
 BLOOM_BYTES: Final = 256  # 2,048 bits (Yellow Paper, section 4.3.1)
 _BITS: Final = 2047  # the mask of a bit's number among 2,048
@@ -159,7 +159,7 @@ class Header:
         except (TypeError, MalformedNodeAnswerError):
             return False
         items[_COVERED.index("timestamp")] = self.block.time if time is None else time
-        return bool(keccak(rlp.encode(items)) == self.block.hash)
+        return keccak(rlp.encode(items)) == self.block.hash
 
 
 def _item(entry: HeaderEntry, name: str) -> bytes | int:

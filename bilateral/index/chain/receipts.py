@@ -11,8 +11,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
-import rlp
-from eth_utils.crypto import keccak
+from eth_hash.auto import keccak
 
 from bilateral.core.errors import NODE_FAILURES
 from bilateral.index.chain.endpoint import Endpoint
@@ -26,6 +25,7 @@ from bilateral.index.chain.logs import (
     small_quantity,
     word,
 )
+from bilateral.node import rlp
 
 EMPTY_ROOT: Final = keccak(rlp.encode(b""))
 """The root of a block without transactions."""
@@ -69,8 +69,7 @@ class _Receipt(msgspec.Struct, gc=False):
         kind = optional_quantity(self.type) or 0
         if kind == _DEPOSIT and self.depositReceiptVersion is not None:
             values += [self._number(self.depositNonce), self._number(self.depositReceiptVersion)]
-        encoded: bytes = rlp.encode(values)
-        return (bytes([kind]) if kind else b"") + encoded
+        return (bytes([kind]) if kind else b"") + rlp.encode(values)
 
     @staticmethod
     def _number(value: object) -> int:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-import rlp
-from eth_utils.crypto import keccak
+from eth_hash.auto import keccak
 
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.logs import LogEntry, amount, bytes_of, optional_quantity
 from bilateral.index.errors import EndpointLiesError
+from bilateral.node import rlp
 
 _AT_ONCE: Final = 100
 """The number of transactions to request per batch."""
@@ -48,7 +48,7 @@ def computed_hash(transaction: Transaction) -> bytes:
     except (TypeError, KeyError) as problem:
         text = f"transaction {str(transaction.get('hash'))[:80]} of type {kind} cannot be read: {problem}"
         raise MalformedNodeAnswerError(text) from None
-    return bytes(keccak((bytes([kind]) if kind else b"") + rlp.encode(items)))
+    return keccak((bytes([kind]) if kind else b"") + rlp.encode(items))
 
 
 def _type_of(transaction: Transaction) -> int:
