@@ -7,22 +7,22 @@
 An answer includes the block it is based on. To reproduce the answer later, pass that block as `at_block`.
 """
 
-# ruff: noqa: F403, F405  # `__all__` lists what is public of the errors and verdicts
+# ruff: noqa: F403, F405  # `__all__` lists what is public of the errors
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.checks.errors import *
-from bilateral.checks.facts import OtherRegistration, Payment
-from bilateral.checks.verdicts import *
 
 if TYPE_CHECKING:
+    from bilateral.checks.facts import OtherRegistration, Payment
     from bilateral.checks.from_index.answers import check_client, check_server
     from bilateral.checks.from_index.as_of_block import BuyerRecords, Findings, stored_findings
     from bilateral.checks.from_node import check_live_server
     from bilateral.checks.from_solana import check_solana_server
     from bilateral.checks.judge import Check, LiveCheck
     from bilateral.checks.policy import Newcomers, Policy, PolicyName, Trust, read_policy
+    from bilateral.checks.verdicts import *
     from bilateral.index.log.database import snapshot
 
 __all__ = ["Newcomers", "OtherRegistration", "Payment", "Policy", "PolicyName", "Trust", "read_policy", "snapshot"]
@@ -34,12 +34,15 @@ __all__ += ["OtherHistoryError", "PaymentsNotHeldError"]
 __all__ += ["UnknownAgentError", "UnknownChainError", "UnknownRegistryError"]
 
 _NAMES: Final = {
+    "bilateral.checks.facts": "OtherRegistration Payment",
     "bilateral.checks.from_index.answers": "check_client check_server",
     "bilateral.checks.from_index.as_of_block": "BuyerRecords Findings stored_findings",
     "bilateral.checks.from_node": "check_live_server",
     "bilateral.checks.from_solana": "check_solana_server",
     "bilateral.checks.judge": "Check LiveCheck",
     "bilateral.checks.policy": "Newcomers Policy PolicyName Trust read_policy",
+    "bilateral.checks.verdicts": "BuyerRecord Code EventEvidence FileEvidence Finding FoundFindings ProvenTier Reason "
+    "Severity Verdict",
     "bilateral.index.log.database": "snapshot",
 }
 """Names from modules that are slow to import. Each module is imported when one of its names is first used."""

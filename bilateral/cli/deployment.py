@@ -23,7 +23,7 @@ def show(invocation: Invocation) -> None:
 
     The exit code is 8 if there is a problem.
     """
-    from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
+    from bilateral.cli.json_values import plain  # noqa: PLC0415  # slow to import
 
     with invocation.reading("Looking at the registries") as client:
         report = client.inspect_deployment()

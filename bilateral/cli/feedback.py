@@ -281,7 +281,8 @@ def summary(
     invocation: Invocation, agent: Agent, reviewers: Reviewers = None, tag1: Tag1 = "", tag2: Tag2 = ""
 ) -> None:
     """Average an agent's feedback."""
-    from bilateral.cli.shapes import plain, view_of  # noqa: PLC0415  # slow to import
+    from bilateral.cli.json_values import plain  # noqa: PLC0415  # slow to import
+    from bilateral.cli.shapes import view_of  # noqa: PLC0415
 
     with invocation.reading("Averaging") as client:
         summary = client.get_reputation_summary(agent, tag1, tag2, reviewers=reviewers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
@@ -17,6 +18,7 @@ from bilateral.cli.columns import columns
 from bilateral.cli.errors import UsageProblemError, unknown_chain
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import ExampleGroup, ReviewOptions, command, flag, make_group, option, optional
+from bilateral.core.interpreter import tuned_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,14 +59,20 @@ def run(
 ) -> None:
     """Follow one or more chains, and store their events and the files they refer to."""
     stop, signals = index_options.ended_by_signals()
-    from bilateral.index.shards.process import follow, statuses_of_shards  # noqa: PLC0415  # slow to import
+    with tuned_interpreter():  # modules live until the end: the collector would examine them in vain, now and later
+        from bilateral.index.operating.worker import follow_chains  # noqa: PLC0415  # slow to import
 
-    settings = options.settings(chains)
+        gc.freeze()
+
+    settings, look = options.settings(chains), None
     index_options.log_steps()
+    if settings.shards:
+        from bilateral.index.shards.process import statuses_of_shards  # noqa: PLC0415  # slow to import
+
+        look = partial(statuses_of_shards, settings.shards)
     with index_options.open_index(database or settings.database, creates=True) as engine:
-        look = partial(statuses_of_shards, settings.shards) if settings.shards else None
         with monitor.answering(engine, look, needs_analysis=settings.analyses):
-            is_done = follow(engine, settings, stop=stop, until_head=options.until_head)
+            is_done = follow_chains(engine, settings, stop=stop, until_head=options.until_head)
         if settings.shards:
             show_shards(invocation, settings, is_strict=is_done)
         else:

@@ -118,7 +118,8 @@ class Invocation:
 
     def show_write(self, title: str, handle: Handle[Any], wait: Callable[[float], Any]) -> None:
         """Wait for a transaction unless waiting is disabled, and show the result."""
-        from bilateral.cli.shapes import plain, view_of  # noqa: PLC0415  # slow to import
+        from bilateral.cli.json_values import plain  # noqa: PLC0415  # slow to import
+        from bilateral.cli.shapes import view_of  # noqa: PLC0415
 
         self.output.sent = [handle.hash] if handle.hash else []
         value: dict[str, Any] = {"hash": handle.hash, "gas": handle.gas, "transaction": None, "result": None}

@@ -76,7 +76,8 @@ class Output:
 
     def result(self, value: Any, *, title: str = "", view: Mapping[str, Any] | None = None) -> None:
         """Show an object, one line per field. Tables omit empty fields."""
-        from bilateral.cli.shapes import plain, view_of  # noqa: PLC0415  # slow to import
+        from bilateral.cli.json_values import plain  # noqa: PLC0415  # slow to import
+        from bilateral.cli.shapes import view_of  # noqa: PLC0415
 
         if self.as_json:
             self._write_json(plain(value))
@@ -102,7 +103,7 @@ class Output:
         self, values: Sequence[Any], columns: Mapping[str, Callable[[Any], Any]], *, none: str = "none"
     ) -> None:
         """Show a list, one row per entry. If rows are too wide, show one line per field instead."""
-        from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
+        from bilateral.cli.json_values import plain  # noqa: PLC0415  # slow to import
 
         if self.as_json:
             self._write_json([plain(value) for value in values])
@@ -135,7 +136,7 @@ class Output:
 
     def error(self, error: BilateralError) -> None:
         """Write an error, and the transactions that were sent before it."""
-        from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
+        from bilateral.cli.json_values import plain  # noqa: PLC0415  # slow to import
 
         cause = errors.transaction_of(error)
         sent = list(dict.fromkeys([*self.sent, *getattr(error, "hashes", ()), *([cause] if cause else [])]))

@@ -46,7 +46,7 @@ def term_of(value: Any, kind: type[T], place: str = "the file") -> T:
 
 def fields_of(term: Any) -> dict[str, Any]:
     """Return a term as the JSON object that `term_of` reads."""
-    from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
+    from bilateral.cli.json_values import plain  # noqa: PLC0415  # slow to import
 
     return {field.name: plain(getattr(term, field.name)) for field in dataclasses.fields(term)}
 

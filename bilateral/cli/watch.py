@@ -99,7 +99,7 @@ def _watch(
 
 def _line(change: FeedChange, *, as_json: bool) -> str:
     """Return a change as one line. Untrusted text cannot control the terminal."""
-    from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
+    from bilateral.cli.json_values import plain  # noqa: PLC0415  # slow to import
 
     if as_json:
         return json.dumps(plain(change))

@@ -158,13 +158,11 @@ def _wait(threads: Iterable[threading.Thread], stop: threading.Event, ends: Coll
 
 
 def follow(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
-    """Follow chains into one database, or into the shards in the settings. See `follow_chains` for the errors.
+    """Follow chains into the shards in the settings. See `follow_chains` for the errors.
 
     A shard that is not responding at the start is opened once it recovers; in the meantime, the other shards' chains
     are followed.
     """
-    if not settings.shards:
-        return follow_chains(engine, settings, stop=stop, until_head=until_head)
     with engine.connect() as connection:
         if not has_schema(connection, PARTS):
             raise ShardError("", "it does not read any shards yet: run bilateral index shards")

@@ -1,7 +1,9 @@
 """The standing projection: a reorganisation removes findings along with blocks."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, delete, select, update
 
@@ -9,7 +11,9 @@ from bilateral.index.log.projection import Projection, Removal
 from bilateral.index.standing import tables as schema
 from bilateral.index.standing.queries import standings_states
 from bilateral.index.standing.tables import of_registry
-from bilateral.index.standing.worker import StandingsProcess
+
+if TYPE_CHECKING:
+    from bilateral.index.standing.worker import StandingsProcess
 
 
 class Standing(Projection):
@@ -48,4 +52,6 @@ class Standing(Projection):
         return {chain: {"standings": state} for chain, state in standings_states(connection, chain_id).items()}
 
     def background(self, engine: Engine, rpc_urls: Sequence[Sequence[str]]) -> StandingsProcess:
+        from bilateral.index.standing.worker import StandingsProcess  # noqa: PLC0415  # slow to import
+
         return StandingsProcess(engine, rpc_urls)

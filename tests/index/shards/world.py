@@ -19,9 +19,9 @@ from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import open_database
 from bilateral.index.log.store import ChainStore
 from bilateral.index.operating.settings import ChainSettings, IndexSettings, Shard
+from bilateral.index.operating.worker import follow_chains
 from bilateral.index.projections import PROJECTIONS
 from bilateral.index.shards.coordinator import update_shards
-from bilateral.index.shards.process import follow
 from bilateral.index.shards.served import CHAIN_TABLES
 from tests.api.world import BOB, CHAIN_ID, ERIN, FRANK
 from tests.index.proxy import Proxy
@@ -127,7 +127,7 @@ def index_both(settings, database):
     """Index both chains into one database, or through a coordinator into their shards."""
     engine = open_database(database)
     try:
-        assert follow(engine, settings, stop=threading.Event(), until_head=True)
+        assert follow_chains(engine, settings, stop=threading.Event(), until_head=True)
     finally:
         engine.dispose()
 
