@@ -4,11 +4,13 @@ The same seed gives the same chain. Figures are the machine's own.
 """
 
 import argparse
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -52,13 +54,14 @@ class _EventRow(_Base):
     arguments: Mapped[Any] = mapped_column(JSON)
 
 
-def index_plainly(database: str, url: str, first_block: int) -> int:
-    """Index a chain's events by the plain loop, from a block to the head.
+def index_plainly(database: str, url: str, first_block: int, last_block: int) -> int:
+    """Index a chain's events by the plain loop.
 
     Args:
         database: The SQLAlchemy URL of an empty database.
         url: The URL of the chain's JSON-RPC.
         first_block: The first block.
+        last_block: The last block.
 
     Returns:
         The number of stored events. It leaves out those that web3.py cannot decode.
@@ -72,7 +75,7 @@ def index_plainly(database: str, url: str, first_block: int) -> int:
         events: Any = contract.events  # web3.py's annotation lacks its iterator
         for event in events:
             decoders[address, bytes(event.build_filter().topics[0], "ascii")] = event
-    stored, last_block = 0, web3.eth.block_number
+    stored = 0
     for first in range(first_block, last_block + 1, 50):
         query: Any = {"address": list(ADDRESSES.values()), "fromBlock": first, "toBlock": min(first + 49, last_block)}
         with Session(engine) as session:
@@ -118,6 +121,9 @@ _POSTGRES_SETTINGS: Final = ("shared_buffers = '1GB'", "max_wal_size = '4GB'")
 
 _ROLLED_BACK: Final = 64
 _POLL_SECONDS: Final = 1.0
+_PLAIN_SHARE: Final = 5
+"""The plain loop takes as long for each event of a fifth of the chain as for those of all."""
+
 _RUNS: Final = 3
 """The runs of which the middle one counts."""
 
@@ -244,9 +250,13 @@ def tuned_server(folder: Path) -> Iterator[Any]:
         server.cleanup()
 
 
-def databases(folder: str) -> Iterator[tuple[str, Callable[[str], str]]]:
-    """Yield each engine, and what gives the URL of a fresh database."""
-    yield "SQLite", lambda name: f"sqlite:///{Path(folder) / name}.sqlite"
+Fresh = Callable[[str], str]
+"""Returns the URL of a database with a name."""
+
+
+@contextmanager
+def databases(folder: str) -> Iterator[Mapping[str, Fresh]]:
+    """Provide databases of each engine."""
     with tuned_server(Path(folder) / "postgres") as server:
         url = server.get_uri().replace("sql:", "sql+psycopg:")
 
@@ -257,22 +267,34 @@ def databases(folder: str) -> Iterator[tuple[str, Callable[[str], str]]]:
             engine.dispose()
             return f"{url}&options=-csearch_path%3D{name}"
 
-        yield "PostgreSQL", fresh
+        yield {"SQLite": lambda name: f"sqlite:///{Path(folder) / name}.sqlite", "PostgreSQL": fresh}
 
 
 def main() -> None:
     """Measure, and print the table."""
     arguments = options(__doc__, events=50_000, blocks=500, latencies=100, page="")
     logger.set_level(LogLevel.WARNING)
-    code, rows = ape.project.MockLogEmitter.contract_type.runtime_bytecode.bytecode, []
-    speeds: list[str] = table_head(*_SPEED_COLUMNS)
-    with tempfile.TemporaryDirectory() as folder:
-        for engine, fresh in databases(folder):
-            with running_anvil(*OPTIONS) as url:  # a chain for each: anvil cannot go back as far as they grow it
-                chain, generator = EventChain(url, code), Generator(seed=1)
-                chain.rpc("anvil_mine", hex(COPIES * arguments.blocks))  # room for earlier rows
-                grow(chain, generator, arguments.blocks, arguments.events // arguments.blocks)
-                rows += [(engine, *row) for row in _figures(engine, fresh, chain, generator, arguments, speeds)]
+    code, first_block = (
+        ape.project.MockLogEmitter.contract_type.runtime_bytecode.bytecode,
+        COPIES * arguments.blocks + 1,
+    )
+    genesis = "--number", str(first_block - 1)  # room for earlier rows: mining so many blocks would take minutes
+    rows, speeds = [], table_head(*_SPEED_COLUMNS)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        databases(folder) as engines,
+        running_anvil(*OPTIONS, *genesis) as url,
+    ):
+        world = World(EventChain(url, code), Generator(seed=1), arguments, first_block)
+        world.grow()
+        for engine, fresh in engines.items():
+            measured_speeds = world.speeds(engine, fresh)
+            speeds += measured_speeds.table_rows(engine)
+            rows += [(engine, *row) for row in measured_speeds.judged(engine)]
+        world.grow()
+        for engine, fresh in engines.items():
+            rows += [(engine, *row) for row in world.figures_of_a_full_index(engine, fresh)]
+    _progress("")
     print_table("Index, on this machine", "engine", "what", "figure", "bound", "verdict", rows=rows)
     print("\n".join(speeds))
     if arguments.page:
@@ -286,54 +308,91 @@ _SPEED_COLUMNS: Final = (
     "processor time of an event, µs",
     "times the plain loop, by processor time",
 )
+_INDEX_NAMES: Final = tuple(f"index_{number}" for number in range(_RUNS))
 
 
-def _figures(  # noqa: PLR0913, PLR0917  # an engine, its chain, and where the speeds go
-    engine: str,
-    fresh: Callable[[str], str],
-    chain: EventChain,
-    generator: Generator,
-    arguments: argparse.Namespace,
-    speeds: list[str],
-) -> Iterator[Row]:
-    """Yield the figures of one engine on a chain of its own, with their bounds and verdicts."""
-    first_block = COPIES * arguments.blocks + 1
-    plain = measured(index_plainly, fresh("plain"), chain.url, first_block)
-    work = f"{plain.events:,} events by the plain loop, {plain.cpu_seconds:.1f} s of CPU"
-    yield work, f"{plain.rate:,.0f}/s", "", ""
-    names = [f"index_{number}" for number in range(_RUNS)]
-    for name in names:
-        open_database(fresh(name)).dispose()  # as `bilateral index schema` does
-    runs = [measured(index_all, fresh(name), chain.url, first_block) for name in names]
-    run = sorted(runs, key=lambda run: run.rate)[_RUNS // 2]
-    floor = measured(
-        store_finally, fresh("floor"), chain.url, first_block, prepare=partial(stored_rows, fresh(names[0]))
-    )
-    for name, of_name in (("plain loop", plain), ("index", run), ("floor", floor)):
-        microseconds, plainly = (1e6 * one.cpu_seconds / one.events for one in (of_name, plain))
-        figures = f"{of_name.rate:,.0f}", f"{microseconds:,.1f}", f"{plainly / microseconds:.1f}"
-        speeds.append(table_row(f"{engine}, {name}", *figures))
-    least, multiple, times = _LEAST_RATES[engine], _LEAST_MULTIPLES[engine], run.rate / plain.rate
-    work = f"{run.events:,} events, {run.cpu_seconds:.1f} s of CPU"
-    yield _judged(work, f"{run.rate:,.0f}/s", f"at least {least:,}/s", holds=run.rate >= least)
-    yield _judged("times the plain loop", f"{times:.1f}", f"at least {multiple}", holds=times >= multiple)
-    yield _memory("most memory of the worker", run)
-    database = fresh(names[-1])
-    rows = fill(database, arguments.blocks)
-    grow(chain, generator, arguments.blocks, arguments.events // arguments.blocks)
-    more = measured(index_all, database, chain.url, 0)
-    work = f"{more.events:,} events more, {rows:,} rows there, {more.cpu_seconds:.1f} s of CPU"
-    figure = f"{more.rate:,.0f}/s, {more.rate / run.rate:.0%} of the rate above"
-    yield _judged(work, figure, f"at least {_LEAST_SHARE * least:,.0f}/s", holds=more.rate >= _LEAST_SHARE * least)
-    yield _memory("most memory of that run", more)
-    removed, seconds = rolled_back(database)
-    work, bound = f"rollback of {_ROLLED_BACK} blocks, {removed:,} rows", 1000 * _MOST_ROLLBACK_SECONDS
-    yield _judged(work, f"{1000 * seconds:.0f} ms", f"at most {bound:.0f} ms", holds=1000 * seconds <= bound)
-    index_all(database, chain.url, 0)
-    delays = latencies(database, chain, generator, arguments.latencies)
-    middle, last = delays[len(delays) // 2], delays[int(0.99 * (len(delays) - 1))]
-    work, bound = f"event mined to row visible, 99th percentile (median {middle:.2f} s)", _MOST_SECONDS_TO_VISIBLE
-    yield _judged(work, f"{last:.2f} s", f"at most {bound} s", holds=last <= bound)
+def _progress(text: str) -> None:
+    """Replace the line that shows what is being measured."""
+    print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """The measured ways to index a chain on one engine, in the order of the table."""
+
+    plain: Run
+    index: Run
+    floor: Run
+
+    def table_rows(self, engine: str) -> Iterator[str]:
+        """Yield the rows of the table."""
+        plain = self.plain.microseconds
+        for name, run in (("plain loop", self.plain), ("index", self.index), ("floor", self.floor)):
+            figures = f"{run.rate:,.0f}", f"{run.microseconds:,.1f}", f"{plain / run.microseconds:.1f}"
+            yield table_row(f"{engine}, {name}", *figures)
+
+    def judged(self, engine: str) -> Iterator[Row]:
+        """Yield the figures with their bounds and verdicts."""
+        run, least, multiple = self.index, _LEAST_RATES[engine], _LEAST_MULTIPLES[engine]
+        times = run.rate / self.plain.rate
+        work = f"{run.events:,} events, {run.cpu_seconds:.1f} s of CPU"
+        yield _judged(work, f"{run.rate:,.0f}/s", f"at least {least:,}/s", holds=run.rate >= least)
+        yield _judged("times the plain loop", f"{times:.1f}", f"at least {multiple}", holds=times >= multiple)
+        yield _memory("most memory of the worker", run)
+
+
+@dataclass(frozen=True)
+class World:
+    """The chain that is indexed, and the options."""
+
+    chain: EventChain
+    generator: Generator
+    arguments: argparse.Namespace
+    first_block: int
+
+    def grow(self) -> None:
+        """Mine the blocks of a run."""
+        blocks, events = self.arguments.blocks, self.arguments.events
+        for block in range(blocks):
+            grow(self.chain, self.generator, 1, events // blocks)
+            _progress(f"mining block {block + 1} of {blocks}, {events // blocks} events each")
+
+    def speeds(self, engine: str, fresh: Fresh) -> Speeds:
+        """Index the chain in each way, into empty databases."""
+        url, first = self.chain.url, self.first_block
+        _progress(f"{engine}: plain loop")
+        last_of_share = first + max(1, self.arguments.blocks // _PLAIN_SHARE) - 1
+        plain = measured(index_plainly, fresh("plain"), url, first, last_of_share)
+        runs = []
+        for name in _INDEX_NAMES:
+            _progress(f"{engine}: {name}")
+            open_database(fresh(name)).dispose()  # as `bilateral index schema` does
+            runs.append(measured(index_all, fresh(name), url, first))
+        _progress(f"{engine}: floor")
+        open_database(fresh("floor")).dispose()
+        prepare = partial(stored_rows, fresh(_INDEX_NAMES[0]))
+        floor = measured(store_finally, fresh("floor"), url, first, prepare=prepare)
+        return Speeds(plain, sorted(runs, key=lambda run: run.cpu_seconds)[_RUNS // 2], floor)
+
+    def figures_of_a_full_index(self, engine: str, fresh: Fresh) -> Iterator[Row]:
+        """Yield the figures of an index that holds many rows already: more events, a rollback, and new blocks."""
+        database, chain, blocks = fresh(_INDEX_NAMES[-1]), self.chain, self.arguments.blocks
+        _progress(f"{engine}: full index")
+        rows = fill(database, blocks)
+        more, least = measured(index_all, database, chain.url, 0), _LEAST_SHARE * _LEAST_RATES[engine]
+        work = f"{more.events:,} events more, {rows:,} rows there, {more.cpu_seconds:.1f} s of CPU"
+        yield _judged(work, f"{more.rate:,.0f}/s", f"at least {least:,.0f}/s", holds=more.rate >= least)
+        yield _memory("most memory of that run", more)
+        _progress(f"{engine}: rollback, and latencies")
+        removed, seconds = rolled_back(database)
+        work, bound = f"rollback of {_ROLLED_BACK} blocks, {removed:,} rows", 1000 * _MOST_ROLLBACK_SECONDS
+        yield _judged(work, f"{1000 * seconds:.0f} ms", f"at most {bound:.0f} ms", holds=1000 * seconds <= bound)
+        index_all(database, chain.url, 0)
+        delays = latencies(database, chain, self.generator, self.arguments.latencies)
+        middle, last = delays[len(delays) // 2], delays[int(0.99 * (len(delays) - 1))]
+        work = f"event mined to row visible, 99th percentile (median {middle:.2f} s)"
+        bound = _MOST_SECONDS_TO_VISIBLE
+        yield _judged(work, f"{last:.2f} s", f"at most {bound} s", holds=last <= bound)
 
 
 def _judged(work: str, figure: str, bound: str, *, holds: bool) -> Row:

@@ -89,18 +89,19 @@ def _figures(folder: str, code: str, arguments: argparse.Namespace, share: float
             first = block * _PAYMENTS_A_BLOCK
             payers = [account(f"buyer {number % _BUYERS}") for number in range(first + by_permit2, first + 100)]
             world.mine(*[world.pay(payer, seller, 1) for payer in payers])
-        for engine, fresh in databases(folder):
-            names = [f"payments_{share:g}_{number}".replace(".", "_") for number in range(_RUNS + 1)]
-            for name in names:
-                open_database(fresh(name)).dispose()
-                index_all(fresh(name), url, 0)
-            runs = [measured(read_all_payments, fresh(name), url, TOKEN, market.token) for name in names[1:]]
-            run, endpoint = sorted(runs, key=lambda run: run.rate)[_RUNS // 2], CountingEndpoint(url)
-            read_payments(fresh(names[0]), endpoint, TOKEN, market.token)
-            requests = ", ".join(f"{count} {method}" for method, count in sorted(endpoint.requests.items()))
-            work = f"{run.events:,} payments, {share:.0%} by Permit2, {run.cpu_seconds:.1f} s of CPU"
-            yield engine, work, f"{run.rate:,.0f}/s"
-            yield engine, f"requests, of {share:.0%} by Permit2", requests
+        with databases(folder) as engines:
+            for engine, fresh in engines.items():
+                names = [f"payments_{share:g}_{number}".replace(".", "_") for number in range(_RUNS + 1)]
+                for name in names:
+                    open_database(fresh(name)).dispose()
+                    index_all(fresh(name), url, 0)
+                runs = [measured(read_all_payments, fresh(name), url, TOKEN, market.token) for name in names[1:]]
+                run, endpoint = sorted(runs, key=lambda run: run.rate)[_RUNS // 2], CountingEndpoint(url)
+                read_payments(fresh(names[0]), endpoint, TOKEN, market.token)
+                requests = ", ".join(f"{count} {method}" for method, count in sorted(endpoint.requests.items()))
+                work = f"{run.events:,} payments, {share:.0%} by Permit2, {run.cpu_seconds:.1f} s of CPU"
+                yield engine, work, f"{run.rate:,.0f}/s"
+                yield engine, f"requests, of {share:.0%} by Permit2", requests
 
 
 if __name__ == "__main__":

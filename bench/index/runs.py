@@ -50,6 +50,11 @@ class Run:
         """The events a second."""
         return self.events / self.seconds
 
+    @property
+    def microseconds(self) -> float:
+        """The processor time of an event."""
+        return 1e6 * self.cpu_seconds / self.events
+
 
 def follower(database: str, url: str, first_block: int = 0) -> Follower:
     """Return a follower of the chain from a block on."""
