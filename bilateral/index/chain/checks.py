@@ -1,7 +1,7 @@
 """Checks of a block's logs against its header, its receipts, and other endpoints. docs/index.md has the table."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from bilateral.core.contracts import Registry
@@ -10,7 +10,7 @@ from bilateral.index import errors
 from bilateral.index.chain.headers import Announcements, Header, is_sparse
 from bilateral.index.chain.logs import BlockLogs, bytes_of, optional_quantity
 from bilateral.index.chain.pool import Pool
-from bilateral.index.chain.receipts import EMPTY_ROOT, agrees_with_receipts, read_receipts
+from bilateral.index.chain.receipts import EMPTY_ROOT, blocks_unlike_receipts, read_receipts
 from bilateral.index.chain.source import Source
 
 ENDPOINT_FAILURES: Final = (
@@ -40,14 +40,14 @@ class Checks:
         self._announcements = Announcements(registries)
         self._without_receipts: dict[Source, float] = {}
 
-    def disagrees(self, source: Source, logs: BlockLogs) -> bool:
-        """Compare logs with their transactions' receipts, if the endpoint returns receipts."""
+    def disagreeing(self, source: Source, blocks: Sequence[BlockLogs]) -> Collection[int]:
+        """Return the blocks whose logs differ from the receipts of their transactions, if the endpoint returns any."""
         if self._without_receipts.get(source, 0.0) > time.monotonic():
-            return False
-        answer = agrees_with_receipts(source.endpoint, logs, self._registries)
-        if answer is None:
+            return ()
+        numbers = blocks_unlike_receipts(source.endpoint, blocks, self._registries)
+        if numbers is None:
             self._without_receipts[source] = time.monotonic() + _RECEIPTS_EVERY
-        return answer is False
+        return numbers or ()
 
     def check_block(
         self,

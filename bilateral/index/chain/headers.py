@@ -27,7 +27,7 @@ _EVERYBODYS: Final = frozenset({"Transfer", "Approval", "ApprovalForAll", "Metad
 """Events that other tokens emit too, so that nearly every block's filter matches them."""
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1 << 13)  # a hash costs more than the rest of the check, and blocks share agents and accounts
 def _mask(item: bytes) -> int:
     digest = keccak(item)
     return reduce(or_, (1 << (int.from_bytes(digest[at : at + 2]) & _BITS) for at in (0, 2, 4)))

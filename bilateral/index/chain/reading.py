@@ -198,9 +198,10 @@ class Reader:
             raise ChainChangedError(source.name, f"block {first} does not follow block {cursor.number}")
         by_number = {block.number: block for block in range_.logs}
         is_thorough = len(headers) <= _FEW_BLOCKS
+        disagreeing = () if source.loses_logs else self._checks.disagreeing(source, range_.logs)
         for header in headers:
             logs = by_number.get(header.block.number)
-            is_due = logs is not None and (source.loses_logs or self._checks.disagrees(source, logs))
+            is_due = logs is not None and (source.loses_logs or logs.number in disagreeing)
             range_.replace(self._checks.check_block(source, header, logs, is_thorough=is_thorough, is_proof_due=is_due))
         return {header.block.number: header.block for header in headers}
 

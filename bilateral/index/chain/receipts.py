@@ -4,7 +4,7 @@ The root in the header proves receipts (Yellow Paper, 4.3.1): their order, and e
 log's index follows from its position. Indices and hashes that a node repeats in receipts are not proven.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -29,6 +29,9 @@ from bilateral.node import rlp
 
 EMPTY_ROOT: Final = keccak(rlp.encode(b""))
 """The root of a block without transactions."""
+
+_AT_ONCE: Final = 100
+"""The number of receipts to request per batch."""
 
 _BRANCHES: Final = 16
 _HASH_BYTES: Final = 32
@@ -139,29 +142,40 @@ def read_receipts(endpoint: Endpoint, header: Header) -> BlockReceipts | None:
         return None
 
 
-def agrees_with_receipts(endpoint: Endpoint, logs: BlockLogs, contracts: Collection[str]) -> bool | None:
-    """Compare a block's logs with their transactions' receipts, which are small and come from a separate store."""
-    hashes = list(dict.fromkeys(entry.transactionHash.lower() for entry in logs.entries))
-    calls, kind = [(hash_,) for hash_ in hashes], _Receipt | None
+def blocks_unlike_receipts(
+    endpoint: Endpoint, blocks: Sequence[BlockLogs], contracts: Collection[str]
+) -> set[int] | None:
+    """Compare blocks' logs with their transactions' receipts, which are small and come from a separate store.
+
+    Returns:
+        The numbers of the blocks that differ; None if the endpoint returns no receipts.
+    """
+    pairs = list(
+        dict.fromkeys((block.number, entry.transactionHash.lower()) for block in blocks for entry in block.entries)
+    )
+    expected: set[tuple[Any, ...]] = set()
     try:
-        receipts: list[_Receipt | None] = endpoint.each("eth_getTransactionReceipt", calls, kind)  # type: ignore[arg-type]
-        if any(receipt is None for receipt in receipts):
-            return None
-        expected = {
-            (hash_, optional_quantity(log.logIndex), *_contents(log))
-            for hash_, receipt in zip(hashes, receipts, strict=True)
-            if receipt is not None
-            for log in receipt.logs
-            if address_of(log.address) in contracts
-        }
+        for start in range(0, len(pairs), _AT_ONCE):
+            part, kind = pairs[start : start + _AT_ONCE], _Receipt | None
+            receipts = endpoint.each("eth_getTransactionReceipt", [(hash_,) for _, hash_ in part], kind)  # type: ignore[arg-type]
+            for pair, receipt in zip(part, receipts, strict=True):
+                if receipt is None:
+                    return None
+                for log in receipt.logs:
+                    if address_of(log.address) in contracts:
+                        expected.add((*pair, optional_quantity(log.logIndex), log.address, *log.topics, log.data))
     except (*NODE_FAILURES, ValueError):
         return None
-    places = zip(logs.entries, logs.indices, strict=True)
-    return expected == {(entry.transactionHash.lower(), index, *_contents(entry)) for entry, index in places}
+    stated = {
+        (block.number, entry.transactionHash.lower(), index, entry.address, *entry.topics, entry.data)
+        for block in blocks
+        for entry, index in zip(block.entries, block.indices, strict=True)
+    }
+    return {row[0] for row in _in_lower_case(expected - stated) ^ _in_lower_case(stated - expected)}
 
 
-def _contents(log: LogEntry | _ReceiptLog) -> tuple[str, tuple[str, ...], str]:
-    return log.address.lower(), tuple([topic.lower() for topic in log.topics]), log.data.lower()
+def _in_lower_case(rows: Iterable[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+    return {(*row[:3], *map(str.lower, row[3:])) for row in rows}
 
 
 def _receipts_of(endpoint: Endpoint, header: Header) -> list[_Receipt]:
