@@ -109,8 +109,8 @@ class SummaryTables:
         """Update the tables with new events, or undo events that the event tables still contain."""
         opened = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in events.get(_OPENED, ())}
         for row in events.get(_NEW, ()):
-            if _pick_entry(row)[-1] <= DECIMALS:
-                self._add_feedback(row, sign, is_sealed=_opens_feedback(opened, row))
+            if (entry := _pick_entry(row))[-1] <= DECIMALS:
+                self._add_feedback(entry, sign, is_sealed=_opens_feedback(opened, row))
         for row in events.get(_AUTHORIZED, ()):
             registry, agent_id, raw_tag, client, score = _pick_authorized(row)
             self._add((registry, agent_id, "server", _text_of(raw_tag)), client, score, 0, sign)
@@ -123,8 +123,8 @@ class SummaryTables:
         self._revoke(self._revoked(events), opened, -sign)
         self._write()
 
-    def _add_feedback(self, row: Row, sign: int, *, is_sealed: bool) -> None:
-        registry, agent_id, tag, client, value, decimals = _pick_entry(row)
+    def _add_feedback(self, entry: Row, sign: int, *, is_sealed: bool) -> None:
+        registry, agent_id, tag, client, value, decimals = entry
         for side in ("server", SEALED_SIDES["server"]) if is_sealed else ("server",):
             self._add((registry, agent_id, side, key_text(tag)), client, value, decimals, sign)
 
@@ -136,7 +136,7 @@ class SummaryTables:
         stored = self._rows.select(_OPENED, ("chain_id", "block_number", "log_index"), places)
         existing = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in stored} | opened
         for row in revoked:
-            self._add_feedback(row, sign, is_sealed=_opens_feedback(existing, row))
+            self._add_feedback(_pick_entry(row), sign, is_sealed=_opens_feedback(existing, row))
 
     def _add(self, subject: Subject, account: str, value: int, decimals: int, sign: int) -> None:
         change = self._changes[subject]
@@ -183,10 +183,10 @@ class SummaryTables:
         chain_id, changes = self._chain_id, dict(sorted(self._changes.items()))  # in the order of the tables' pages
         self._changes = defaultdict(_Change)
         previous_summaries = self._existing(rating_tables.summary, [(chain_id, *subject) for subject in changes])
-        previous_counterparts = self._existing(
-            rating_tables.counterpart,
-            [(chain_id, *subject, account) for subject, change in changes.items() for account in change.counterparts],
-        )
+        # Without a summary there are no counterparts, whose entries it counts.
+        existing_keys = (key for subject in changes if (key := (chain_id, *subject)) in previous_summaries)
+        accounts = [(*key, account) for key in existing_keys for account in changes[key[1:]].counterparts]
+        previous_counterparts = self._existing(rating_tables.counterpart, accounts)
         summaries = Writes(self._rows, rating_tables.summary)
         counterparts = Writes(self._rows, rating_tables.counterpart)
         for subject, change in changes.items():
