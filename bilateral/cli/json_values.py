@@ -1,7 +1,7 @@
 """Results as JSON (see docs/cli.md).
 
-An object has the fields and public properties of its class, under the same names. Identifiers and addresses are strings,
-bytes are hexadecimal with 0x, decimal numbers are strings (to keep them exact), and times are ISO 8601 in UTC.
+An object has the fields and public properties of its class, under the same names. Identifiers and addresses are
+strings, bytes are hexadecimal with 0x, decimal numbers are strings (to keep them exact), and times are ISO 8601 in UTC.
 """
 
 from collections.abc import Callable, Iterable, Mapping
