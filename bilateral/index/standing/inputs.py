@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from bilateral.core.values.currency import ETHER, symbol_of
 from bilateral.index.log.columns import python_integer
@@ -29,8 +29,12 @@ _AGENTS: Final = f"""
 
 _HOLDERS: Final = f"""
     SELECT agent_id, from_address, to_address, block_time FROM transfer
-    WHERE {_OF_IDENTITY} AND from_address <> to_address ORDER BY block_number, log_index
+    WHERE {_OF_IDENTITY} AND from_address <> to_address AND agent_id IN (
+      SELECT agent_id FROM transfer WHERE {_OF_IDENTITY} AND from_address <> to_address
+      GROUP BY agent_id HAVING count(*) > 1 OR max(from_address) <> :nobody)
+    ORDER BY block_number, log_index
 """
+"""The transfers of agents that changed hands: most have one, by which they were registered."""
 
 _OPERATORS: Final = f"SELECT DISTINCT owner, operator FROM approval_for_all WHERE {_OF_IDENTITY} AND is_approved"
 _APPROVED: Final = f"SELECT DISTINCT agent_id, owner, account FROM approval WHERE {_OF_IDENTITY} AND account <> :nobody"
@@ -162,7 +166,7 @@ class _Reading:
 
     def _rows(self, query: str, number: int | None = None, **values: Any) -> Iterator[list[Any]]:
         """Return a query's rows. The column `number` contains an agent's id, which has up to 256 bits."""
-        for row in self._connection.execute(text(query), {**self._values, **values}):
+        for row in opinions.cursor_of(self._connection, query, {**self._values, **values}):
             fields = list(row)
             if number is not None:
                 fields[number] = python_integer(fields[number])
@@ -171,7 +175,7 @@ class _Reading:
     def _holders(self) -> dict[int, list[dict[str, Any]]]:
         """Return the owners of each agent that changed hands, in order, and since when; None for no owner."""
         holders: dict[int, list[dict[str, Any]]] = defaultdict(list)
-        for agent_id, sender, receiver, time in self._rows(_HOLDERS, number=0):
+        for agent_id, sender, receiver, time in self._rows(_HOLDERS, number=0, nobody=opinions.NOBODY):
             periods = holders[agent_id]
             # A registry may hand out agents without a first transfer from nobody.
             if not periods and sender != opinions.NOBODY:

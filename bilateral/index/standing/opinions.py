@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlalchemy import Connection, text
 
 from bilateral.index.log.columns import python_integer
 from bilateral.index.standing.tables import AnalysisKey
+from bilateral.trust.tables.arrays import contained, distinct_keys, pairs
 from bilateral.trust.tables.schema import COLUMNS, SEALED
 
 Place: TypeAlias = tuple[str, int, int | None, bytes | None]
@@ -34,20 +37,20 @@ class Events:
     """A kind of row that events add but do not change.
 
     Attributes:
-        values: The values that its query selects, before the time and position of each event.
+        values: The values that its query selects, before the time and position of each event. Agent ids come first.
         source: The table or view that it reads, with the conditions on its rows.
         tables: The tables of its events. Their rows are counted, to detect insertions among the cached rows.
-        ended_by: The table of events that end one of its rows; None if there is none.
+        ended: The view, with conditions, of the rows that a later event ended; None if there are no such events.
         columns: The types of its columns, except for the position columns.
-        convert: Returns the columns of a row, and the name of its event; None for a row whose agent id is too large.
+        convert: Returns these columns, and the names of the events, from the query's values and the times.
     """
 
     values: str
     source: str
     tables: tuple[str, ...]
-    ended_by: str | None
+    ended: str | None
     columns: Mapping[str, pa.DataType]
-    convert: Callable[[Sequence[Any]], tuple[Any, ...] | None]
+    convert: Callable[[Sequence[Sequence[Any]], pa.Array], Sequence[Any]]
 
     @property
     def schema(self) -> pa.Schema:
@@ -76,38 +79,59 @@ class CachedEvents:
     def read(self, connection: Connection, values: Mapping[str, Any]) -> pa.Table:
         """Return all rows as of the last indexed block, by block and log. Rows that are still valid are not reread.
 
-        They are read again after a reorganisation, when one of them is ended, or when rows are inserted among them, for
-        example to backfill an added registry.
+        They are read again after a reorganisation, or when rows are inserted among them, for example to backfill an
+        added registry.
         """
         head, reorganizations, registries = connection.execute(text(_HEAD), values).one()
-        ended = _count(connection, self._events.ended_by, values["chain_id"], head) if self._events.ended_by else 0
-        if self._mark != (reorganizations, registries, ended, *self._counts(connection, values, self._last)):
+        if self._mark != (reorganizations, registries, *self._counts(connection, values, self._last)):
             self._last, self._rows, self.too_large = -1, self._events.schema.empty_table(), 0
         later, too_large = self._later(connection, {**values, "last": self._last})
-        mark = (reorganizations, registries, ended, *self._counts(connection, values, head))
         self._rows = pa.concat_tables([self._rows, *later])
         if self._rows.column(0).num_chunks > _MOST_CHUNKS:
             self._rows = self._rows.combine_chunks()
-        self._last, self._mark, self.too_large = head, mark, self.too_large + too_large
-        return self._rows
+        self._last, self.too_large = head, self.too_large + too_large
+        self._mark = (reorganizations, registries, *self._counts(connection, values, head))
+        return self._valid(connection, values)
 
     def _later(self, connection: Connection, values: Mapping[str, Any]) -> tuple[list[pa.Table], int]:
-        """Read the rows after the last cached block, thousands at a time, and count the rows left out."""
-        parts, too_large = [], 0
-        for rows in connection.execute(text(self._events.query), values).partitions(_AT_ONCE):
-            converted = [columns for row in rows if (columns := self._events.convert(row)) is not None]
-            too_large += len(rows) - len(converted)
-            if converted:
-                parts.append(table_of(converted, self._events.schema))
-        return parts, too_large
+        """Read the rows after the last cached block, thousands at a time, and count those left out."""
+        parts, count = [], 0
+        cursor = cursor_of(connection, self._events.query, values)
+        while rows := cursor.fetchmany(_AT_ONCE):
+            *columns, time, block, log, hash_ = zip(*rows, strict=True)
+            arrays = [*self._events.convert(columns, pa.array(time, pa.float64())), block, log, hash_]
+            part = _table(arrays, self._events.schema)
+            parts.append(part.filter(pc.is_valid(part["agent_id"])))
+            count += len(rows)
+        return parts, count - sum(part.num_rows for part in parts)
+
+    def _valid(self, connection: Connection, values: Mapping[str, Any]) -> pa.Table:
+        """Return the cached rows that no later event ended."""
+        if self._events.ended is None:
+            return self._rows
+        query = f"SELECT block_number, log_index FROM {self._events.ended} AND chain_id = :chain_id AND {OF_REGISTRY}"
+        ended = np.array(cursor_of(connection, query, values).fetchall(), np.int64).reshape(-1, 2)
+        block, log = (self._rows[name].to_numpy() for name in ("block", "log"))
+        size = int(max(log.max(initial=0), ended[:, 1].max(initial=0))) + 1
+        keys = distinct_keys(pairs(ended[:, 0], ended[:, 1], size))
+        return self._rows.filter(pa.array(~contained(pairs(block, log, size), keys)))
 
     def _counts(self, connection: Connection, values: Mapping[str, Any], last: int) -> list[int]:
         return [_count(connection, table, values["chain_id"], last) for table in self._events.tables]
 
 
+def cursor_of(connection: Connection, query: str, values: Mapping[str, Any]) -> Any:
+    """Run a query, and return the driver's cursor, whose rows are plain tuples: SQLAlchemy's take longer."""
+    return connection.execute(text(query), values).cursor
+
+
 def table_of(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.Table:
     """Return rows as an Arrow table."""
-    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    return _table(list(zip(*rows, strict=True)) or [()] * len(schema), schema)
+
+
+def _table(columns: Iterable[Any], schema: pa.Schema) -> pa.Table:
+    """Return columns, of which some may be Arrow arrays already, as a table."""
     return pa.table([pa.array(*column) for column in zip(columns, schema.types, strict=True)], schema=schema)
 
 
@@ -188,48 +212,69 @@ def accounts_without_funding(connection: Connection, key: AnalysisKey) -> dict[s
     return {account: int(block) for account, block in connection.execute(text(_WITHOUT_FUNDING), values)}
 
 
-def _feedback(row: Sequence[Any]) -> tuple[Any, ...] | None:
-    event, client, agent_id, value, decimals, tag, time, block, log, hash_ = row
-    agent = python_integer(agent_id)
-    if agent > LARGEST_ID:
-        return None
-    if not isinstance(tag, str):  # authorised feedback fills it up with zeros to 32 bytes
-        tag = bytes(tag).rstrip(b"\0").decode(errors="replace")
-    amount = python_integer(value) / 10 ** int(decimals)
-    return client, agent, amount, tag, float(time), event, block, log, bytes(hash_)
+_ID: Final = "CASE WHEN {0} <= 9223372036854775807 THEN CAST({0} AS BIGINT) END"
+"""An agent id, or NULL if it does not fit the tables. Text of SQLite, see `sqlite_integer`, is above all integers."""
+
+_EXACT: Final = f"value BETWEEN -{2**53} AND {2**53} AND value_decimals <= 22"
+"""The condition that floats hold both a value and the power of ten that divides it, so that their quotient is exact."""
+
+_POWERS: Final = np.array([float(10**decimals) for decimals in range(23)])
 
 
-def _rating(row: Sequence[Any]) -> tuple[Any, ...] | None:
-    side, agent_id, server_id, rating, is_blind, time, block, log, hash_ = row
-    agent, server = python_integer(agent_id), python_integer(server_id)
-    if max(agent, server) > LARGEST_ID:
-        return None
-    return side, agent, server, float(rating), bool(is_blind), float(time), f"{side}_rated", block, log, bytes(hash_)
+def _feedback(columns: Sequence[Sequence[Any]], time: pa.Array) -> Sequence[Any]:
+    agent, client, value, decimals, other, tag = columns
+    exact = np.array(pa.array(value, pa.float64()).to_numpy(zero_copy_only=False))
+    amounts = exact / _POWERS[np.minimum(np.array(decimals, np.int64), len(_POWERS) - 1)]
+    for row in np.flatnonzero(np.isnan(exact)).tolist():
+        amounts[row] = python_integer(other[row]) / 10 ** int(decimals[row])
+    return client, agent, amounts, tag, time, pa.repeat("new_feedback", len(agent))
+
+
+def _authorized(columns: Sequence[Sequence[Any]], time: pa.Array) -> Sequence[Any]:
+    agent, client, score, tag = columns
+    tags = pa.array(tag, pa.binary()).dictionary_encode()  # filled up with zeros to 32 bytes
+    texts = [text.rstrip(b"\0").decode(errors="replace") for text in tags.dictionary.to_pylist()]
+    event = pa.repeat("new_authorized_feedback", len(agent))
+    return client, agent, pa.array(score, pa.float64()), pa.array(texts, pa.string()).take(tags.indices), time, event
+
+
+def _rating(columns: Sequence[Sequence[Any]], time: pa.Array) -> Sequence[Any]:
+    agent, server, side, rating, is_blind = columns
+    sides, servers = pa.array(side, pa.string()), pa.array(server, pa.int64())
+    agents = pc.if_else(pc.is_valid(servers), pa.array(agent, pa.int64()), pa.scalar(None, pa.int64()))
+    events = pc.binary_join_element_wise(sides, "rated", "_")
+    return sides, agents, servers, pa.array(rating, pa.float64()), list(map(bool, is_blind)), time, events
 
 
 _FEEDBACK: Final = {name: COLUMNS["feedback"][name] for name in ("client", "agent_id", "value", "tag", "ts")}
 
+_SUBJECT: Final = "registry, agent_id, client_address, feedback_index"
+_OF_REVOKED: Final = f"({_SUBJECT}) IN (SELECT {_SUBJECT} FROM feedback_revoked WHERE chain_id = :chain_id)"
+"""With this, SQLite looks feedback up by its whole index. From revocations, it would read all feedback of their agents,
+which `coalesce` prevents."""
+
 FEEDBACK: Final = Events(
-    "'new_feedback', client_address, agent_id, value, value_decimals, tag1",
-    "feedback WHERE NOT is_revoked",
+    f"{_ID.format('agent_id')}, client_address, CASE WHEN {_EXACT} THEN CAST(value AS BIGINT) END, value_decimals, "
+    f"CASE WHEN NOT ({_EXACT}) THEN value END, tag1",
+    "new_feedback WHERE TRUE",
     tables=("new_feedback",),
-    ended_by="feedback_revoked",
+    ended=f"feedback WHERE coalesce(is_revoked, FALSE) AND {_OF_REVOKED}",
     columns=_FEEDBACK,
     convert=_feedback,
 )
 AUTHORIZED_FEEDBACK: Final = Events(
-    "'new_authorized_feedback', client_address, agent_id, score, 0, tag1",
+    f"{_ID.format('agent_id')}, client_address, score, tag1",
     "new_authorized_feedback WHERE TRUE",
     tables=("new_authorized_feedback",),
-    ended_by=None,
+    ended=None,
     columns=_FEEDBACK,
-    convert=_feedback,
+    convert=_authorized,
 )
 RATINGS: Final = Events(
-    "side, agent_id, server_id, rating, is_blind",
+    f"{_ID.format('agent_id')}, {_ID.format('server_id')}, side, rating, is_blind",
     "rating WHERE TRUE",
     tables=("client_rated", "validator_rated"),
-    ended_by=None,
+    ended=None,
     columns={"kind": pa.string(), "agent_id": pa.int64(), "server_id": pa.int64(), "rating": pa.float64()}
     | {SEALED: pa.bool_(), "ts": pa.float64()},
     convert=_rating,
