@@ -233,7 +233,8 @@ def tables():
     metadatas = {id(module.metadata): module.metadata for module in MODULES}.values()
     every = {table.name: table for metadata in metadatas for table in metadata.tables.values()}
     for _, table in sorted(every.items()):
-        indexes = sorted(table.indexes, key=lambda index: index.name)
+        of_sqlite_alone = [index for index in table.indexes if index._ddl_if and index._ddl_if.dialect == "sqlite"]
+        indexes = sorted(table.indexes - {*of_sqlite_alone}, key=lambda index: index.name)
         of_postgresql += [str(CreateTable(table).compile(dialect=dialect))]
         of_postgresql += [str(CreateIndex(index).compile(dialect=dialect)) for index in indexes]
     parts = ["-- SQLite", *map(_plain, of_sqlite), "", "-- PostgreSQL", *map(_plain, of_postgresql)]

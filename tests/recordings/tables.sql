@@ -6,6 +6,7 @@ CREATE INDEX agent_activity_by_last_activity ON agent_activity (chain_id, identi
 CREATE INDEX agent_activity_by_registered_at ON agent_activity (chain_id, identity_registry, registered_at, id_text);
 CREATE INDEX agent_activity_by_updated_at ON agent_activity (chain_id, identity_registry, updated_at, id_text);
 CREATE INDEX agent_by_change ON agent (chain_id, updated_at);
+CREATE UNIQUE INDEX agent_by_key ON agent (chain_id, identity_registry, agent_id);
 CREATE INDEX agent_by_owner ON agent (chain_id, owner);
 CREATE INDEX agent_by_registration ON agent (chain_id, registered_at);
 CREATE INDEX agent_by_wallet ON agent (chain_id, wallet);
@@ -32,7 +33,6 @@ CREATE INDEX client_rated_by_subject ON client_rated (chain_id, registry, client
 CREATE INDEX endpoint_change_by_id ON endpoint_change (chain_id, endpoint_id, change_id);
 CREATE INDEX feedback_attested_by_subject ON feedback_attested (chain_id, registry, buyer);
 CREATE INDEX feedback_revoked_by_subject ON feedback_revoked (chain_id, registry, agent_id, client_address, feedback_index);
-CREATE INDEX file_by_content ON file (content_hash);
 CREATE INDEX file_by_host ON file (host, next_at);
 CREATE INDEX file_by_state ON file (state);
 CREATE INDEX file_from_host ON file (content_hash) WHERE kind IN ('domain', 'registration') AND substr(uri, 1, 8) = 'https://' AND content_hash IS NOT NULL;
@@ -41,6 +41,8 @@ CREATE INDEX file_reference_by_agent ON file_reference (chain_id, registry, agen
 CREATE INDEX file_reference_by_file ON file_reference (file_id);
 CREATE INDEX file_reference_of_domain ON file_reference (chain_id, registry, agent_id, block_number, log_index) WHERE kind = 'domain';
 CREATE INDEX file_sight_by_file ON file_sight (file_id, chain_id, seen_block);
+CREATE INDEX file_state_by_content ON file (content_hash, file_id, state);
+CREATE INDEX file_state_by_id ON file (file_id, content_hash, state);
 CREATE INDEX finding_member_by_account ON finding_member (chain_id, account);
 CREATE INDEX finding_row_by_block ON finding_row (chain_id, block_number);
 CREATE INDEX funding_by_source ON funding (chain_id, source);

@@ -21,6 +21,8 @@ agent: Final = Table(
     Index("agent_by_wallet", "chain_id", "wallet"),
     Index("agent_by_change", "chain_id", "updated_at"),
     Index("agent_by_registration", "chain_id", "registered_at"),
+    # Rows of SQLite are wide, as their URIs are in them. Searches look most agents up by their keys alone.
+    Index("agent_by_key", "chain_id", "identity_registry", "agent_id", unique=True).ddl_if(dialect="sqlite"),
     sqlite_with_rowid=False,
     **columns.BY_CHAIN,
 )

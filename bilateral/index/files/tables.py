@@ -82,7 +82,6 @@ file: Final = _table(
     sa.Column("lease", sa.LargeBinary(16)),
 )
 sa.Index("file_by_host", file.c.host, file.c.next_at)
-sa.Index("file_by_content", file.c.content_hash, postgresql_include=["file_id", "state"])
 sa.Index("file_by_state", file.c.state)
 
 IS_FROM_HOST: Final = sa.text(
@@ -91,7 +90,11 @@ IS_FROM_HOST: Final = sa.text(
 """The condition for files in which a domain may list agents. Only statements that repeat it use its index."""
 
 sa.Index("file_from_host", file.c.content_hash, sqlite_where=IS_FROM_HOST, postgresql_where=IS_FROM_HOST)
-sa.Index("file_by_id", file.c.file_id, postgresql_include=["content_hash", "state"]).ddl_if(dialect="postgresql")
+for _key, _other, _name in (("content_hash", "file_id", "content"), ("file_id", "content_hash", "id")):
+    # Searches read nothing else of a file, whose URI may fill a page.
+    _index = sa.Index(f"file_by_{_name}", file.c[_key], postgresql_include=[_other, "state"])
+    _index.ddl_if(dialect="postgresql")
+    sa.Index(f"file_state_by_{_name}", *file.c[_key, _other, "state"]).ddl_if(dialect="sqlite")
 
 file_host: Final = _table(
     "file_host",

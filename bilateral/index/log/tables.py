@@ -26,7 +26,7 @@ from bilateral.index.log.columns import (
     required,
 )
 
-REVISIONS: Final = ("1.0", "1.1", "1.2")
+REVISIONS: Final = ("1.0", "1.1", "1.2", "1.3")
 """The versions of the tables that this package can migrate from, oldest first. Each has a migration.
 
 They contain a dot, unlike the versions before the first release: 0001 to 0028, and 1 to 4.
