@@ -46,9 +46,10 @@ _VALIDATIONS: Final = f"""
       SELECT 1 FROM validation_response later
       WHERE later.chain_id = answered.chain_id AND later.registry = answered.registry
         AND later.request_hash = answered.request_hash
-        AND (later.block_number, later.log_index) > (answered.block_number, answered.log_index))
+        AND (+later.block_number, later.log_index) > (answered.block_number, answered.log_index))
     ORDER BY block_number, log_index
 """
+"""The last response to each request. The plus keeps SQLite from reading all later responses for each of them."""
 
 _CHOSEN: Final = f"""
     SELECT account, agent_id FROM primary_agent WHERE {_OF_AGENTS}
