@@ -22,8 +22,8 @@ Place: TypeAlias = tuple[str, int, int | None, bytes | None]
 LARGEST_ID: Final = 2**63 - 1
 """The largest agent id that fits into an Arrow column of 64-bit integers."""
 
-_AT_ONCE: Final = 50_000
-"""The number of rows that exist as Python objects at one time, which take about 30 MB."""
+_AT_ONCE: Final = 2_000
+"""The number of rows that are Python objects at a time: about 1 MB, which stays in the processor's cache."""
 
 _MOST_CHUNKS: Final = 64
 """The number of chunks at which a column is merged. Each refresh adds a chunk, and each chunk slows down reads."""
