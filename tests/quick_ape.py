@@ -14,12 +14,14 @@ from functools import cache
 
 import ape_test.accounts
 import requests
+from ape.api.networks import NetworkAPI
 from ape.contracts.base import ContractMethodHandler
 from ape.managers._contractscache import ApeDataCache
 from ape.managers._deploymentscache import DeploymentDiskCache
 from ape.managers.networks import NodeProcessMap
 from ape.pytest.gas import GasTracker
 from ape_ethereum import provider
+from ape_ethereum.ecosystem import Ethereum
 from ape_ethereum.trace import Trace, TransactionTrace
 from eth_keyfile import keyfile
 from hexbytes import HexBytes
@@ -70,6 +72,19 @@ def spare_work():
     provider.Web3Provider.max_gas = property(
         lambda node: limits[node.uri] if node.uri in limits else limits.setdefault(node.uri, of_node(node))
     )
+    # It makes the settings of the network three times for each call, and reads all environment variables each time.
+    NetworkAPI.config = property(
+        _kept(NetworkAPI.config.fget, lambda network: (network.ecosystem_config, network.name))
+    )
+    Ethereum.default_transaction_type = property(
+        _kept(
+            Ethereum.default_transaction_type.fget,
+            lambda ethereum: (
+                ethereum.config,
+                (node := ethereum.network_manager.active_provider) and node.network.name,
+            ),
+        )
+    )
     # Requests of web3.py pass through a library that looks for proxies and passwords at each of them.
     HTTPProvider._make_request = _ask
     # It has the whole code of a contract sent once or twice before each call, to learn that there is some.
@@ -91,6 +106,26 @@ def spare_work():
     provider.Web3Provider.send_call = _untracked(provider.Web3Provider.send_call)
     # It prints the trace of each transaction that reverts, as most in these tests are meant to.
     Trace.show = lambda *_, **__: None
+
+
+def _kept(derive, source):
+    """Give a function that derives a value once from a configuration and a name, and again from another configuration.
+
+    Args:
+        derive: The function that derives it.
+        source: Returns the configuration and the name.
+    """
+    kept = {}
+
+    def get(owner):
+        config, name = source(owner)
+        of_config, value = kept.get(name, (None, None))
+        if of_config is not config:
+            value = derive(owner)
+            kept[name] = config, value
+        return value
+
+    return get
 
 
 def _untracked(send_call):
