@@ -67,12 +67,11 @@ class Size:
 
     def add(self, text: str) -> None:
         """Add the source of a module."""
-        tree = ast.parse(text)
-        documented = dict(_documented(tree))
-        readable = io.StringIO(text).readline
+        nodes = list(ast.walk(ast.parse(text)))
+        documented = dict(_documented(nodes))
         code = {
             line
-            for token in tokenize.generate_tokens(readable)
+            for token in tokenize.generate_tokens(io.StringIO(text).readline)
             if token.type not in _NO_CODE
             for line in range(token.start[0], token.end[0] + 1)
         }
@@ -82,14 +81,14 @@ class Size:
         self.code += sum(bool(line <= len(lines) and lines[line - 1].strip()) for line in code - documented.keys())
         self.docstrings += len(documented)
         self.private += sum(documented.values())
-        imported = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+        imported = (node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
         self.imports += sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in imported)
-        self.words.update(word.lower() for name in _names(tree) for word in _WORD.findall(name))
+        self.words.update(word.lower() for name in _names(nodes) for word in _WORD.findall(name))
 
 
-def _names(tree: ast.Module) -> Iterator[str]:
+def _names(nodes: list[ast.AST]) -> Iterator[str]:
     """Yield the names that a module defines or assigns."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, (ast.ClassDef, *_FUNCTIONS)):
             yield node.name
         if isinstance(node, _FUNCTIONS):
@@ -120,7 +119,9 @@ def measure() -> Sizes:
         text = path.read_text(encoding="utf-8")
         parts = path.relative_to(ROOT).parts
         sizes.packages["/".join(parts[:2]) if len(parts) > 2 else parts[0]].add(text)  # noqa: PLR2004  # a package's
-        sizes.whole.add(text)
+    for size in sizes.packages.values():
+        for name, value in vars(size).items():
+            setattr(sizes.whole, name, getattr(sizes.whole, name) + value)
     for folder in _OUTSIDE:
         for path in _sources(ROOT / folder):
             sizes.packages[folder].add(path.read_text(encoding="utf-8"))
@@ -138,9 +139,9 @@ def _sources(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*.py")) if not path.is_relative_to(_GENERATED))
 
 
-def _documented(tree: ast.Module) -> Iterator[tuple[int, bool]]:
+def _documented(nodes: list[ast.AST]) -> Iterator[tuple[int, bool]]:
     """Yield the lines of docstrings, those of constants included, and True for those of a private function."""
-    for scope in ast.walk(tree):
+    for scope in nodes:
         for statement in scope.body if isinstance(scope, _SCOPES) else ():
             if (
                 isinstance(statement, ast.Expr)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tomllib
 from collections import defaultdict
 
 import pytest
 
 from scripts._build import ROOT
 from scripts._imports import LEVELS, PACKAGE, Import, circle, imports, modules, room, violation
-from scripts.packages import BUDGET, Size, Sizes, excesses, measure
+from scripts.packages import Size, Sizes, excesses
 
 
 def broken_rule(importer, imported):
@@ -211,8 +210,16 @@ def test_circle_is_found_with_its_modules():
     assert circle({"a": {"b", "c"}, "b": {"c"}}) is None
 
 
-def test_every_package_keeps_within_its_budget():
-    assert excesses(measure(), tomllib.loads(BUDGET.read_text(encoding="utf-8"))) == []
+@pytest.fixture(scope="module")
+def packages_run():
+    """The project's own command: it prints the sizes, and names what exceeds the budget on its standard error."""
+    return subprocess.run(
+        [sys.executable, "-m", "scripts.packages"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def test_every_package_keeps_within_its_budget(packages_run):
+    assert (packages_run.returncode, packages_run.stderr) == (0, "")
 
 
 def test_size_over_the_budget_is_named_with_its_limit():
@@ -230,11 +237,8 @@ def test_size_over_the_budget_is_named_with_its_limit():
     ]
 
 
-def test_command_prints_a_row_for_each_package():
-    run = subprocess.run(  # the project's own command
-        [sys.executable, "-m", "scripts.packages"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    head, *rows = run.stdout.splitlines()
+def test_command_prints_a_row_for_each_package(packages_run):
+    head, *rows = packages_run.stdout.splitlines()
     assert head.split() == ["package", "files", "code", "limit", "docstrings", "imports"]
     node = next(row.split() for row in rows if row.startswith("bilateral/node "))
     assert node[1] == str(len(list((PACKAGE / "node").glob("*.py"))))
