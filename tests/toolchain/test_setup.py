@@ -32,6 +32,7 @@ def set_up(path: str | None = None) -> subprocess.CompletedProcess:
     return subprocess.run([SETUP], env=environment, capture_output=True, text=True, check=False)  # noqa: S603
 
 
+@pytest.mark.nightly
 def test_second_set_up_does_nothing_and_says_so():
     run = set_up()
     assert run.returncode == 0
