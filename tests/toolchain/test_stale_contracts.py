@@ -51,6 +51,7 @@ def edit(folder, change):
     source.write_text(text.replace(OWNER_CHECK, change))
 
 
+@pytest.mark.nightly
 def test_ape_test_refuses_changed_contracts_that_do_not_compile(copy):
     edit(copy, "require(nobody == owner);")
     done = ape_test(copy)
