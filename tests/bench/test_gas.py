@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from bench.gas import CASES, measure, recorded_figures
@@ -10,13 +12,15 @@ from bench.measurement import World
 MARGIN = 1.002
 """The factor above the recorded figure from which a call counts as a regression."""
 
-MANY = [pytest.mark.nightly]
-"""Of a summary of 1,000 entries: one of 100 does the same, and takes a tenth of the time."""
+MANY = re.compile(r"1,000|^the same with tag1 starred$")
+"""Nightly: summaries of 1,000 entries. One of 100 does the same, and takes a tenth of the time."""
 
 
 def named_cases():
     return [
-        pytest.param(registry, case, id=f"{registry}-{case.call}", marks=MANY * ("1,000" in case.call))
+        pytest.param(
+            registry, case, id=f"{registry}-{case.call}", marks=[pytest.mark.nightly] * bool(MANY.search(case.call))
+        )
         for registry, cases in CASES.items()
         for case in cases
     ]
