@@ -333,6 +333,7 @@ NO_ANSWERS = {
 } | {"a reset": reset, "a timeout while reading": linger}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("is_taken", [False, True], ids=["before the payment", "after the payment"])
 def test_client_that_repeats_its_request_pays_once_whatever_failed(identified, hasty, balance, is_taken):
     for number, (way, fail) in enumerate(NO_ANSWERS.items(), 1):
