@@ -36,7 +36,7 @@ NEED_STANDING = (
 )
 """Tests of what others read of the standings: sources of funds, and the state of the analysis."""
 
-SHORT = ("-k", "sqlite", "tests/index/payments/test_payments.py", "tests/index/test_verify.py")
+SHORT = ("-m", "not nightly", "-k", "sqlite", "tests/index/payments/test_payments.py", "tests/index/test_verify.py")
 
 
 def run_without(part, *arguments):
@@ -45,9 +45,12 @@ def run_without(part, *arguments):
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
 
 
-@pytest.mark.parametrize("part", REMOVED)
 @pytest.mark.parametrize(
-    "chosen", [SHORT, pytest.param(("tests/index",), marks=pytest.mark.nightly)], ids=["some", "all"]
+    ("part", "chosen"),
+    [
+        pytest.param("standing", SHORT, id="some-standing"),  # without `search` as well
+        *(pytest.param(part, ("tests/index",), marks=pytest.mark.nightly, id=f"all-{part}") for part in REMOVED),
+    ],
 )
 def test_rest_of_the_index_passes_its_tests(part, chosen):
     ignored = [f"--ignore=tests/index/{name}" for name in OWN]
