@@ -226,7 +226,7 @@ def least_calls(limit, chain, first_block):
     return calls
 
 
-@pytest.mark.sample(14)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("who", LIMITS)
 def test_every_event_is_indexed_within_twice_the_least_calls(settled_chain, engine, proxy, indexed, who):
     limit = LIMITS[who]
@@ -267,6 +267,7 @@ def test_a_limit_that_is_not_on_blocks_sets_no_ceiling_behind_a_dense_stretch(de
     assert stored_keys(engine) == chain_keys(dense_chain)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("who", WAITS)
 def test_a_limit_on_the_rate_is_waited_for(settled_chain, engine, proxy, indexed, who):
     proxy.rules["eth_getLogs"] = first_times(4, lambda *_: WAITS[who])
