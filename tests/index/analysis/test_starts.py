@@ -150,6 +150,7 @@ def test_a_service_without_the_packages_of_the_analysis_says_so_once_and_on_its_
         assert not [line for line in log if "Traceback" in line]
 
 
+@pytest.mark.nightly
 def test_a_service_that_is_told_not_to_analyse_ranks_nobody_and_is_ready(market, tmp_path):
     with service(market, tmp_path, "--no-analyse") as (client, _):
         for _ in looks(client, lists_everybody):
