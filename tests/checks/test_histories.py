@@ -100,6 +100,7 @@ class History:
         return verdicts
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_answer_at_a_block_is_given_again_later(any_ledger, seed):
     history = History(any_ledger, seed)

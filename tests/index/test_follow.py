@@ -35,6 +35,7 @@ def test_blocks_deep_in_the_chain_are_read_exactly(event_chain, generator, engin
     assert_exact(engine, store, event_chain)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("depth", [1, 5, 40])
 def test_a_reorganisation_replaces_the_rows_of_its_blocks(event_chain, generator, engine, store, catch_up, depth):
     grow(event_chain, generator, 50)
@@ -61,6 +62,7 @@ def test_a_reorganisation_deeper_than_the_journal_is_exact(
     assert_exact(engine, store, event_chain)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("further", [0, 3, JOURNAL_BLOCKS + 20])
 def test_a_reorganisation_of_the_block_before_the_first_one_is_exact(event_chain, generator, engine, store, further):
     grow(event_chain, generator, 12)

@@ -53,6 +53,7 @@ def grow(event_chain, generator, blocks=6):
         event_chain.mine(generator.logs(20))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("chunks", [1, 64])
 def test_kept_opinions_equal_those_read_again_through_growth_revocations_and_reorgs(
     event_chain, generator, read, reader, catch_up, monkeypatch, chunks
