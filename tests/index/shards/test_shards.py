@@ -163,6 +163,7 @@ def test_chain_moves_to_another_shard_and_back_while_readers_read(apis, settings
     assert len(answers) > 10
 
 
+@pytest.mark.nightly
 def test_move_that_breaks_off_loses_nothing_and_is_begun_again(apis, settings):
     (a, b), client = settings.shards.values(), apis[0]
     paths = [*BY_CHAIN[OTHER_CHAIN][:3], "/v1/changes?since=0&limit=5"]
