@@ -136,10 +136,17 @@ def test_every_extra_is_tried():
 
 def megabytes(*extras):
     """Return the installed size of extras, with all that they need and without bytecode."""
-    names = {name for extra in extras for name in installed_with(extra)} - {"bilateral"}
-    paths = [distribution(name).locate_file(file) for name in names for file in distribution(name).files or ()]
-    paths += (ROOT / "bilateral").rglob("*")
-    return sum(path.stat().st_size for path in paths if path.suffix != ".pyc" and path.is_file()) / 1e6
+    return sum(bytes_of(name) for name in {name for extra in extras for name in installed_with(extra)}) / 1e6
+
+
+@cache
+def bytes_of(name):
+    """Return the installed size of one package: of this one, that of its sources."""
+    if name == "bilateral":
+        paths = (ROOT / "bilateral").rglob("*")
+    else:
+        paths = map(distribution(name).locate_file, distribution(name).files or ())
+    return sum(path.stat().st_size for path in paths if path.suffix != ".pyc" and path.is_file())
 
 
 @pytest.mark.skipif(sys.platform != "linux" or platform.machine() != "x86_64", reason="wheels differ in size")
