@@ -15,6 +15,7 @@ from functools import cache
 import ape_test.accounts
 import requests
 from ape.api.networks import NetworkAPI
+from ape.api.transactions import ReceiptAPI
 from ape.contracts.base import ContractMethodHandler
 from ape.managers._contractscache import ApeDataCache
 from ape.managers._deploymentscache import DeploymentDiskCache
@@ -93,6 +94,8 @@ def spare_work():
     provider._post_send_transaction = lambda *_: None
     # The n-th connection of a process names the contract of that console n times, each time in two files.
     provider.Web3Provider._post_connect = lambda _: None
+    # It asks for the nonce of the sender after it has a receipt. Anvil counts a transaction before it gives that.
+    ReceiptAPI._await_sender_nonce_increment = lambda _: None
     # It keeps contracts of live networks in files, for this run and later ones.
     ApeDataCache._write_to_disk = ApeDataCache._read_from_disk = property(lambda _: False, lambda *_: None)
     DeploymentDiskCache._is_live_network = property(lambda _: False)
