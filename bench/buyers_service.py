@@ -195,11 +195,11 @@ def main() -> int:
     logger.set_level(LogLevel.WARNING)
     all_met = True
     code = ape.project.MockLogEmitter.contract_type.runtime_bytecode.bytecode
-    with tempfile.TemporaryDirectory() as folder, running_anvil(*OPTIONS) as url:
+    with tempfile.TemporaryDirectory() as folder, running_anvil(*OPTIONS) as url, databases(folder) as engines:
         chain = EventChain(url, code)
         chain.rpc("anvil_setCode", TOKEN, code)
         grow(chain, arguments.payments, arguments.blocks)
-        for engine, fresh in databases(folder):
+        for engine, fresh in engines.items():
             if arguments.states:
                 all_met &= prove(engine, fresh("anchors"), arguments.states)
             index(fresh("world"), url)
