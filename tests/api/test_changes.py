@@ -167,7 +167,7 @@ def test_a_cursor_older_than_the_feed_is_gone_and_the_answer_says_how_to_go_on(a
         ("format=csv", 400, "invalid_argument", "query.format"),
         ("&".join(["tag=a"] * 21), 400, "invalid_argument", "query.tag"),
         ("cursor=0", 400, "invalid_argument", 'no parameter "cursor"'),
-        ("since=0&since=1", 400, "invalid_argument", "given 2 times"),
+        ("since=0&since=1", 400, "invalid_argument", "passed 2 times"),
     ],
 )
 def test_wrong_parameters_are_refused(api, query, status, code, detail):
@@ -183,7 +183,7 @@ def test_an_address_may_let_a_few_requests_wait(api, monkeypatch):
         refused = api.get("/v1/changes", params={"wait": 1})
         assert (refused.status_code, refused.json()["code"]) == (429, "too_many_waiting")
         assert refused.headers["retry-after"] == "10"
-        assert "2 requests that wait for changes" in refused.json()["detail"]
+        assert "2 requests waiting for changes" in refused.json()["detail"]
         assert api.get("/v1/changes").status_code == 200
     deadline = time.monotonic() + 20
     while (answer := api.get("/v1/changes", params={"wait": 0.1})).status_code == 429:

@@ -51,7 +51,7 @@ def names(folder):
 def test_full_store_refuses_in_words_and_old_files_that_no_agent_names_make_room(store):
     for content in (b'{"first":1}', b'{"second":1}'):
         store.put(content)
-    with pytest.raises(ProblemError, match="the store of this service is full"):
+    with pytest.raises(ProblemError, match="this service's store is full"):
         store.put(b'{"third":1}')
     age(store)
     third = store.put(b'{"third":1}')

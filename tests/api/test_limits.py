@@ -180,7 +180,7 @@ def test_parameter_with_one_value_may_not_be_repeated(api, path, name, values):
     url = httpx.URL(path)
     response = api.get(url.copy_merge_params([(name, values[0])]).copy_add_param(name, values[1]))
     assert problem(response) == (400, "invalid_argument")
-    assert response.json()["detail"] == f'the parameter "{name}" is given 2 times: pass it once'
+    assert response.json()["detail"] == f'the parameter "{name}" was passed 2 times: pass it once'
 
 
 def test_lists_are_parameters_that_are_repeated(api):

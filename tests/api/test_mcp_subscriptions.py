@@ -112,7 +112,7 @@ def test_an_address_may_have_a_few_subscriptions_and_each_ends_after_its_length(
         async with Client(url) as client:
             began = time.monotonic()
             async with client.listen(resource_subscriptions=[AGENT]) as subscription:
-                with pytest.raises(MCPError, match="too_many_waiting: this address has 1 requests that wait"):
+                with pytest.raises(MCPError, match="too_many_waiting: this address has 1 requests waiting"):
                     async with client.listen(resource_subscriptions=[f"bilateral://accounts/{ERIN.address}"]):
                         pass
                 assert [event async for event in subscription] == []  # the server ends the stream itself

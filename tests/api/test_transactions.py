@@ -65,14 +65,14 @@ def test_payment_of_feedback_names_the_agents_wallet_in_its_file(acting):
 @pytest.mark.parametrize(
     ("fields", "status", "code", "words"),
     [
-        ({"account": ALICE.address, "value": 90}, 409, "self_feedback", "that is not the owner"),
+        ({"account": ALICE.address, "value": 90}, 409, "self_feedback", "that is neither owner nor operator"),
         (
             {"account": ERIN.address, "value": 101, "tag1": "starred"},
             400,
             "unrepresentable_value",
             "at most",
         ),
-        ({"value": 101, "tag1": "starred"}, 400, "unrepresentable_value", "starred is at most 100, not 101"),
+        ({"value": 101, "tag1": "starred"}, 400, "unrepresentable_value", "starred must be at most 100, not 101"),
         ({"account": Account.create().address, "value": 90}, 409, "insufficient_funds", "cannot pay"),
         ({"account": ERIN.address, "value": "much"}, 400, "invalid_argument", "value"),
         ({"account": "0x12", "value": 1}, 400, "invalid_argument", "account"),

@@ -132,7 +132,7 @@ def test_a_delivery_that_fails_comes_again_with_the_same_id_and_changes_also_aft
     row = only(engine)
     assert (row.since, row.delivered) == ("0", 0)
     assert row.failures >= 2
-    assert "answers with status 500" in row.problem
+    assert "returned status 500" in row.problem
     monkeypatch.setattr(webhooks, "_AT_ONCE", 50)  # as if the feed had grown meanwhile
     receiver.answer = lambda handler: handler.reply(200)
     with delivering_to():
@@ -288,5 +288,5 @@ def test_the_key_is_a_file_that_its_owner_alone_reads(tmp_path):
     for content in (b"", key.as_pem(private=False), OKPKey.generate_key("X25519").as_pem(private=True)):
         path.write_bytes(content)
         path.chmod(0o600)
-        with pytest.raises(InvalidArgumentError, match="has no Ed25519 private key in PEM"):
+        with pytest.raises(InvalidArgumentError, match="is not an Ed25519 private key in PEM"):
             read_key(path)

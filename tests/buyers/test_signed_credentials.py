@@ -147,7 +147,9 @@ def test_a_credential_for_its_use_passes():
 def test_a_credential_for_another_use_is_refused_by_name(changes, reason, field):
     credential = issue_credential(HOLDER, BuyerTier.TRUSTED, BRP, **USE, at=5 * DAY)
     use = {"holder": HOLDER, "policy": BRP, "scope": SCOPE, "minimum": BuyerTier.TRUSTED, "at": 5 * DAY} | changes
-    with pytest.raises(CredentialRefusedError, match=f"the credential's {field} is .*: request another") as caught:
+    with pytest.raises(
+        CredentialRefusedError, match=f"the credential's {field} is .*: request a new credential"
+    ) as caught:
         require_use(credential, **use)
     assert (caught.value.reason, caught.value.field) == (reason, field)
 

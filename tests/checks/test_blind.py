@@ -162,7 +162,9 @@ def test_figures_of_blind_ratings_alone_rank_agents(story):
     assert sorted(entry.agent_id for entry in rated) == [CLIENT, 4]
     assert [(entry.client, entry.feedback_index) for entry in listed] == [(CAROL, 3), (ALICE, 2)]
     assert [(entry.side, entry.count) for entry in shown.ratings] == [("server", 6), ("client", 1)]
-    with pytest.raises(InvalidArgumentError, match="no rating of a validator is blind"):
+    with pytest.raises(
+        InvalidArgumentError, match="blind only applies to ratings of servers and clients, not of validators"
+    ):
         Gate(side=Side.VALIDATOR, blind=Blind.ONLY)
 
 

@@ -147,7 +147,7 @@ def test_domain_that_an_agent_is_registered_under_is_proven_without_a_registrati
     unread = ledger.server(policy=STRICT)
     (reason,) = [reason for reason in unread.reasons if reason.code == "domain_unproven"]
     assert (reason.severity, unread.figures["domains"][0]["is_proven"]) == ("decline", False)
-    assert "not checked: the index has not read the domain's file" in reason.sentence
+    assert "This is unconfirmed: the index has not read the domain's file" in reason.sentence
     ledger.settle()
     seen = ledger.server(policy=STRICT)
     assert codes(seen) == {"domain_proven": "note", "no_file": "caution", "no_ratings": "note"}
@@ -300,7 +300,7 @@ def test_earlier_answer_rests_on_the_file_of_then(ledger, secure_server, clock):
     clock.pass_(100_000)
     ledger.settle()
     assert codes(ledger.server(policy=QUIET))["file_of_other_agent"] == "decline"
-    with pytest.raises(FileNotHeldError, match="the agent's file as of block 2 has been replaced since"):
+    with pytest.raises(FileNotHeldError, match="the agent's file as of block 2 has since been replaced"):
         ledger.server(policy=QUIET, at_block=2)
     assert ledger.server(policy=QUIET, at_block=1) == unseen
 

@@ -121,7 +121,7 @@ def test_each_fact_makes_its_reason_and_no_other(facts, code):
         (FileState.FAILED, Source.INDEX, "host_not_found", "could not be fetched last time: its host does not exist."),
         (FileState.FAILED, Source.NODE, "certificate_expired", "the certificate of its host has expired."),
         (FileState.FAILED, Source.NODE, "unreachable_document", "The registration file could not be fetched."),
-        (FileState.WAITING, Source.NODE, None, "This machine could not look for the registration file"),
+        (FileState.WAITING, Source.NODE, None, "This machine could not fetch the registration file"),
     ],
 )
 def test_file_that_was_not_fetched_says_why(state, source, problem, sentence):

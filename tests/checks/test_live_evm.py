@@ -161,5 +161,5 @@ def test_ratings_of_trusted_accounts_alone_count(world):
 
 
 def test_policy_that_only_an_index_can_answer_is_refused(world):
-    with pytest.raises(InvalidArgumentError, match=r"require_payment_proof needs an index: remove it"):
+    with pytest.raises(InvalidArgumentError, match=r"require_payment_proof requires an index: remove it"):
         asked(world, 10, policy=Policy(require_payment_proof=True))

@@ -212,7 +212,7 @@ def test_approvals_have_a_limit(praised, monkeypatch, most, is_read):
     if is_read:
         assert praised.server(policy=TRUSTING)
     else:
-        with pytest.raises(HistoryTooLongError, match="more than 2 approvals of one owner"):
+        with pytest.raises(HistoryTooLongError, match="more than 2 approvals by one owner"):
             praised.server(policy=TRUSTING)
 
 

@@ -89,7 +89,7 @@ def test_one_payment_is_recorded(buyer, attestor, client):
 
 def test_a_payment_that_the_node_does_not_show_is_not_recorded(mistake, attestor):
     unknown = new_hash()
-    assert f"no receipt of {unknown}" in mistake(5, "record", new_address(), 20_000, unknown, key=attestor)
+    assert f"no receipt for {unknown}" in mistake(5, "record", new_address(), 20_000, unknown, key=attestor)
 
 
 def test_many_payments_are_recorded(buyer, attestor):
@@ -164,7 +164,7 @@ def test_a_credential_for_another_gate_or_policy_is_refused(bilateral, with_buye
 def test_a_credential_names_one_place(bilateral, with_buyers, attestor, place):
     issue = ("buyer", "issue", new_address(), "--tier", "new", "--pseudonym", "0x" + "5c" * 32)
     ran = bilateral(*issue, *place, "--json", key=attestor, **with_buyers)
-    assert (ran.code, "with --gate or --scope" in ran.err) == (3, True)
+    assert (ran.code, "with either --gate or --scope" in ran.err) == (3, True)
 
 
 def test_a_role_is_handed_over_in_two_steps(buyer, attestor, client):
@@ -205,7 +205,7 @@ def test_a_malformed_file_is_refused(mistake, content, sentence):
     [
         ("score", "50", "state.score must be a whole number"),
         ("score", True, "state.score must be a whole number"),
-        ("buyer", 1, "state.buyer must be a text"),
+        ("buyer", 1, "state.buyer must be a string"),
         ("tier", "gold", "state.tier must be one of new, verified, trusted, premium"),
         ("policy", "0x123", "state.policy must be hexadecimal"),
     ],

@@ -302,7 +302,10 @@ AGENT = "eip155:1:0x8004A818BFB912233c491871b3d84c89A494BD9e#1"
     [
         (["--seller", AGENT], "pass --service and --seller"),
         (["--seller", AGENT, "--service", "ftp://x"], '"ftp://x" is not the http or https URL of a service'),
-        (["--seller", AGENT, "--service", "https://x?y=1"], "is not an http or https URL"),
+        (
+            ["--seller", AGENT, "--service", "https://x?y=1"],
+            '"https://x?y=1" is not the http or https URL of a service',
+        ),
         (["--seller", AGENT, "--incentives", "-"], "pass either --incentives or --seller"),
     ],
     ids=["no service", "scheme", "query", "both"],

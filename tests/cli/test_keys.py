@@ -218,7 +218,7 @@ def test_each_missing_key_has_its_reason(refused, keystore, owner, stranger, var
 
 def test_the_accounts_that_there_are_are_named(refused, keystore, owner):
     error = refused(7, "agent", "register", "--account", "bob", **keystore("alice", owner))
-    assert "there are: alice" in error["message"]
+    assert "existing: alice" in error["message"]
     assert error["arguments"] == {"account": "bob"}
 
 

@@ -131,7 +131,7 @@ def test_the_variables_are_held_to_the_same(refused, client, published):
         (["--store-url", URL], "--store-url requires --store-folder"),
         (
             ["--store-folder", "x", "--ipfs-api", "http://127.0.0.1:1"],
-            "documents go to a single store: choose one of --store-folder or --ipfs-api",
+            "documents can only be stored in one place: choose one of --store-folder or --ipfs-api",
         ),
         (["--pinning-api", URL], "--pinning-api requires --ipfs-api, the IPFS node whose documents are pinned"),
         (["--public-url", URL], "--public-url requires --put-url"),

@@ -71,7 +71,7 @@ def test_a_case_of_an_account_that_does_not_occur_is_told(bilateral, done, refus
     assert ran.code == 0
     assert 'change nothing, because no table has the address: "sybil9"' in ran.err
     assert done(*words)["unknown_cases"] == ["sybil9"]
-    assert "was reviewed but occurs in no table" in refused(3, "trust", "explain", "sybil9", "--out", out)["message"]
+    assert "was reviewed but appears in no table" in refused(3, "trust", "explain", "sybil9", "--out", out)["message"]
 
 
 def test_tables_of_other_accounts_are_told(bilateral, done, tables, tmp_path):
@@ -109,7 +109,7 @@ def test_several_chains_are_analysed_and_explained(done, refused, tables, tmp_pa
     out = tmp_path / "results"
     assert done("trust", "analyse", *folders, "--out", out)["agents"] == 42
     assert done("trust", "explain", "99", "--out", out, "--chain-id", "8453")["chain_id"] == 8453
-    assert "give one as --chain-id" in refused(3, "trust", "explain", "99", "--out", out)["message"]
+    assert "pass one as --chain-id" in refused(3, "trust", "explain", "99", "--out", out)["message"]
 
 
 def test_several_folders_without_their_chains_are_refused(refused, tables, tmp_path):

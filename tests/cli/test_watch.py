@@ -36,9 +36,9 @@ def test_the_changes_of_an_account_are_filtered(bilateral, api_sqlite):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("agent", "31337:1", "--kind", "gossip"), 'kind "gossip" is unknown: choose feedback, revoked'),
+        (("agent", "31337:1", "--kind", "gossip"), 'kind "gossip" is unknown: choose one of feedback, revoked'),
         (("agent", "31337:1", "--since", "x"), "the cursor 'x' is malformed"),
-        (("agent", "1"), "with its chain"),
+        (("agent", "1"), '"1" is not an agent id that includes a chain'),
         (("account", "0x12"), "0x12"),
     ],
 )

@@ -62,7 +62,10 @@ def test_a_fee_within_the_limits_is_signed(done, client):
 @pytest.mark.parametrize("amount", ["", "x", "1e3", "0x1", " 1", "0.0000000001", "1" * 61])
 def test_a_malformed_limit_is_refused(refused, client, amount):
     error = refused(3, "feedback", "give", 1, 87, "--max-fee-per-gas", amount, key=client)
-    assert (error["reason"], "--max-fee-per-gas is a number" in error["message"]) == ("invalid_argument", True)
+    assert (error["reason"], "--max-fee-per-gas must be a non-negative number" in error["message"]) == (
+        "invalid_argument",
+        True,
+    )
 
 
 def test_an_answers_hash_is_the_documents(shown, reputation, owner, client):

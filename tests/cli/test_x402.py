@@ -112,7 +112,7 @@ def test_dry_run_changes_nothing(listed, done, owner, identity):
 @pytest.mark.parametrize(
     ("digits", "problem"),
     [
-        (OLD.public_key[:7], "has fewer than 8 digits"),
+        (OLD.public_key[:7], "is too short: pass at least 8 digits of the public key"),
         ("ffffffff", "0 listed keys begin with"),
         (Secp256k1Key(bytes(range(9, 41))).public_key[:8], "0 listed keys begin with"),
     ],

@@ -186,7 +186,7 @@ def test_a_locked_database_is_named_and_nothing_is_lost(run, database, is_whole)
         other.execute("BEGIN IMMEDIATE")
         code, told = run(into=f"{database}?timeout=0.2")
     assert code == 11
-    assert "another program has locked the database for too long: end it, or choose another --database" in told
+    assert "another program has locked the database for too long: stop it, or choose a different --database" in told
     is_whole()
 
 
@@ -211,7 +211,7 @@ def test_locked_database_of_postgresql_is_named_and_nothing_is_lost(run, postgre
         options = f"{short.query['options']} -clock_timeout=200ms"
         code, told = run(into=short.update_query_dict({"options": options}).render_as_string(hide_password=False))
         assert code == 11
-        assert "another program has locked the database for too long: end it, or choose another --database" in told
+        assert "another program has locked the database for too long: stop it, or choose a different --database" in told
         connection.rollback()
     engine.dispose()
     assert run(into=postgres_url)[0] == 0
@@ -221,7 +221,7 @@ def test_a_file_other_than_a_database_is_named(run, tmp_path):
     (tmp_path / "notes.txt").write_text("These are notes. " * 100)
     code, told = run(into=f"sqlite:///{tmp_path / 'notes.txt'}")
     assert code == 11
-    assert "damaged, or of another program" in told
+    assert "damaged or from another program" in told
     assert (tmp_path / "notes.txt").read_text().startswith("These are notes.")
 
 
@@ -237,7 +237,7 @@ def test_a_database_whose_log_cannot_be_written_beside_it_is_named(run, database
     path = database.removeprefix("sqlite:///")
     code, told = run(into=f"sqlite:///file:{path}?readonly_shm=1&uri=true")  # as on a file system that may only be read
     assert code == 11
-    assert "its folder may only be read, and SQLite writes its log beside the file" in told
+    assert "its folder is read-only, and SQLite writes its log beside the file" in told
 
 
 def test_a_database_server_that_does_not_answer_is_named(run):
@@ -250,7 +250,7 @@ def test_a_failure_that_waiting_does_not_mend_is_raised(postgres_url):
     engine = connect_engine(postgres_url)
     with pytest.raises(DBAPIError) as failure, engine.connect() as connection:
         connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
-    assert "the server of the database does not answer" in str(passing_failure(failure.value))
+    assert "the database server did not respond" in str(passing_failure(failure.value))
     with pytest.raises(DBAPIError) as failure, engine.connect() as connection:
         connection.execute(text("SELECT 1 / 0"))
     with pytest.raises(DatabaseUnavailableError, match="the database cannot be used: division by zero"):

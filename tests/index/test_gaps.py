@@ -80,5 +80,5 @@ def test_run_to_the_head_ends_at_a_proven_gap_and_status_shows_it(gapped, record
     arguments = ("--rpc-url", gapped.url, "--deployment", record, "--database", database)
     code, _, told = bilateral("run", *arguments, "--until-head", "--no-files", "--max-wait", "3")
     assert code == 5
-    assert "whose header announces logs of a registry" in told
-    assert "whose header announces logs of a registry" in bilateral("status", "--database", database, "--json")[1]
+    assert "whose header announces registry logs" in told
+    assert "whose header announces registry logs" in bilateral("status", "--database", database, "--json")[1]

@@ -68,7 +68,7 @@ def test_an_index_runs_and_is_read_through_a_pooler_and_leaves_no_trace(event_ch
                     for connection in (first, second, first):
                         assert statement.all(connection, {"chain": CHAIN_ID}) == [(CHAIN_ID,)]
                         assert connection.execute(text("SHOW transaction_isolation")).scalar_one() == "repeatable read"
-            with pytest.raises(DatabaseUnavailableError, match="only be read"), reader.connect() as connection:
+            with pytest.raises(DatabaseUnavailableError, match="the database is read-only"), reader.connect() as connection:
                 connection.execute(text("CREATE TABLE stray (number int)"))
             with (
                 pytest.raises(QueryTimeoutError),
@@ -111,7 +111,7 @@ def test_prepared_statements_in_a_pooler_are_told_apart_from_missing_tables(own_
 def test_a_database_whose_encoding_loses_texts_is_refused_at_the_start(own_database, encoding, opened):
     with pytest.raises(DatabaseUnavailableError) as refusal:
         opened(own_database(encoding))
-    assert f"is {encoding}, which cannot represent all texts: make it by CREATE DATABASE" in str(refusal.value)
+    assert f"is {encoding}, which cannot represent all text: create it with CREATE DATABASE" in str(refusal.value)
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
@@ -120,5 +120,5 @@ def test_a_url_of_postgresql_has_any_of_its_schemes(scheme):
 
 
 def test_a_pooler_is_named_by_yes_or_no():
-    with pytest.raises(InvalidArgumentError, match='pooler of the database\'s URL is yes or no, not "transaction"'):
+    with pytest.raises(InvalidArgumentError, match='pooler in the database URL must be yes or no, not "transaction"'):
         parsed_url("postgres://db/bilateral?pooler=transaction")

@@ -235,8 +235,8 @@ def test_while_the_primary_is_away_its_replica_answers_and_a_reader_without_one_
 @pytest.mark.parametrize(
     ("database", "problem"),
     [
-        ('url = "sqlite:///index.sqlite"\nreaders = ["postgresql://copy/x"]', r"database\.url is not of PostgreSQL"),
-        ('url = "postgresql://db/x"\nreaders = ["sqlite:///copy"]', r"database\.readers\[0\] is not of PostgreSQL"),
+        ('url = "sqlite:///index.sqlite"\nreaders = ["postgresql://copy/x"]', r"database\.url is not PostgreSQL"),
+        ('url = "postgresql://db/x"\nreaders = ["sqlite:///copy"]', r"database\.readers\[0\] is not PostgreSQL"),
         ('url = "postgresql://db/x"\nreader = []', r"database\.reader"),
         ('url = "postgresql://db/x"\nmax_delay = 0', r"database\.max_delay"),
     ],

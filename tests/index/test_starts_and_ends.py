@@ -103,12 +103,12 @@ def test_deployment_is_not_refused_while_an_endpoint_that_may_be_of_its_chain_fa
 
 
 ADVICE = {
-    "publicnode, no address": "add another --rpc-url, or the URL of such a plan",
+    "publicnode, no address": "add another --rpc-url, or use such a plan's URL",
     "publicnode, old blocks": "put the token into --rpc-url",
-    "Infura, parameters": "name fewer --deployment",
-    "Cloudflare, user agent": "ask the provider to let it in",
+    "Infura, parameters": "pass fewer --deployment",
+    "Cloudflare, user agent": "ask the provider to allow it",
     "no key": "put the provider's key into --rpc-url",
-    "unknown words": "add another --rpc-url, and report the words",
+    "unknown words": "add another --rpc-url, and report the message",
 }
 
 

@@ -122,7 +122,7 @@ def test_an_endless_reply_is_cut_at_the_limit(connect, node, small):
             sent.append(100)
 
     node.reply = pour
-    with pytest.raises(MalformedNodeAnswerError, match="more than 1000 bytes"):
+    with pytest.raises(MalformedNodeAnswerError, match="eth_call exceeds 1000 bytes"):
         connect(node.url).request("eth_call", [])
 
 
@@ -130,14 +130,14 @@ def test_a_gzip_bomb_is_cut_at_the_limit(connect, node):
     bomb = gzip.compress(b" " * (http.MAX_RESPONSE_BYTES + 1))
     assert len(bomb) < 100_000
     node.reply = lambda handler, _: respond(handler, bomb, Content_Encoding="gzip")
-    with pytest.raises(MalformedNodeAnswerError, match=f"more than {http.MAX_RESPONSE_BYTES} bytes"):
+    with pytest.raises(MalformedNodeAnswerError, match=f"eth_call exceeds {http.MAX_RESPONSE_BYTES} bytes"):
         connect(node.url, 20).request("eth_call", [])
 
 
 @pytest.mark.parametrize("body", [b"no gzip", gzip.compress(b'{"id":1,"result":1}')[:-9]], ids=["other", "cut"])
 def test_broken_gzip_is_an_error(connect, node, body):
     node.reply = lambda handler, _: respond(handler, body, Content_Encoding="gzip")
-    with pytest.raises(MalformedNodeAnswerError, match="broken gzip"):
+    with pytest.raises(MalformedNodeAnswerError, match="invalid gzip data"):
         connect(node.url).request("eth_chainId", [])
 
 
@@ -151,7 +151,7 @@ def test_an_encoding_that_was_not_requested_is_an_error(connect, node, encoding)
 @pytest.mark.parametrize("answered", [0, 2, "1", None, True, 1.0])
 def test_the_answer_to_another_request_is_an_error(connect, node, answered):
     node.reply = lambda handler, body: reply_with(handler, answer_to(body) | {"id": answered})
-    with pytest.raises(MalformedNodeAnswerError, match="the id of another request"):
+    with pytest.raises(MalformedNodeAnswerError, match="the id of a different request"):
         connect(node.url).request("eth_chainId", [])
 
 

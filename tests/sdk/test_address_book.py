@@ -128,7 +128,7 @@ def test_canonical_registries_lack_what_only_this_project_has():
             deployment.require_function(Registry.IDENTITY, function)
     for function in ("ownerOf", "register", "isAuthorizedOrOwner"):
         deployment.require_function(Registry.IDENTITY, function)
-    with pytest.raises(MissingFunctionError, match="needs a BidirectionalReputationRegistry") as caught:
+    with pytest.raises(MissingFunctionError, match="requires this project's BidirectionalReputationRegistry") as caught:
         deployment.require_function(Registry.REPUTATION, "giveFeedbackBySig")
     error = caught.value
     assert (error.registry, error.function, error.chain_id) == ("reputation", "giveFeedbackBySig", 8453)
@@ -199,10 +199,10 @@ def test_a_companion_of_another_registry_than_the_canonical_one_is_not_completed
         (record(BidirectionalReputationRegistry=RATINGS_ADDRESS), "neither IdentityRegistry nor CompanionDirectory"),
         (
             record(CompanionDirectory=COMPANION_ADDRESS).replace("8453", "31337"),
-            "the identity registry of its companion",
+            "the companion's identity registry is missing",
         ),
         (above("0x1"), "is not an EVM address"),
-        (above(OTHER, IdentityRegistry=MAINNET[0]), f"is {MAINNET[0]}, and its CompanionDirectory belongs to {OTHER}"),
+        (above(OTHER, IdentityRegistry=MAINNET[0]), f"is {MAINNET[0]}, but its CompanionDirectory belongs to {OTHER}"),
     ],
 )
 def test_a_record_whose_identity_registry_is_not_clear_is_refused(text, mistake):
@@ -241,4 +241,4 @@ def test_the_page_counts_the_chains():
     listed = [chain for chain in BOOK_FILE["chains"] if len(chain["groups"]) == 2]
     testnets = len(BOOK_FILE["chains"]) - len(mainnets)
     assert f"on {len(mainnets)} mainnets and {testnets} testnets" in page
-    assert f"for it on {len(listed)} of the chains" in page
+    assert f"an address for one on {len(listed)} of the chains" in page

@@ -139,7 +139,9 @@ def test_a_struct_is_decoded_by_the_names_of_its_fields(identity, owner):
 
 
 def test_an_address_without_a_registry_is_named(stranger):
-    with pytest.raises(UnexpectedAnswerError, match=r"ReputationRegistry answers readFeedback.*\(0 bytes\)"):
+    with pytest.raises(
+        UnexpectedAnswerError, match=r"ReputationRegistry returned the result of readFeedback .*\(0 bytes\)"
+    ):
         ask(stranger, Registry.REPUTATION, READ, 1, EVM_ADDRESS, 1)
 
 

@@ -145,9 +145,9 @@ def test_a_payment_may_be_on_solana():
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({"capability": "tools"}, "capability and name go together"),
-        ({"name": "n"}, "capability and name go together"),
-        ({"capability": "toys", "name": "n"}, "capability is one of tools, prompts, resources"),
+        ({"capability": "tools"}, "capability and name must be passed together"),
+        ({"name": "n"}, "capability and name must be passed together"),
+        ({"capability": "toys", "name": "n"}, "capability must be one of tools, prompts, resources"),
         ({"text": 1}, "text: Input should be a valid string"),
         ({"skill": [1]}, "a2a.skills.0: "),
         ({"task": 1}, "a2a.taskId: "),
@@ -157,7 +157,7 @@ def test_a_payment_may_be_on_solana():
         ({"proof_of_payment": {}}, "proofOfPayment lacks fromAddress, toAddress, chainId, txHash"),
         ({"proof_of_payment": {**PAYMENT, "txHash": ""}}, "proofOfPayment lacks txHash"),
         ({"proof_of_payment": {**PAYMENT, "txHash": "0x1"}}, "64 hexadecimal digits"),
-        ({"proof_of_payment": {**PAYMENT, "chainId": "base"}}, "in decimals"),
+        ({"proof_of_payment": {**PAYMENT, "chainId": "base"}}, "in decimal digits"),
         ({"proof_of_payment": {**PAYMENT, "toAddress": "0xAgent..."}}, "not an EVM address"),
         ({"proof_of_payment": {**PAYMENT, "fromAddress": X402["agentId"]}}, "not an EVM address"),
         ({"proof_of_payment": {**PAYMENT, "chainId": 1.5}}, "chainId"),
@@ -285,7 +285,7 @@ def test_the_used_service_may_be_named_as_in_json():
     ],
 )
 def test_the_used_service_is_named_once(arguments, name):
-    with pytest.raises(MalformedDocumentError, match=f"and by its parts: {name}$"):
+    with pytest.raises(MalformedDocumentError, match=f"both as a whole and in parts: {name}$"):
         prepare_feedback_file(**arguments)
 
 

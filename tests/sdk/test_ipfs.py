@@ -124,7 +124,7 @@ def test_a_file_in_a_folder_is_read_by_its_path(gateway, ipfs):
 @pytest.mark.parametrize(
     ("path", "problem"),
     [
-        ("", "names a folder"),
+        ("", "identifies a folder"),
         ("/absent", '"absent" is not in the folder'),
         ("/a/b", 'is a file, not a folder that contains "b"'),
         ("/..", '".." is not in the folder'),
@@ -181,7 +181,7 @@ MISCONDUCT = [
     (redirect("?format=raw"), r"does not deliver a block: .* redirects more than 3 times"),
     (
         redirect("http://localhost:1/"),
-        r'does not deliver a block: "localhost" leads to .*, which is not a public',
+        r'does not deliver a block: "localhost" resolves to .*, which is not a public',
     ),
     (
         redirect("ftp://localhost/"),
@@ -216,7 +216,7 @@ def test_an_error_of_the_document_itself_is_raised_without_asking_other_gateways
     loader = replace(ipfs, gateways=(gateway.url, "http://localhost:1"))
     with pytest.raises(DocumentTooLargeError):
         loader.load(f"ipfs://{gateway.blocks.add(bytes(2**20 + 1))}")
-    with pytest.raises(MalformedDocumentError, match="names a folder"):
+    with pytest.raises(MalformedDocumentError, match="identifies a folder"):
         loader.load(f"ipfs://{gateway.blocks.folder()}")
 
 
@@ -239,7 +239,7 @@ def test_a_gateway_may_redirect_but_not_to_a_private_address(ipfs, gateway, othe
     cid = gateway.blocks.add(FILE)
     other_server.routes["/secrets"] = FILE
     gateway.forged[cid] = redirect(f"{other_server.url}/secrets")
-    with pytest.raises(UnreachableDocumentError, match=r'"localhost" leads to .*, which is not a public'):
+    with pytest.raises(UnreachableDocumentError, match=r'"localhost" resolves to .*, which is not a public'):
         ipfs.load(f"ipfs://{cid}")
     assert other_server.requests == []
 

@@ -171,7 +171,7 @@ def test_a_redirect_to_another_scheme_is_refused(server, loader, target):
 @pytest.mark.parametrize("status", [201, 204, 304, 400, 404, 500])
 def test_any_status_but_success_is_named(server, loader, status):
     server.routes["/"] = lambda handler: respond(handler, b"", status)
-    with pytest.raises(UnreachableDocumentError, match=f"answers with status {status}"):
+    with pytest.raises(UnreachableDocumentError, match=f"returned status {status}"):
         loader.load(f"{server.url}/")
 
 
@@ -254,7 +254,7 @@ def test_a_redirect_to_a_private_address_is_refused(server, other_server, guarde
     server.routes |= {"/": redirect("/again"), "/again": redirect(f"{other_server.url}/secrets")}
     other_server.routes["/secrets"] = b"secrets"
     network = replace(guarded.network, trusted=frozenset({("localhost", server.port)}))
-    with pytest.raises(ForbiddenAddressError, match=r"leads to .*, which is not a public address"):
+    with pytest.raises(ForbiddenAddressError, match=r"resolves to .*, which is not a public address"):
         replace(guarded, network=network).load(f"{server.url}/")
     assert other_server.requests == []
 
@@ -317,7 +317,7 @@ def test_a_document_is_sent_again_only_if_it_changed(server, loader):
 
 def test_a_server_that_refuses_says_its_status_and_the_time_to_wait(server, loader):
     server.routes["/"] = lambda handler: respond(handler, b"", 503, Retry_After="120")
-    with pytest.raises(RefusedDocumentError, match="answers with status 503") as refusal:
+    with pytest.raises(RefusedDocumentError, match="returned status 503") as refusal:
         loader.load(f"{server.url}/")
     assert (refusal.value.status, refusal.value.wait_seconds) == (503, 120)
     server.routes["/"] = lambda handler: respond(handler, b"", 503, Retry_After="Sun, 06 Nov 1994 08:49:37 GMT")

@@ -64,7 +64,7 @@ def test_a_redirect_takes_the_password_no_further_than_its_server(server, other_
 @pytest.mark.parametrize(
     ("answer", "error", "problem"),
     [
-        (lambda handler: handler.send_error(401), RefusedDocumentError, "answers with status 401"),
+        (lambda handler: handler.send_error(401), RefusedDocumentError, "returned status 401"),
         (lambda handler: handler.wfile.write(b"\0\r\n\r\n"), BrokenAnswerError, "cannot be read: "),
         (redirect("/"), TooManyRedirectsError, "redirects more than 3 times"),
         (redirect("ftp://u:s3cret@elsewhere/"), UnsupportedUriError, 'redirects to "ftp://elsewhere/", which is not'),
@@ -95,7 +95,7 @@ def test_a_node_is_named_without_its_password(server):
     assert message == f'"{server.url}/api/v0/add" returned status 404'
     server.routes[ADD] = b"ok"
     message = refused(UnreachableDocumentError, lambda: store.put(FILE))
-    assert message == f'"{server.url}" does not answer as Kubo\'s API does'
+    assert message == f'"{server.url}" did not return a valid Kubo API response'
 
 
 @pytest.mark.parametrize(

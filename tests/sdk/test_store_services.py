@@ -144,7 +144,7 @@ def test_a_public_url_with_another_document_is_an_error(objects):
 
 def test_a_public_url_without_a_document_is_an_error(objects):
     running, store = objects
-    with pytest.raises(UnreachableDocumentError, match="answers with status 403"):
+    with pytest.raises(UnreachableDocumentError, match="returned status 403"):
         replace(store, public_url=f"{running.url}/nothing.json").put(FILE)
 
 

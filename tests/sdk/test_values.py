@@ -124,9 +124,9 @@ def test_the_limits_of_the_registry_pass_and_the_first_beyond_is_refused():
         (Decimal("-Infinity"), "not a finite number"),
         (Decimal("1e999999999"), "exceeds the registry's limit of 1e38"),
         (Decimal("1e-999999999"), "999999999 decimals"),
-        pytest.param(10**5000, "exceeds the registry's limit of 1e38", id="a huge integer"),
+        pytest.param(10**5000, "exceeds the registry's limit of ±1e38", id="a huge integer"),
         ("1" * 5000, "exceeds the registry's limit of 1e38"),
-        ("0." + "1" * 5000, "more digits than the registry can hold"),
+        ("0." + "1" * 5000, "more digits than the registry can store"),
         ("", "not a plain decimal number"),
         (" 1", "not a plain decimal number"),
         ("1_000", "not a plain decimal number"),
@@ -153,21 +153,21 @@ def test_decimals_that_would_round_are_refused(human, decimals):
 
 @pytest.mark.parametrize("decimals", [-1, 19])
 def test_decimals_that_the_registry_does_not_keep_are_refused(decimals):
-    with pytest.raises(UnrepresentableValueError, match="the registry keeps 0 to 18"):
+    with pytest.raises(UnrepresentableValueError, match="the registry supports 0 to 18"):
         FeedbackValue.of(1, decimals)
 
 
 @pytest.mark.parametrize(
     ("tag1", "human", "tag2", "problem"),
     [
-        ("starred", "100.01", "", "starred is at most 100, not 100.01"),
-        ("starred", -1, "", "starred is at least 0, not -1"),
-        ("starred", True, "", "starred takes a number"),
-        ("reachable", 2, "", "reachable is binary"),
-        ("reachable", "0.5", "", "reachable is binary"),
-        ("uptime", 101, "", "uptime is at most 100"),
-        ("successRate", "100.1", "", "successRate is at most 100"),
-        ("responseTime", "-0.1", "", "responseTime is at least 0"),
+        ("starred", "100.01", "", "starred must be at most 100, not 100.01"),
+        ("starred", -1, "", "starred must be at least 0, not -1"),
+        ("starred", True, "", "starred requires a number"),
+        ("reachable", 2, "", "reachable must be true or false (1 or 0)"),
+        ("reachable", "0.5", "", "reachable must be true or false (1 or 0)"),
+        ("uptime", 101, "", "uptime must be at most 100"),
+        ("successRate", "100.1", "", "successRate must be at most 100"),
+        ("responseTime", "-0.1", "", "responseTime must be at least 0"),
         ("tradingYield", 1, "decade", 'a tag2 of day, week, month, year, not "decade"'),
     ],
 )
@@ -219,20 +219,20 @@ def test_ratings_outside_one_to_five_stars_are_refused(stars):
 
 @pytest.mark.parametrize("value", [FeedbackValue(101), FeedbackValue(-1), FeedbackValue(10001, 2)])
 def test_values_outside_a_hundred_have_no_stars(value):
-    with pytest.raises(UnrepresentableValueError, match="not within 0 to 100"):
+    with pytest.raises(UnrepresentableValueError, match="is not between 0 and 100"):
         value_to_stars(value)
 
 
 @pytest.mark.parametrize("wrong", [1.5, True, "1", None, b"1"])
 def test_a_stored_value_is_two_whole_numbers(wrong):
     for make in (lambda: FeedbackValue(wrong), lambda: FeedbackValue(5, wrong)):
-        with pytest.raises(UnrepresentableValueError, match="two whole numbers"):
+        with pytest.raises(UnrepresentableValueError, match="two integers, value and decimals"):
             make()
 
 
 @pytest.mark.parametrize("wrong", [1.0, True, "2", b"2"])
 def test_decimals_are_asked_for_by_a_whole_number(wrong):
-    with pytest.raises(UnrepresentableValueError, match="a number of decimals is a whole number"):
+    with pytest.raises(UnrepresentableValueError, match="decimals must be a whole number"):
         FeedbackValue.of("5", wrong)
 
 

@@ -83,7 +83,7 @@ def test_s1_node_of_another_chain_is_refused_with_both_named(run, rpc, verifier,
     node.instead["getGenesisHash"] = lambda _: 7
     code, problem = refusal(verifier, info_of(agent))
     assert code == "cannot_check"
-    assert "another chain" in problem
+    assert "a different chain" in problem
 
 
 def test_s1_chain_of_the_node_is_asked_once(run, reader, agent, node):
@@ -111,7 +111,7 @@ def test_s3_agent_is_named_by_its_mint_alone(verifier, agent):
     [
         (45, 0, "not initialised"),
         (36, 0, "burnt"),
-        (36, 2, "not one token"),
+        (36, 2, "not exactly one token"),
         (44, 1, "1 decimals"),
         (0, 1, "has an authority"),
         (46, 1, "has an authority"),
@@ -162,7 +162,9 @@ def test_s6_look_alike_group_is_refused(run, reader, world, owner):
     assert f"the group {own}, not of SATI's group {world.group}" in problem
 
 
-@pytest.mark.parametrize(("kind", "reason"), [(23, "no membership"), (22, "no membership"), (19, "no metadata")])
+@pytest.mark.parametrize(
+    ("kind", "reason"), [(23, "no group membership"), (22, "no group membership"), (19, "no metadata")]
+)
 def test_s6_s8_mint_without_an_extension_of_its_own_is_refused(run, reader, agent, bytes_of, write_mint, kind, reason):
     content = bytes_of(agent)
     content[extension_at(content, kind)] = 99  # an unknown type, which is skipped
@@ -170,7 +172,7 @@ def test_s6_s8_mint_without_an_extension_of_its_own_is_refused(run, reader, agen
     assert reason in refused(run, reader, agent)[1]
 
 
-@pytest.mark.parametrize(("kind", "reason"), [(22, "no membership"), (18, "no metadata")])
+@pytest.mark.parametrize(("kind", "reason"), [(22, "no group membership"), (18, "no metadata")])
 def test_s6_s8_pointer_elsewhere_is_refused(run, reader, agent, bytes_of, write_mint, kind, reason):
     content = bytes_of(agent)
     content[extension_at(content, kind) + 4 + 32] ^= 1
@@ -191,7 +193,7 @@ def test_s7_index_that_is_missing_or_names_another_agent_is_refused(run, reader,
     world.write_index(number, stranger.pubkey())
     assert f"lists {stranger.pubkey()}" in refused(run, reader, agent)[1]
     world.write(index_address(number), b"")
-    assert "does not list its number" in refused(run, reader, agent)[1]
+    assert "does not list the agent's number" in refused(run, reader, agent)[1]
 
 
 def extension_at(content, kind):
@@ -310,7 +312,7 @@ def test_s12_agent_that_keeps_changing_cannot_be_checked(run, reader, agent, own
         return answer
 
     node.instead["getMultipleAccounts"] = change
-    with pytest.raises(InconsistentNodeError, match="changed while it was read"):
+    with pytest.raises(InconsistentNodeError, match="changed while it was being read"):
         run(reader.agent(agent))
 
 
@@ -337,7 +339,7 @@ def test_s13_commitment_is_confirmed_or_finalized(run, rpc, agent, node):
         assert run(SatiReader(rpc, MAINNET, commitment=commitment).agent(agent)).mint == agent
     with pytest.raises(InvalidArgumentError, match="'processed' is not one of confirmed, finalized"):
         SatiReader(rpc, MAINNET, commitment="processed")
-    with pytest.raises(InvalidArgumentError, match="not a chain of Solana"):
+    with pytest.raises(InvalidArgumentError, match="is not a Solana chain"):
         SatiReader(rpc, "eip155:8453")
 
 

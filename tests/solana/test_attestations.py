@@ -212,7 +212,7 @@ def test_s41_agents_signature_of_the_specification_is_not_one_that_sati_accepts(
     seed = interaction_hash(f"{SOLANA}:{SOLANA_TRANSACTION}", b"", b"snow")
     both = attested(HOLDER.sign(seed).signature, client_signature())
     assert read_attestation(both, BOTH, HOLDER_ADDRESS).proof == "unverifiable"
-    assert "No published SATI client accepts them" in sati_feedback.__doc__
+    assert "No published SATI client accepts these arguments" in sati_feedback.__doc__
 
 
 def changed(place, byte):
@@ -226,12 +226,12 @@ def changed(place, byte):
     [
         (attested(client_signature(), schema=SATI), "schema .* is unknown"),
         (changed(68, 2), "version 2 is unknown"),
-        (changed(32, 0), "its data are about"),
+        (changed(32, 0), "its data is about"),
         (changed(68 + 97, 3), "outcome 3 is unknown"),
         (changed(-129, 0), "has 0 signatures"),
         (changed(-129, 3), "has 3 signatures"),
         (changed(-1, 1), "is not empty"),
-        (attested(client_signature()) + b"\0", "follow its end"),
+        (attested(client_signature()) + b"\0", "1 extra bytes follow the end"),
         (attested(client_signature())[:-1], "are left"),
         (b"", "are left"),
     ],

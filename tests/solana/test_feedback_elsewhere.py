@@ -63,7 +63,7 @@ def test_unproven_feedback_is_refused(verification, payer, seller, selling_agent
     for options, problem in (
         (
             (verification, AGENT, 90, REVIEWER, Ed25519Key(seller.secret())),
-            "key belongs to another account",
+            "key belongs to a different account",
         ),
         ((verification, undeclared, 90, REVIEWER, payer), "does not declare the agent"),
         ((verification, on_solana, 90, REVIEWER, payer), "is not on another EVM chain"),

@@ -83,7 +83,7 @@ def test_problems_of_the_file_are_told(check, republish, uri, code):
 
 
 def test_errors_are_not_answers(check, agent, stranger, rpc):
-    with pytest.raises(AgentRefusedError, match="is not an agent of SATI"):
+    with pytest.raises(AgentRefusedError, match="is not a SATI agent"):
         check(f"{MAINNET}:{stranger.pubkey()}")
     with pytest.raises(WrongNodeError):
         check(f"{DEVNET}:{agent}")
@@ -158,7 +158,7 @@ def test_command_shows_the_answer_and_ends_with_its_verdict(rpc, agent, owner, s
         ((named,), "agents on Solana are not indexed: add --live"),
         ((named, "--live"), "--live requires a Solana node: pass --solana-node"),
         (("8453:247", "--live", "--solana-node", rpc), "no node: pass --rpc-url"),
-        ((named, "--live", "--solana-node", rpc, "--at-block", "5"), "a live check has no index"),
+        ((named, "--live", "--solana-node", rpc, "--at-block", "5"), "a live check uses no index"),
     ):
         code, answer = run(*arguments)
         assert (code, answer["message"].startswith(problem)) == (2, True), answer

@@ -98,7 +98,7 @@ def test_s24_answer_with_another_signature_is_another_payment(checked, bought, s
     node.instead["getTransaction"] = lambda _: node.history[other.settlement["transaction"]]
     outcome, code, problem = checked(bought)
     assert (outcome, code) == (FAILED, "payment_mismatch")
-    assert f"for {bought.settlement['transaction']}" in problem
+    assert f"instead of {bought.settlement['transaction']}" in problem
 
 
 class Signing:
@@ -156,13 +156,13 @@ def test_s25_smaller_amount_other_token_and_other_account_are_other_payments(sig
     assert "transfers 999, not the agreed 1000" in signing.mismatch(signing.payload(signing.transfer(PRICE - 1)))
     other = Keypair().pubkey()
     assert f"transfers {other}" in signing.mismatch(signing.payload(signing.transfer(asset=other)))
-    assert "no account of" in signing.mismatch(signing.payload(signing.transfer(destination=other)))
-    assert "no account of" in signing.mismatch(signing.payload(signing.transfer(destination=signing.seller)))
+    assert "not an account of" in signing.mismatch(signing.payload(signing.transfer(destination=other)))
+    assert "not an account of" in signing.mismatch(signing.payload(signing.transfer(destination=signing.seller)))
 
 
 def test_s25_transfer_that_does_not_name_its_token_does_not_count(signing):
     plain = ix.transfer(signing.source, signing.destination, signing.buyer.pubkey(), PRICE, TOKEN_KEY)
-    assert "no TransferChecked" in signing.mismatch(signing.payload(plain))
+    assert "not a TransferChecked instruction" in signing.mismatch(signing.payload(plain))
     assert "has 0 transfers" in signing.mismatch(
         signing.payload(ix.update_authority(signing.asset, signing.buyer.pubkey(), signing.seller))
     )
@@ -173,7 +173,7 @@ def test_s25_payer_that_does_not_sign_pays_nothing(signing):
     unsigned = ix.Instruction(
         TOKEN_KEY, signing.transfer().data, [*keys[:3], ix.AccountMeta(keys[3].pubkey, False, False)]
     )
-    assert "does not sign" in signing.mismatch(signing.payload(unsigned))
+    assert "did not sign" in signing.mismatch(signing.payload(unsigned))
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_s29_transaction_of_another_version_or_with_bytes_behind_it_is_refused(s
     content = signing.transaction(signing.transfer())
     start = 1 + 2 * 64
     versioned = content[:start] + b"\x81" + content[start + 1 :]
-    for other, reason in ((versioned, "version 1 is unknown"), (content + b"\0", "follow its end")):
+    for other, reason in ((versioned, "version 1 is unknown"), (content + b"\0", "1 extra bytes follow the end")):
         assert reason in signing.mismatch({"transaction": base64.b64encode(other).decode()})
     with pytest.raises(ValueError, match="at most 1232"):
         SignedTransaction.of(bytes(1233))

@@ -269,7 +269,7 @@ def test_many_absent_accounts_are_told_in_one_sentence():
     ("entries", "words"),
     [
         ([{"account": "0x1", "verdict": "maybe", "reason": ""}], 'verdict "maybe" is invalid: write guilty'),
-        ([{"account": "0x1", "reason": ""}], "a review has account, verdict and reason"),
+        ([{"account": "0x1", "reason": ""}], "a review must have account, verdict and reason"),
         ([{"account": name, "verdict": "guilty", "reason": ""} for name in ("0xA", "0xa")],
          'account "0xa" is reviewed twice: remove one of the reviews'),
     ],
@@ -309,7 +309,7 @@ def test_a_list_of_trusted_accounts_narrows_the_clients():
 
 
 def test_a_list_of_unknown_accounts_is_refused():
-    with pytest.raises(InvalidArgumentError, match="none of the trusted accounts occurs in the tables"):
+    with pytest.raises(InvalidArgumentError, match="none of the trusted accounts appears in the tables"):
         Engine().fit(world()[0], trusted=["0xnobody"])
 
 

@@ -110,7 +110,7 @@ def test_reputation_registry_of_another_identity_registry_is_refused(rpc, deploy
     with Verifier({rpc: mixed}) as verifier:
         declared = declare_8004_reputation(agent, mixed)["8004-reputation"]
         arguments = (declared, NETWORK, seller.address)
-        assert_refused("registry_mismatch", "another identity registry", verifier.check_before_payment, *arguments)
+        assert_refused("registry_mismatch", "a different identity registry", verifier.check_before_payment, *arguments)
 
 
 @pytest.mark.parametrize("value", [None, {}, [], "8004", {"info": {"version": "9.0.0"}}])

@@ -128,7 +128,7 @@ CHANGES = {
     "signature": lambda sealed: sealed | {"deadline": sealed["deadline"] + 1},
     "seal: the field is missing": lambda sealed: {name: sealed[name] for name in sealed if name != "seal"},
     "kind": lambda sealed: sealed | {"kind": "FeedbackOpening"},
-    "it is the envelope of a client": lambda sealed: sealed | {"kind": "SealedFeedback"},
+    "expected a server's envelope, not a client's": lambda sealed: sealed | {"kind": "SealedFeedback"},
     "expected an object": lambda _: ["envelope"],
     "exceed the limit": lambda sealed: sealed | {"signature": "0x" + "00" * 9_000},
 }

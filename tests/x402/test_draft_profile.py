@@ -148,7 +148,7 @@ def test_other_question_than_was_asked_is_noticed(verifier, draft_shop, buyer):
 @pytest.mark.parametrize(
     ("changes", "failed", "problem"),
     [
-        ({"agentSignerPublicKey": "0x" + OTHER_KEY.public_key}, "signature", "names a different key"),
+        ({"agentSignerPublicKey": "0x" + OTHER_KEY.public_key}, "signature", "specifies a different key"),
         ({"dataHash": "0x" + "12" * 32}, "interaction_hash", "does not match these bodies"),
         ({"agentId": "999"}, "agent", "is for agent 999"),
         ({"agentRegistry": f"{NETWORK}:0x{'12' * 20}"}, "agent", "the statement is for agent"),

@@ -201,7 +201,7 @@ def test_scheme_without_a_transaction_for_each_payment_takes_no_money(declared, 
     extension = KINDS[0](SIGNING_KEY)
     refused = extension.on_before_verify(declared[extension.key], VerifyContext(**parts(scheme=scheme)))
     assert refused.reason == f"{scheme}_not_supported"
-    assert "no transaction of its own would prove a payment of this kind" in caplog.text
+    assert "payments of this kind cannot be proven by a single transaction" in caplog.text
 
 
 @pytest.fixture(scope="module")

@@ -130,7 +130,7 @@ def test_rotated_key_is_found_although_the_file_was_cached(rpc, deployment, trus
         assert verification.signer.public_key == OTHER_KEY.public_key
         past = verifier.verify(paid, historical=True)
         assert past.outcome(CheckName.REGISTRATION_FILE) is Outcome.UNCHECKED
-        assert "not provable for the past" in " ".join(past.problems)
+        assert "cannot be proven for the past" in " ".join(past.problems)
 
 
 def bomb(handler):

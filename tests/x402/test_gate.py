@@ -215,7 +215,7 @@ def test_wallet_of_the_client_agent_may_pay(server, rpc, deployment, verifier, r
     for payer in (owner, wallet):
         standing = verifier.check_client(ClientAgent(agent), payer.address.lower(), agent_id)
         assert (standing.owner, standing.rating) == (owner.address, None)
-    with pytest.raises(PaymentRefusedError, match="neither wallet nor owner"):
+    with pytest.raises(PaymentRefusedError, match="not the wallet or owner"):
         verifier.check_client(ClientAgent(agent), agent.registry.address, agent_id)
 
 
@@ -308,7 +308,7 @@ def test_failures_that_cannot_be_read_decline_where_they_have_a_limit(wary, buye
 
 
 def test_limit_of_failures_needs_what_counts_them(rpc, deployment):
-    with pytest.raises(InvalidArgumentError, match="max_failed_settlements needs failures="):
+    with pytest.raises(InvalidArgumentError, match="max_failed_settlements requires failures="):
         reputable_client(AsyncVerifier({rpc: deployment}), server_agent=1, minimum=70, max_failed_settlements=1)
 
 

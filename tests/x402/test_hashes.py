@@ -64,7 +64,7 @@ def test_tool_calls_are_hashed_in_canonical_form():
 
 @pytest.mark.parametrize("value", [{1: 2}, {"a": float("nan")}, {"a": 2**60}, {"a": b"bytes"}, {"a": "\ud800"}])
 def test_tool_call_without_canonical_form_is_refused(value):
-    with pytest.raises(InvalidArgumentError, match="no canonical JSON"):
+    with pytest.raises(InvalidArgumentError, match="cannot be encoded as canonical JSON"):
         tool_request("forecast", value)
 
 

@@ -127,7 +127,7 @@ def test_signature_is_converted_for_the_registries():
     assert converted == signature[:64] + bytes([27 + signature[64]])
     assert to_registry_form(converted) == converted
     for wrong in (signature[:64], signature[:64] + b"\x02"):
-        with pytest.raises(InvalidKeyError, match="a recoverable signature has 65 bytes"):
+        with pytest.raises(InvalidKeyError, match="a recoverable signature must have 65 bytes"):
             to_registry_form(wrong)
 
 

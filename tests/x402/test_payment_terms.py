@@ -28,7 +28,7 @@ from tests.permit2 import place_contracts
 from tests.x402.permit2_shops import FRAMEWORKS, options
 from tests.x402.world import SIGNING_KEY, resource_server
 
-WHY = "no transaction of its own would prove a payment of this kind"
+WHY = "payments of this kind cannot be proven by a single transaction"
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def remove(payment_chain, project):
 
 MISSING = {
     "Permit2": ("/exact", [PERMIT2], ["permit2_not_found"]),
-    "the proxy of exact": ("/exact", [EXACT_PROXY], ["proxy_not_found"]),
+    "the proxy for the exact scheme": ("/exact", [EXACT_PROXY], ["proxy_not_found"]),
     "the proxy of upto": ("/metered", [UPTO_PROXY], ["proxy_not_found"]),
     "both": ("/metered", [PERMIT2, UPTO_PROXY], ["permit2_not_found", "proxy_not_found"]),
     "the proxy of another scheme": ("/metered", [EXACT_PROXY], []),

@@ -205,7 +205,7 @@ def test_settlement_without_a_transaction_is_never_signed_and_raises_an_alarm(
 def test_signing_without_a_transaction_says_so(declared):
     extension = Reputation8004ResourceServerExtension(SIGNING_KEY)
     settlement = SettleResponse(success=True, transaction="", network=NETWORK)
-    with pytest.raises(InvalidArgumentError, match="the settlement names no transaction"):
+    with pytest.raises(InvalidArgumentError, match="the settlement contains no transaction"):
         extension.sign(declared["8004-reputation"], settlement, Exchange(response=b"snow"))
 
 

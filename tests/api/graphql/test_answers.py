@@ -154,7 +154,7 @@ def test_progress_of_the_index_is_shown(query):
     assert query(f'{{ agents(block: {{hash: "{meta["block"]["hash"]}"}}, first: 1) {{ id }} }}')["agents"]
     with pytest.raises(GraphQLError, match=f"block {number + 1} is not available yet"):
         query(f"{{ agents(block: {{number_gte: {number + 1}}}) {{ id }} }}")
-    with pytest.raises(GraphQLError, match="only the last indexed block is served"):
+    with pytest.raises(GraphQLError, match="only the last indexed block can be queried"):
         query(f"{{ agents(block: {{number: {number - 1}}}) {{ id }} }}")
 
 

@@ -30,7 +30,7 @@ def test_answer_that_is_too_large_is_refused(query, monkeypatch):
     text = "{ agents { id owner agentURI } }"
     assert query(text)["agents"]
     monkeypatch.setattr(execution, "MOST_BYTES", 100)
-    with pytest.raises(LargeAnswerError, match="more than 100 bytes"):
+    with pytest.raises(LargeAnswerError, match="exceeds 100 bytes"):
         query(text)
 
 
@@ -43,7 +43,7 @@ def test_list_that_is_too_large_ends_at_the_entry_that_is_too_much(api_reader, r
         monkeypatch.setattr(entities, "MOST_BYTES", size)
         assert read_list(connection, chains, "Agent", selection, Page(first=3)) == listed
         monkeypatch.setattr(entities, "MOST_BYTES", size - 1)
-        with pytest.raises(LargeAnswerError, match=f"more than {size - 1} bytes"):
+        with pytest.raises(LargeAnswerError, match=f"exceeds {size - 1} bytes"):
             read_list(connection, chains, "Agent", selection, Page(first=3))
 
 
@@ -81,7 +81,7 @@ def test_the_limit_counts_the_bytes_of_the_whole_answer(api_sqlite, registries, 
     whole = answer(10**6)
     assert letter * 1_000 in whole.decode()
     assert answer(len(whole)) == whole
-    with pytest.raises(LargeAnswerError, match=f"more than {len(whole) - 1} bytes"):
+    with pytest.raises(LargeAnswerError, match=f"exceeds {len(whole) - 1} bytes"):
         answer(len(whole) - 1)
     reader.close()
 

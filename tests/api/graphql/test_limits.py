@@ -125,7 +125,7 @@ def test_repeated_fields_are_refused_before_validation(monkeypatch):
         raise AssertionError
 
     monkeypatch.setattr("bilateral.api.graphql.execution.validate", fail)
-    with pytest.raises(GraphQLError, match="has the field feedback 900 times, but at most 30 are allowed"):
+    with pytest.raises(GraphQLError, match="field feedback is selected 900 times, but at most 30 times are allowed"):
         check(repeated_apart(900))
 
 

@@ -154,7 +154,7 @@ def test_borrowed_proof_is_refused(proof, market, deployment):
 
 
 def test_small_group_is_refused_unless_it_is_allowed(document, secret, market, deployment, prover):
-    with pytest.raises(TooFewMembersError, match="has 1 members, and a proof only hides its author among them"):
+    with pytest.raises(TooFewMembersError, match="has only 1 members, too few to hide a proof's author"):
         prove_tier(
             document, secret, BuyerTier.VERIFIED, HOLDER, market.connect(), scope=scope_of(deployment), prover=prover
         )
@@ -178,8 +178,8 @@ def test_everybody_audits_the_list(document, market, prover, deployment):
     ("change", "problem"),
     [
         (lambda member: member.update(commitment="7"), "the trees have roots"),
-        (lambda member: member["state"].__setitem__(2, "99"), "is not in the anchor"),
-        (lambda member: member.update(signature="0x" + "11" * 65), "did not sign its own commitment"),
+        (lambda member: member["state"].__setitem__(2, "99"), "the state is not included in anchor"),
+        (lambda member: member.update(signature="0x" + "11" * 65), "the buyer did not sign the commitment"),
         (lambda member: member["state"].__setitem__(3, "0"), "the tier new has no group"),
     ],
     ids=["a tree of its own", "invented state", "invented member", "fallen tier"],
@@ -223,7 +223,9 @@ def test_tree_of_identities_is_left_out_of_the_list_and_an_audit_finds_it(
 
     assert post_tiers(engine, client, policy, Careless(FOLDER)).sizes["verified"] == 1
     stored = read_list_row(engine, CHAIN, deployment.tier_proofs, policy, posted.epoch)
-    with pytest.raises(MemberListError, match=f"{BUYER.address}: its commitment is not of an identity that signed"):
+    with pytest.raises(
+        MemberListError, match=f"{BUYER.address}: the commitment does not belong to an identity that signed"
+    ):
         audit_list(stored.document, client, prover)
 
 

@@ -199,7 +199,7 @@ def test_stranger_may_not_anchor_and_the_next_run_of_the_anchorer_posts_the_stor
 
 def test_index_without_payments_has_nothing_to_anchor(market, tmp_path):
     engine = open_database(f"sqlite:///{tmp_path / 'empty.sqlite'}")
-    with pytest.raises(InvalidArgumentError, match="no buyer has paid yet"):
+    with pytest.raises(InvalidArgumentError, match="no payments by buyers are indexed yet"):
         anchor_states(engine, market.connect(SERVICE), POLICIES)
     engine.dispose()
 

@@ -88,7 +88,7 @@ def sign_file(page):
     """Sign the file that the service then keeps. The transaction comes next."""
     expect(page.get_by_text("It lets this service keep and publish the file.")).to_be_visible()
     press(page, SIGN)
-    expect(page.get_by_text("and sends no money")).to_be_visible()
+    expect(page.get_by_text("and transfers no money")).to_be_visible()
 
 
 def test_a_visitor_registers_an_agent_whose_file_the_service_keeps(acting, market):
@@ -96,7 +96,7 @@ def test_a_visitor_registers_an_agent_whose_file_the_service_keeps(acting, marke
     page.get_by_label("Name").fill("Kept")
     page.get_by_label("Description").fill("Its file is not on the chain.")
     page.get_by_label("Picture").fill("https://agent.example/kept.png")
-    page.get_by_label("Store its file at this service").check()
+    page.get_by_label("Store its file on this service").check()
     press(page, CONNECT)
     expect(page.get_by_text("Register the agent Kept, which your account owns.")).to_be_visible()
     sign_file(page)
@@ -131,7 +131,7 @@ def test_an_owner_edits_one_field_and_keeps_the_others(acting, market):
 def test_an_owner_edits_a_file_that_the_service_then_keeps(acting, market):
     page = acting("/act/edit_registration?agent=31337:2", Wallet(market.url, BOB), refused=True)
     page.get_by_label("Name").fill("Wanderer")
-    page.get_by_label("Store its file at this service").check()
+    page.get_by_label("Store its file on this service").check()
     press(page, CONNECT)
     expect(page.get_by_text("Change name in the registration file of agent 31337:2.")).to_be_visible()
     sign_file(page)
@@ -169,7 +169,7 @@ def test_an_owner_speaks_as_another_agent(acting, market):
         first, second = (client.register_agent().wait().agent.token_id for _ in range(2))
     market.await_page(f"/31337/{second}")
     page = acting(f"/31337/{second}", Wallet(market.url, CAROL))
-    page.get_by_role("link", name="Speak as it").click()
+    page.get_by_role("link", name="Rate others as it").click()
     press(page, CONNECT)
     confirm(page, market)
     with market.client(CAROL) as client:
@@ -187,7 +187,7 @@ def test_a_client_gives_feedback_with_its_payment_and_revokes_it(acting, market)
     expect(page.get_by_label("Payment")).to_have_value(re.compile("^0x[0-9a-f]{64}$"))
     press(page, CONNECT)
     expect(page.get_by_text("Rate agent 31337:1 with 90 under the tag starred.")).to_be_visible()
-    expect(page.get_by_text("gwei by the node's numbers")).to_be_visible()
+    expect(page.get_by_text("gwei, according to the node")).to_be_visible()
     expect(page.get_by_text("stays on the chain for ever")).to_be_visible()
     confirm(page, market)
     expect(page.locator("h1")).to_have_text("90")

@@ -233,7 +233,7 @@ def test_a_person_fills_a_second_gate_by_keyboard_and_shares_its_path(watched, e
     page = watched(at=evidence_site).open("/search")
     page.get_by_text("More conditions").focus()
     page.keyboard.press("Enter")
-    page.get_by_text("Gate 2: must also hold").focus()
+    page.get_by_text("Requirement 2: must also be met").focus()
     page.keyboard.press("Enter")
     page.get_by_label("Tag, gate 2").fill("starred")
     page.keyboard.press("Enter")

@@ -117,4 +117,4 @@ def test_every_text_of_an_attacker_is_shown_as_it_is(watched, hostile_site):
     assert "U+202E" in marked
     assert "\u202e" not in marked
     assert window.open(f"/{CHAIN_ID}/{len(TEXTS)}").locator("h1").inner_text() == f"Agent {len(TEXTS)}"
-    assert window.open(f"/{CHAIN_ID}/14").get_by_text("letters of several alphabets").count() > 0
+    assert window.open(f"/{CHAIN_ID}/14").get_by_text("mixes letters from several alphabets").count() > 0

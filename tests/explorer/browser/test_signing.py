@@ -331,7 +331,7 @@ def test_a_file_that_the_service_keeps_is_that_of_the_form(acting, market):
     """The account signs it first, and the transaction names it."""
     wallet = Wallet(market.url, GRACE)
     page = acting("/act/register_agent?chain=31337&name=A&description=B&image=https://a.example/i.png", wallet)
-    page.get_by_label("Store its file at this service").check()
+    page.get_by_label("Store its file on this service").check()
     tampering = tampered(page)
     press(page, CONNECT)
     expect(page.get_by_role("region", name="Its file, as it is signed")).to_contain_text('"name":"A"')

@@ -238,7 +238,7 @@ def test_a_rollback_removes_findings_on_blocks_that_are_gone_and_says_that_score
 
 def test_a_registry_without_rows_is_refused(indexed):
     nowhere = AnalysisKey(31337, "0x" + "00" * 20)
-    with pytest.raises(InvalidArgumentError, match='no agents of "0x0000'):
+    with pytest.raises(InvalidArgumentError, match='no agents from "0x0000'):
         analyse(indexed, nowhere)
 
 

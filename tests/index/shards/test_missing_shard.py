@@ -97,7 +97,7 @@ def test_page_of_the_missing_chain_says_so(client):
 def test_page_of_all_chains_has_the_others_and_names_the_missing_one(client):
     for path, page in answers(client, PAGES_OF_ALL_CHAINS, headers=HTML).items():
         assert (path, page.status_code) == (path, 200)
-        assert f"{OTHER_CHAIN} is missing on this page: its database does not answer" in page.text
+        assert f"{OTHER_CHAIN} is missing on this page: its database is not responding" in page.text
         assert f"{CHAIN_ID}: block" in page.text
         assert f"{OTHER_CHAIN}: block" not in page.text
     compared = client.get(f"/compare?first={CHAIN_ID}:1&second={OTHER_CHAIN}:1", headers=HTML).text
@@ -121,7 +121,7 @@ def test_service_stays_ready_and_tells_monitors_which_chain_is_missing(client, t
 
 
 def test_shards_are_not_changed(told, settings):
-    with pytest.raises(DatabaseUnavailableError, match=r"^shard b: the server of the database does not answer"):
+    with pytest.raises(DatabaseUnavailableError, match=r"^shard b: the database server did not respond"):
         update_shards(settings.database, settings.shards)
 
 

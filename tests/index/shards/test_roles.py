@@ -91,9 +91,9 @@ def refusals(owned, settings):
     [
         ("an extension", "the coordinator may not read other servers: let an administrator run CREATE EXTENSION"),
         ("other servers", "the coordinator may not read other servers: let an administrator run CREATE EXTENSION"),
-        ("tables", "shard a: the database may only be read: change the permissions"),
-        ("a password", "shard a: the server of the database refuses the user or the password"),
-        ("a server that asks for it", "shard a: the server of the database refuses the user or the password"),
+        ("tables", "shard a: the database is read-only: change the permissions"),
+        ("a password", "shard a: the database server rejected the user or password"),
+        ("a server that asks for it", "shard a: the database server rejected the user or password"),
     ],
 )
 def test_set_up_that_lacks_a_right_says_which_and_is_safe_to_retry(refusals, lacking, sentence):

@@ -279,7 +279,7 @@ def test_server_that_is_not_what_the_settings_say_is_refused_in_one_line(setting
     assert refused(settings, database=other) == (
         "shard a: another coordinator reads it: use that one as database.url, or pass --adopt if it is gone"
     )
-    with pytest.raises(ShardError, match="another coordinator reads it: name that one as"):
+    with pytest.raises(ShardError, match="another coordinator reads it: use that one as"):
         index_both(settings, other)
 
 
@@ -288,7 +288,7 @@ def test_server_that_is_not_what_the_settings_say_is_refused_in_one_line(setting
     [
         ("postgresql://nobody.invalid/x", "shard a: the database server did not respond: start it, or correct"),
         ("postgresql://127.0.0.1:9/x", "shard a: the database server did not respond: start it, or correct"),
-        (None, "shard a: the server has no such database: make it by CREATE DATABASE, or correct the URL"),
+        (None, "shard a: the server has no such database: create it with CREATE DATABASE, or correct the URL"),
     ],
 )
 def test_shard_that_cannot_be_opened_is_named_in_one_line(settings, servers, url, problem):
@@ -375,14 +375,14 @@ def test_commands_work_on_each_shard(settings, servers, tmp_path):
     with killed(servers.processes[1]):
         code, out, told = bilateral("status", "--settings", path, "--json")
         assert (code, [row["chain_id"] for row in json.loads(out)]) == (11, [31337])
-        assert "shard b: the server of the database does not answer" in told
+        assert "shard b: the database server did not respond" in told
 
 
 @pytest.mark.parametrize("command", [["analyse"], ["prove-claims", "--solana-node", "http://127.0.0.1:1"]])
 def test_command_that_writes_rows_of_chains_refuses_the_coordinator(settings, command):
     code, _, told = bilateral(*command, "--database", settings.database)
     assert (code, told.count("\n")) == (11, 1)
-    assert "the coordinator: it stores no rows of chains: pass --settings" in told
+    assert "the coordinator: it stores no chain data: pass --settings" in told
 
 
 def test_service_follows_the_chains_into_their_shards(settings, tmp_path):

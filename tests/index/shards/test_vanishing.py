@@ -120,7 +120,7 @@ def test_coordinator_that_vanishes_is_logged_once_and_its_shards_are_written_mea
         until(lambda: looked_at(a), bool, 60)
         administer(servers.urls[0], f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
     (line,) = [line for line in lines if line.startswith("outcome=waits")]  # others are of a chain under way
-    assert "the server of the database does not answer" in line
+    assert "the database server did not respond" in line
 
 
 @contextmanager

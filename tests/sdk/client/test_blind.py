@@ -130,7 +130,7 @@ def test_client_opens_first_and_the_server_after_it(connect, client, server, env
     connect(client[0]).seal_ratings(*envelopes).wait()
     pair, _ = pair_of(*envelopes)
     rating = connect(server[0])
-    with pytest.raises(InvalidArgumentError, match="the client's feedback is sealed: wait for its opening"):
+    with pytest.raises(InvalidArgumentError, match="the client's feedback is sealed: wait until it is opened"):
         rating.open_ratings(pair, openings[1:])
     opened = connect(client[0]).open_ratings(pair, openings[:1]).wait()
     assert (opened.rating, opened.feedback.on_chain_index) == (None, 1)
@@ -166,7 +166,7 @@ def test_nothing_is_opened_before_the_seal_has_enough_blocks(connect, payer, web
     relayer.seal_ratings(*envelopes).wait()
     pair, _ = pair_of(*envelopes)
     before = nonce_of(web3, payer)
-    with pytest.raises(SealUnsettledError, match="has not been sealed for 3 blocks"):
+    with pytest.raises(SealUnsettledError, match="have not been sealed for 3 blocks"):
         relayer.open_ratings(pair, openings, confirmations=3, timeout=0.1)
     assert nonce_of(web3, payer) == before
     web3.provider.make_request("anvil_mine", ["0x2"])
@@ -195,7 +195,7 @@ def test_nobody_reads_a_seal_by_hashing_the_whole_scale(offer, vaults):
 
 def test_second_rating_for_an_interaction_is_refused(offer):
     seal = offer(rating=20).envelope.seal
-    with pytest.raises(AlreadySealedError, match="another rating is already sealed"):
+    with pytest.raises(AlreadySealedError, match="a different rating is already sealed"):
         offer(rating=100)
     assert offer(rating=20).envelope.seal == seal
 
@@ -268,7 +268,7 @@ def test_account_that_does_not_speak_as_the_client_is_refused(connect, enrol, se
 def test_envelopes_of_two_interactions_are_not_sent(connect, payer, envelopes, offer):
     with pytest.raises(EnvelopeMismatchError, match="interaction"):
         connect(payer).seal_ratings(envelopes[0], offer(interaction=keccak(text="another")))
-    with pytest.raises(InvalidArgumentError, match="one of the client and one of the server"):
+    with pytest.raises(InvalidArgumentError, match="expected one from the client and one from the server"):
         connect(payer).seal_ratings(envelopes[0], envelopes[0])
 
 
@@ -277,7 +277,7 @@ def test_opening_that_does_not_fit_is_not_sent(connect, payer, web3, envelopes, 
     relayer.seal_ratings(*envelopes).wait()
     pair, _ = pair_of(*envelopes)
     before = nonce_of(web3, payer)
-    with pytest.raises(SealMismatchError, match="open with the salt and the rating that were sealed"):
+    with pytest.raises(SealMismatchError, match="use the salt and the rating that were sealed"):
         relayer.open_ratings(pair, [openings[0], RatingOpening(100, openings[1].salt)])
     assert nonce_of(web3, payer) == before
 
@@ -301,7 +301,7 @@ def test_messages_survive_json(envelopes, openings):
         ("deadline", 2**256, "deadline must be from 1"),
         ("kind", "Sealed", "kind: expected one of SealedFeedback, SealedRating"),
         ("extra", 1, "extra: the field is unknown"),
-        ("server", None, "server: expected a text"),
+        ("server", None, "server: expected a string"),
     ],
 )
 def test_malformed_envelope_is_refused_with_its_field(envelopes, field, value, message):

@@ -219,5 +219,5 @@ def test_a_response_may_be_the_fourth_argument(connect, reviewer, agent):
 
 @pytest.mark.parametrize("response", [None, ""])
 def test_an_answer_that_says_nothing_is_refused(connect, reviewer, agent, response):
-    with pytest.raises(InvalidArgumentError, match="a response must be a text"):
+    with pytest.raises(InvalidArgumentError, match="a response must be a string"):
         connect(reviewer).append_response(agent, reviewer.address, 0, response)

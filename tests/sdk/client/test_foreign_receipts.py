@@ -35,7 +35,7 @@ ADDRESS = "0x8004b663056a597dffe9eccc1965a193b7388713"
 @pytest.mark.parametrize(("name", "value"), [("transactionHash", "0x" + "11" * 32), ("from", ADDRESS), ("to", ADDRESS)])
 def test_a_receipt_with_another_hash_sender_or_recipient_is_refused(foreign, name, value):
     handle = foreign(**{name: value})
-    with pytest.raises(UnexpectedAnswerError, match=f"a receipt with another {name}") as caught:
+    with pytest.raises(UnexpectedAnswerError, match=f"a receipt with a different {name}") as caught:
         handle.wait(60)
     assert caught.value.transaction == handle.hash
 

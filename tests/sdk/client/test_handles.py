@@ -59,7 +59,9 @@ def test_a_dry_run_refuses_who_could_not_pay(connect, web3, agent):
     web3.provider.make_request("anvil_setBalance", [nearly.address, hex(cost)])
     assert price.give_feedback(agent, 1).hash is None
     web3.provider.make_request("anvil_setBalance", [nearly.address, hex(cost - 1)])
-    with pytest.raises(InsufficientFundsError, match=f"it has {cost - 1} wei, but the transaction may cost {cost}"):
+    with pytest.raises(
+        InsufficientFundsError, match=f"its balance is {cost - 1} wei, but the transaction may cost {cost}"
+    ):
         price.give_feedback(agent, 1)
 
 
@@ -196,7 +198,7 @@ def test_a_receipt_without_the_event_is_told_with_the_hash(connect, node, newcom
 
     handle = connect(newcomer, to=node.url).give_feedback(agent, 1)
     node.interference["eth_getTransactionReceipt"] = without_logs
-    with pytest.raises(UnexpectedAnswerError, match="did not log NewFeedback") as caught:
+    with pytest.raises(UnexpectedAnswerError, match="did not emit NewFeedback") as caught:
         handle.wait()
     assert handle.hash in str(caught.value)
 
@@ -237,5 +239,5 @@ def test_the_receipt_of_another_clients_feedback_is_not_taken_for_ours(
         return {"jsonrpc": "2.0", "result": receipt | disguise}
 
     node.interference["eth_getTransactionReceipt"] = swap
-    with pytest.raises(UnexpectedAnswerError, match=f"not of .*client_address={reviewer.address}"):
+    with pytest.raises(UnexpectedAnswerError, match=f"but not with .*client_address={reviewer.address}"):
         connect(reviewer, to=node.url).give_feedback(agent, 2).wait()

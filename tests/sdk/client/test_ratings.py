@@ -240,8 +240,8 @@ def test_a_registry_that_cannot_check_a_named_rater_or_owner_gets_nothing(
 ):
     client = connect(newcomer, deployment=plain_registry)
     before = nonce_of(web3, newcomer)
-    with pytest.raises(InvalidArgumentError, match="lacks rateClientAs"):
+    with pytest.raises(InvalidArgumentError, match="has no function rateClientAs"):
         client.rate_client(agent, 1, owner=owner.address)
-    with pytest.raises(InvalidArgumentError, match="lacks rateValidatorsAs"):
+    with pytest.raises(InvalidArgumentError, match="has no function rateValidatorsAs"):
         client.rate_validators({agent: 1}, server_id=server)
     assert nonce_of(web3, newcomer) == before

@@ -77,7 +77,9 @@ def test_an_edit_asks_for_the_malformed_fields_of_the_present_file(connect, owne
     agent = register(uri=uri_of({**FILE.to_object(), "active": "true", "services": ["https://agent.example"]}))
     with pytest.raises(MalformedDocumentError, match="active"):
         client.edit_registration(agent, name="Storm agent")
-    with pytest.raises(MalformedDocumentError, match="give services whole"):
+    with pytest.raises(
+        MalformedDocumentError, match="services in the current file is not a list of objects: pass all services"
+    ):
         client.edit_registration(agent, add_services=[A2A], fields={"active": True})
     with pytest.raises(MalformedDocumentError, match="active is not true or false"):
         client.register_agent(file=client.load_agent(agent).file)

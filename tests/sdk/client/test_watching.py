@@ -109,7 +109,9 @@ def test_signals_of_two_endpoints_of_an_agent_do_not_collide(connect, newcomer, 
     assert batch.already_published == (first,)
     assert [(entry.value, entry.event.endpoint) for entry in batch.wait()] == [(80, "https://80.example")]
     assert client.publish_signals([first, second], WEEK).handles == ()
-    with pytest.raises(InvalidArgumentError, match=r'two signals uptime for agent .* at "https://80\.example"'):
+    with pytest.raises(
+        InvalidArgumentError, match=r'two signals with the tag uptime for agent .* at "https://80\.example"'
+    ):
         client.publish_signals([second, second], WEEK)
 
 

@@ -88,7 +88,7 @@ def test_both_sides_reach_the_relay_from_the_sdk_and_from_a_shell(relay, deal, s
     assert deal.state() is RatingState.BLIND
     code, _, error = ask("--vault", str(tmp_path / "server.sqlite"))
     assert code == 3
-    assert "the vault has no opening of it" in error
+    assert "the vault contains no opening for this envelope" in error
     code, _, error = ask("--relay", "http://relay.example")
     assert code == 3
     assert "not an https URL" in error
@@ -103,7 +103,7 @@ def test_side_that_a_relay_cannot_take_is_refused_before_or_by_it(relay, deal):
             relay_blind_rating(kept.signed, other, NETWORK, relay=relay, http=http)
         with pytest.raises(FeedbackRefusedError) as refusal:
             relay_blind_rating(kept.signed, kept.opening, "eip155:1", relay=relay, http=http)
-        with pytest.raises(AggregatorFailedError, match="not as one"):
+        with pytest.raises(AggregatorFailedError, match="is invalid"):
             relay_blind_rating(kept.signed, kept.opening, NETWORK, relay=elsewhere, http=http)
     assert refusal.value.code is Code.UNSUPPORTED_NETWORK
     with pytest.raises(InvalidArgumentError, match="not an https URL"):

@@ -72,7 +72,7 @@ def test_proof_of_an_earlier_payment(idle, review):
     second["interactionData"] |= {
         name: first.object["interactionData"][name] for name in ("interactionHash", "agentSignature")
     }
-    with pytest.raises(FeedbackRefusedError, match="the proof belongs to another payment") as refusal:
+    with pytest.raises(FeedbackRefusedError, match="the proof belongs to a different payment") as refusal:
         idle.submit(json_of(second))
     assert refusal.value.code is Code.INVALID_AGENT_SIGNATURE
 
