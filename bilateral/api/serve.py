@@ -202,12 +202,15 @@ class _Follower:
 
     def _run(self) -> None:
         from bilateral.index.log.database import open_database  # noqa: PLC0415
-        from bilateral.index.operating.worker import follow_chains  # noqa: PLC0415  # slow to import
 
+        if self._settings.shards:
+            from bilateral.index.shards.process import follow  # noqa: PLC0415  # slow to import
+        else:
+            from bilateral.index.operating.worker import follow_chains as follow  # noqa: PLC0415  # slow to import
         try:
             engine = open_database(self._settings.database)
             try:
-                follow_chains(engine, self._settings, stop=self._stop)
+                follow(engine, self._settings, stop=self._stop)
             finally:
                 engine.dispose()
         except BilateralError as failure:

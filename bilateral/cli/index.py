@@ -64,15 +64,15 @@ def run(
 
         gc.freeze()
 
-    settings, look = options.settings(chains), None
+    settings, look, follow = options.settings(chains), None, follow_chains
     index_options.log_steps()
     if settings.shards:
-        from bilateral.index.shards.process import statuses_of_shards  # noqa: PLC0415  # slow to import
+        from bilateral.index.shards.process import follow, statuses_of_shards  # noqa: PLC0415  # slow to import
 
         look = partial(statuses_of_shards, settings.shards)
     with index_options.open_index(database or settings.database, creates=True) as engine:
         with monitor.answering(engine, look, needs_analysis=settings.analyses):
-            is_done = follow_chains(engine, settings, stop=stop, until_head=options.until_head)
+            is_done = follow(engine, settings, stop=stop, until_head=options.until_head)
         if settings.shards:
             show_shards(invocation, settings, is_strict=is_done)
         else:
@@ -109,7 +109,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     ),
     derived: bool = flag(
         "--derived",
-        "Recompute the derived tables and compare them, without changing anything. Workers wait until it is done.",
+        "Recompute the derived tables and compare them with the stored ones; nothing is changed. Workers wait.",
     ),
 ) -> None:
     """Read blocks from each node again, and compare them with the stored rows."""

@@ -370,7 +370,7 @@ def _is_loadable(url: httpx.URL) -> bool:
 
 
 def _decoded(content: bytes, encodings: str, limit: int) -> bytes:
-    """Decode content encodings that were not requested. Unknown and invalid encodings are ignored."""
+    """Decode a body even if its content encoding was not requested. Unknown and invalid encodings are ignored."""
     for encoding in reversed(encodings.lower().split(",")[:_MAX_ENCODINGS]):
         if encoding.strip() in _ENCODINGS:
             result = unpacked(content, limit)

@@ -185,8 +185,9 @@ def test_failed_settlements_with_the_server_that_asks_call_for_caution(rated):
     check = rated.client(policy=TRUSTING, failures=FailureCount(3, START, reasons))
     assert codes(check) == {"failed_settlements": "caution"}
     assert check.reasons[0].sentence == (
-        f"3 payments to you failed after you had delivered the service, "
-        f"the last on {datetime.fromtimestamp(START, UTC).date()}: 1 by authorization canceled, 2 by insufficient balance."
+        "3 payments to you failed after you had delivered the service, "
+        f"the last on {datetime.fromtimestamp(START, UTC).date()}: "
+        "1 by authorization canceled, 2 by insufficient balance."
     )
     assert check.figures["failed_settlements"] == {"number": 3, "last_at": START, "reasons": reasons}
 

@@ -161,7 +161,7 @@ def test_domain_that_an_agent_is_registered_under_is_proven_without_a_registrati
     ledger.settle()
     (reason,) = [reason for reason in ledger.server(policy=STRICT).reasons if reason.code == "domain_unproven"]
     assert (reason.severity, reason.evidence[0].event) == ("decline", "AgentUpdated")
-    assert "not the name of a host" in reason.sentence
+    assert "a domain that is not a host name" in reason.sentence
     assert ledger.server(policy=STRICT, at_block=seen.block) == seen
     assert ledger.server(policy=STRICT, at_block=unread.block, files=unread.files) == unread
 

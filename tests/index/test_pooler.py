@@ -68,7 +68,10 @@ def test_an_index_runs_and_is_read_through_a_pooler_and_leaves_no_trace(event_ch
                     for connection in (first, second, first):
                         assert statement.all(connection, {"chain": CHAIN_ID}) == [(CHAIN_ID,)]
                         assert connection.execute(text("SHOW transaction_isolation")).scalar_one() == "repeatable read"
-            with pytest.raises(DatabaseUnavailableError, match="the database is read-only"), reader.connect() as connection:
+            with (
+                pytest.raises(DatabaseUnavailableError, match="the database is read-only"),
+                reader.connect() as connection,
+            ):
                 connection.execute(text("CREATE TABLE stray (number int)"))
             with (
                 pytest.raises(QueryTimeoutError),

@@ -66,7 +66,7 @@ def test_unproven_feedback_is_refused(verification, payer, seller, selling_agent
             "key belongs to a different account",
         ),
         ((verification, undeclared, 90, REVIEWER, payer), "does not declare the agent"),
-        ((verification, on_solana, 90, REVIEWER, payer), "is not on another EVM chain"),
+        ((verification, on_solana, 90, REVIEWER, payer), "must be on a different EVM chain"),
         ((verification, AGENT, 101, REVIEWER, payer), "out of range 0..100"),
         ((replace(verification, checks=()), AGENT, 90, REVIEWER, payer), "feedback needs a verified payment"),
     ):

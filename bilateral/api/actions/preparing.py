@@ -31,7 +31,7 @@ _NODE_SECONDS: Final = 5.0
 """The timeout per node request: a visitor has to wait for several of them."""
 
 _LOADER: Final = Loader(limits=Limits(seconds=_NODE_SECONDS))
-"""Loads the file that an owner edits."""
+"""Loads an agent's current registration file, which its owner wants to change."""
 
 _LOGGER: Final = logging.getLogger("bilateral.api")
 

@@ -1,6 +1,6 @@
 """Read the change feed from a cursor.
 
-A step's changes never differ between reads: its events are in their tables, or were preserved by a rollback. Two
+Every read of a step returns the same changes: its events are in their tables, or a rollback has copied them. Two
 readers of one index therefore get the same changes with the same ids, no matter when they read.
 """
 

@@ -282,11 +282,7 @@ _GRACE_SECONDS: Final = 5.0
 
 
 def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
-    """Follow chains and fetch files until the process is stopped, into one database or the shards in the settings."""
-    if settings.shards:
-        from bilateral.index.shards.process import follow  # noqa: PLC0415  # slow to import
-
-        return follow(engine, settings, stop=stop, until_head=until_head)
+    """Follow chains and fetch files into one database until the process is stopped."""
     return _Process(engine, settings, stop).follow(until_head=until_head)
 
 

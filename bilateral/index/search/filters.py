@@ -143,8 +143,8 @@ class Gate:
         count: The minimum number of ratings.
         maximum_count: The maximum number of ratings.
         clients: The minimum number of distinct clients (or servers) that gave the ratings.
-        reviewers: Count only ratings from these reviewers: addresses for the server side, agent ids for other sides;
-            from all if empty.
+        reviewers: Count only ratings from these reviewers (addresses for the server side, agent ids for the others);
+            all ratings if empty.
         payment: Count only feedback with this evidence of payment; all feedback if None.
         blind: `only` to count only ratings that were sealed first; None to count all.
 

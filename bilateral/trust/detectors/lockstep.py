@@ -38,7 +38,7 @@ _BUSY: Final = 100
 less."""
 
 _MARGIN: Final = 1.001
-"""A factor applied to expected numbers, larger than rounding errors can be."""
+"""A factor applied to expected numbers, whose margin exceeds any rounding error."""
 
 _SHARES: Final = (0.01, 0.03, 0.1, 0.2)
 _SIZES: Final = (4, 8, 16, 32)

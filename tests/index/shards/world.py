@@ -22,6 +22,7 @@ from bilateral.index.operating.settings import ChainSettings, IndexSettings, Sha
 from bilateral.index.operating.worker import follow_chains
 from bilateral.index.projections import PROJECTIONS
 from bilateral.index.shards.coordinator import update_shards
+from bilateral.index.shards.process import follow
 from bilateral.index.shards.served import CHAIN_TABLES
 from tests.api.world import BOB, CHAIN_ID, ERIN, FRANK
 from tests.index.proxy import Proxy
@@ -127,7 +128,8 @@ def index_both(settings, database):
     """Index both chains into one database, or through a coordinator into their shards."""
     engine = open_database(database)
     try:
-        assert follow_chains(engine, settings, stop=threading.Event(), until_head=True)
+        way = follow if settings.shards else follow_chains
+        assert way(engine, settings, stop=threading.Event(), until_head=True)
     finally:
         engine.dispose()
 

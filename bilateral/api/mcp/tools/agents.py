@@ -23,7 +23,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 
     @server.tool(title="Get agent", annotations=READS)
     async def get_agent(agent: AgentText) -> Untrusted:
-        """Look up an agent: owner, wallet, registration file, metadata, and ratings by side and tag.
+        """Look up an agent: owner, wallet, file, metadata, and ratings by side and tag.
 
         lower_bound is a value's lower confidence bound (95 %).
         """
@@ -50,7 +50,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def get_ratings(
         question: Any, agent: AgentText, sealed: bool = False, limit: Limit = 20, cursor: Cursor = None
     ) -> Untrusted:
-        """List ratings (0-100) that an agent received as client or validator, ratings that it gave, or sealed pairs."""
+        """List ratings (0-100) that an agent received (as client or validator) or gave, or sealed pairs."""
 
         def read(connection: Connection) -> Page[Any]:
             key = lookups.key_of(connection, agent)

@@ -37,7 +37,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def get_trusted_clients(agent: AgentText) -> Untrusted:
         """List the clients whose feedback on an agent should count, for `getSummary`.
 
-        If `by_list` is false, there is no protection against undetected false accounts.
+        Without `by_list`, undetected false accounts are not filtered.
         """
 
         def read(connection: Connection) -> TrustedClients:

@@ -25,7 +25,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
 
     @server.tool(title="Get buyer", annotations=READS)
     async def get_buyer(address: _Buyer, chain: _Chain = None, policy: _Policy = None) -> dict[str, Any]:
-        """Look up a buyer: payments, volume, score, tier, and points per component.
+        """Look up a buyer: payments, volume, score, tier, points per component.
 
         Payments prove that money moved, not that a service was bought.
         """
@@ -38,7 +38,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
 
     @server.tool(title="Get discount", annotations=READS)
     async def get_discount(address: _Buyer, seller: AgentText, policy: _PolicyName = None) -> dict[str, Any]:
-        """Look up the largest discount that a seller offers a buyer, in percent, and the reason for it."""
+        """Look up a seller's largest discount for a buyer, in percent, with the reason."""
 
         def read(connection: Connection) -> dict[str, Any]:
             key = key_of(connection, seller)

@@ -50,7 +50,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def check_server_(
         question: Any,
         policy: PolicyArgument = PolicyName.BALANCED.value,
-        reviewers: Annotated[Reviewers, Field(description="Only ratings by these accounts count.")] = [],  # noqa: B006  # nobody changes it
+        reviewers: Annotated[Reviewers, Field(description="Only their ratings count.")] = [],  # noqa: B006  # nobody changes it
     ) -> Judged:
         """Answer "should I pay this server?": accept, caution or decline, with reasons."""
         with tool_errors():
@@ -63,7 +63,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         policy: str | dict[str, Any] = PolicyName.BALANCED.value,
         reviewers: Reviewers = [],  # noqa: B006  # nobody changes it
     ) -> Judged:
-        """Answer "should I serve this client?": accept, caution or decline. Policies work as in check_server."""
+        """Answer "should I serve this client?": accept, caution or decline. Policies as in check_server."""
         with tool_errors():
             return await _judged(reader, question, policy, reviewers, buyers=stored_buyers)
 

@@ -52,9 +52,9 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     @server.tool(title="Search agents", annotations=READS)
     @asks(_Search)
     async def search_agents(question: Any, limit: Limit = 10, cursor: Cursor = None) -> Untrusted:
-        """Find agents by text, capabilities and ratings. is_closest: true if agents were matched by meaning.
+        """Find agents by text, capabilities and ratings. is_closest: true if matched by meaning.
 
-        Ratings can be bought, so pass `reviewers` that your principal trusts, and use check_server before paying.
+        Ratings can be bought: pass `reviewers` that your principal trusts, and use check_server before paying.
         """
 
         def read() -> FoundAgents:
