@@ -74,8 +74,8 @@ collect_ignore = [
 
 
 def pytest_xdist_auto_num_workers():
-    """Run four processes on two cores: of their time they wait for blocks, servers and time limits."""
-    return os.cpu_count() * 2
+    """Run six processes on two cores: most of the time they wait for blocks, servers and time limits."""
+    return os.cpu_count() * 3
 
 
 def pytest_configure(config):
