@@ -192,7 +192,7 @@ def show_statuses(invocation: Invocation, statuses: Sequence[ChainStatus]) -> No
         *("reorganizations", "last_reorganization_at", "last_reorganization_depth", "endpoint", "problem"),
     )
     files = ("files_waiting", "files_loaded", "files_malformed", "files_failed")
-    rate = ("files_per_second", "files_seconds_left")
+    rate = ("files_per_second", "files_seconds_left") if any(status.files_waiting for status in statuses) else ()
     invocation.output.results(statuses, columns(*names, *files, *rate, standings=_standings))
 
 

@@ -76,7 +76,7 @@ def test_readings_of_the_eips_figure_are_those_of_the_recorded_ones():
     assert f"Any contract needs at least {floors()['rateClient, first in a word']:,}" in TEXT
     assert f"Our calls take {first:,} and {neighbour:,}." in TEXT
     assert f"our calls take {first - 21_344:,} and {neighbour - 21_344:,}:" in TEXT
-    assert f"takes {three:,} for each of three neighbours, and {many:,} for each of 32." in TEXT
+    assert f"takes {three:,} gas per rating for three neighbouring clients, and {many:,} for 32." in TEXT
 
 
 def test_page_about_the_companion_shows_recorded_figures():

@@ -125,7 +125,7 @@ def test_the_option_removes_no_registry(run, rows, records):
     before = rows("index")
     code, told = run("index", *further, "--add-registries")
     assert code == 11
-    assert f"it has {min(ADDRESSES.values())}" in told
+    assert f"it also has {min(ADDRESSES.values())}" in told
     assert "--add-registries" not in told
     assert rows("index") == before
 
@@ -146,8 +146,8 @@ def test_a_registry_before_the_first_block_is_refused_unless_that_block_is_named
     before = rows("index")
     code, told = run("index", *first, *earlier, "--add-registries")
     assert code == 11
-    assert f"a registry to add was deployed in block {BEGUN - 1} or an unknown block, but the database has" in told
-    assert f"chain 31337 from block {BEGUN}: pass --from-block {BEGUN} to omit earlier events" in told
+    assert f"a registry to add was deployed in block {BEGUN - 1} or in an unknown block, but the database has" in told
+    assert f"chain 31337 only from block {BEGUN}: pass --from-block {BEGUN} to omit earlier events" in told
     assert rows("index") == before
     assert run("index", *first, *earlier, "--add-registries", "--from-block", BEGUN)[0] == 0
     assert run("fresh", *first, *earlier, "--from-block", BEGUN)[0] == 0

@@ -170,7 +170,7 @@ def test_an_endpoint_known_to_lose_logs_is_read_twice_deep_in_the_chain(
     beside_a_good_one.sources[0].lost_logs_at = int(time.time())
     proxy.rules["eth_getLogs"] = without(7)
     beside_a_good_one.catch_up()
-    assert "left out" in beside_a_good_one.benched[0][1]
+    assert "omitted" in beside_a_good_one.benched[0][1]
     assert_complete(engine, settled_chain)
 
 
@@ -179,7 +179,7 @@ def test_the_first_range_deep_in_the_chain_is_read_from_a_second_endpoint_too(
 ):
     proxy.rules["eth_getLogs"] = without(7)
     beside_a_good_one.catch_up()
-    assert "left out" in beside_a_good_one.benched[0][1]
+    assert "omitted" in beside_a_good_one.benched[0][1]
     assert beside_a_good_one.sources[0].loses_logs
     assert_complete(engine, settled_chain)
 

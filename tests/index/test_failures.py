@@ -229,7 +229,7 @@ def test_a_folder_in_the_place_of_the_file_is_named(run, tmp_path):
     code, told = run(into=f"sqlite:///{tmp_path}")
     assert code == 11
     assert "the database file cannot be opened" in told
-    assert "choose another --database" in told
+    assert "use a different --database" in told
 
 
 def test_a_database_whose_log_cannot_be_written_beside_it_is_named(run, database):  # noqa: F811  # a fixture
@@ -237,7 +237,7 @@ def test_a_database_whose_log_cannot_be_written_beside_it_is_named(run, database
     path = database.removeprefix("sqlite:///")
     code, told = run(into=f"sqlite:///file:{path}?readonly_shm=1&uri=true")  # as on a file system that may only be read
     assert code == 11
-    assert "its folder is read-only, and SQLite writes its log beside the file" in told
+    assert "its folder is read-only, and SQLite must write its log there" in told
 
 
 def test_a_database_server_that_does_not_answer_is_named(run):

@@ -56,13 +56,17 @@ def test_rows_of_a_chain_stand_in_its_partition(filled):
             assert len(of_partition) == len(of_chain)
 
 
+def is_of_sqlite(index):
+    return index._ddl_if is not None and index._ddl_if.dialect == "sqlite"
+
+
 def test_partitions_have_the_keys_and_indexes_of_their_table(filled):
     inspector = inspect(filled)
     for table in PARTITIONED_TABLES:
         name = schema.partition_name(table, CHAINS[1])
         assert inspector.get_pk_constraint(name)["constrained_columns"] == list(table.primary_key.columns.keys())
         indexed = sorted(index["column_names"] for index in inspector.get_indexes(name))
-        assert indexed == sorted(list(index.columns.keys()) for index in table.indexes)
+        assert indexed == sorted(list(index.columns.keys()) for index in table.indexes if not is_of_sqlite(index))
 
 
 def test_two_workers_that_begin_one_chain_at_once_make_its_partitions_once(engine):

@@ -100,7 +100,10 @@ def test_a_pooler_is_found_or_named_and_prepared_statements_are_off(own_database
 def test_prepared_statements_in_a_pooler_are_told_apart_from_missing_tables(own_database):
     with closing(Pooler(own_database())) as pooler:
         engines = [connect_engine(f"{pooler.url}?pooler=no") for _ in range(2)]
-        with pytest.raises(DatabaseUnavailableError, match=r"add \?pooler=yes to the URL"), named_database_errors():
+        with (
+            pytest.raises(DatabaseUnavailableError, match=r"add \?pooler=yes to the database URL"),
+            named_database_errors(),
+        ):
             for number in range(12):
                 for engine in engines:
                     with engine.begin() as connection:

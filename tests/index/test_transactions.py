@@ -143,7 +143,7 @@ def test_a_range_with_a_log_that_cannot_be_decoded_is_read_once_and_keeps_those_
 
     proxy.rules["eth_getLogs"] = malformed
     store = Store(engine)
-    with pytest.raises(NoEndpointError, match="another form of bytes"):
+    with pytest.raises(NoEndpointError, match="the node returned malformed bytes"):
         follower_of(store, proxy.url).step()
     ((_, end, _),) = store.transactions
     assert store.cursor().number == end >= 400

@@ -59,7 +59,7 @@ def test_a_directed_cycle_is_found(market):
     for number, client in enumerate(RING):
         market.feedback(client, 200 + (number + 1) % 6, 99, 30000.0 + 5000 * number)
     context = market.context()
-    findings = [finding for finding in Blocks().fit(context).findings_ if "cycle" in finding.sentence]
+    findings = [finding for finding in Blocks().fit(context).findings_ if "in a circle" in finding.sentence]
     assert names(context, findings[0].actors) == set(RING[1:])
     assert names(context, findings[0].tied) == {RING[0]}
 
@@ -127,7 +127,7 @@ def test_a_burst_is_told_with_the_time_that_it_took(market, step, told):
     for number in range(12):
         market.feedback(f"fresh{number}", 99, 100, 50000.0 + step * number)
     sentences = [finding.sentence for finding in Lockstep().fit(market.context()).findings_]
-    assert f"12 of 12 raters of one subject come {told}" in sentences
+    assert f"12 of 12 raters of one account came {told}" in sentences
 
 
 def test_a_crowd_of_paying_newcomers_carries_little_weight(market):
@@ -172,7 +172,7 @@ def test_a_server_that_punishes_a_critic_by_all_of_its_agents_is_found_and_count
     context = market.context()
     findings = Retaliation().fit(context).findings_
     assert [names(context, finding.actors) for finding in findings] == [{"avenger"}]
-    assert findings[0].sentence.startswith("The owner rates 8 of 8 clients down")
+    assert findings[0].sentence.startswith("The owner rated 8 of 8 clients low")
     assert len(findings[0].opinions) == 8 * times
 
 

@@ -95,7 +95,7 @@ def test_an_agent_of_several_chains_is_explained_by_its_chain(tables):
     results = analysed(Chains.of({1: tables, BASE: addressed(other.tables())}))
     assert explain(of_chain(results, 1), "1")["raters"] > 1
     assert explain(of_chain(results, BASE), "1")["raters"] == 0
-    with pytest.raises(InvalidArgumentError, match="of chains 1, 8453: pass one as --chain-id"):
+    with pytest.raises(InvalidArgumentError, match="these results cover chains 1, 8453: pass one as --chain-id"):
         of_chain(results, None)
 
 
@@ -104,7 +104,7 @@ def test_numbers_that_do_not_fit_are_refused(chain_id, agent_id):
     scene = Scene()
     scene.agent(agent_id, "owner")
     with pytest.raises(
-        InvalidArgumentError, match=r"chain id .* must be an integer|chain 1 has 4294967296 to 4294967296"
+        InvalidArgumentError, match=r"chain id .* must be an integer|chain 1 ranges from 4294967296 to 4294967296"
     ):
         Chains.of({chain_id: scene.tables()})
 

@@ -45,7 +45,7 @@ def test_a_finding_rests_on_the_rows_about_the_shared_subject_only(market):
 def test_a_finding_tells_the_common_property_and_counts_subjects_and_opinions(market):
     star(market)
     sentences = [finding.sentence for finding in CoTargeting().fit(market.context()).findings_]
-    assert sentences == ["6 accounts that share one funder judge 1 other together, 6 times."]
+    assert sentences == ["6 accounts that share one funder rated the same 1 account, 6 times."]
 
 
 def test_a_run_in_time_is_told_by_its_pauses(market):
@@ -57,7 +57,7 @@ def test_a_run_in_time_is_told_by_its_pauses(market):
         market.feedback(sybil, 99, 100, 6_100_000.0 + number)
     findings = CoTargeting().fit(market.context()).findings_
     assert findings[0].sentence == (
-        "6 accounts that share one funder, with pauses of an hour at most, judge 1 other together, 6 times."
+        "6 accounts that share one funder, with pauses of an hour at most, rated the same 1 account, 6 times."
     )
 
 

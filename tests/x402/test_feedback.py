@@ -105,7 +105,7 @@ def test_tags_of_the_convention_go_on_chain(client, verified, buyer, tags, texts
 def test_second_feedback_for_a_payment_is_refused(client, verified, buyer):
     handle = give_paid_feedback(client, verified, 95, buyer).wait()
     client.revoke_feedback(handle.id).wait()
-    with pytest.raises(DuplicateFeedbackError, match="one feedback a payment") as refused:
+    with pytest.raises(DuplicateFeedbackError, match="a payment backs only one feedback entry") as refused:
         give_paid_feedback(client, verified, 10, buyer, RESOURCE_MISSING)
     assert (refused.value.feedback, refused.value.task_ref) == (str(handle.id), verified.interaction.task_ref)
 
@@ -217,7 +217,7 @@ def test_feedback_is_for_the_payer_alone(verified, stranger):
 def test_unverified_answer_gets_no_feedback(shop, verifier, buyer):
     paid = buy(shop, buyer)
     paid.settlement.pop("extensions")
-    with pytest.raises(InvalidArgumentError, match="not passed: agent, task_ref, payment, signature"):
+    with pytest.raises(InvalidArgumentError, match="failed checks: agent, task_ref, payment, signature"):
         paid_feedback(verifier.verify(paid), 95, buyer)
 
 

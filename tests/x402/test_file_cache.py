@@ -130,7 +130,7 @@ def test_rotated_key_is_found_although_the_file_was_cached(rpc, deployment, trus
         assert verification.signer.public_key == OTHER_KEY.public_key
         past = verifier.verify(paid, historical=True)
         assert past.outcome(CheckName.REGISTRATION_FILE) is Outcome.UNCHECKED
-        assert "cannot be proven for the past" in " ".join(past.problems)
+        assert "the past content of a file at an https URI cannot be proven" in " ".join(past.problems)
 
 
 def bomb(handler):
@@ -144,7 +144,7 @@ def bomb(handler):
         (None, "redirects from https to http"),
         (bomb, "the document exceeds the limit of 65536 bytes"),
         (b" " * (64 * 1024 + 1), "the document exceeds the limit of 65536 bytes"),
-        (lambda handler: handler.send_error(500), "answers with status 500"),
+        (lambda handler: handler.send_error(500), "returned status 500"),
     ],
     ids=["redirects for ever", "redirect to http", "bomb", "too large", "error"],
 )

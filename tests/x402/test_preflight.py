@@ -284,7 +284,7 @@ def test_url_that_asks_for_no_payment_is_named(verifier):
         server.routes["/bare"] = lambda handler: respond(handler, b"{}", 402)
         server.routes["/other"] = lambda handler: respond(handler, b"{}", 402, **{"PAYMENT-REQUIRED": "e30="})
         for path, status in (("/free", 200), ("/moved", 302)):
-            with pytest.raises(InvalidArgumentError, match=f"answers {status}, not 402"):
+            with pytest.raises(InvalidArgumentError, match=f"returned status {status}, not 402"):
                 check_url(verifier, server.url + path)
         assert [finding.code for finding in check_url(verifier, server.url + "/bare")] == ["invalid_declaration"]
         assert [finding.code for finding in check_url(verifier, server.url + "/other")] == ["not_declared"]

@@ -138,7 +138,7 @@ def test_redirect_is_not_followed_and_a_free_route_asks_for_no_payment(ask):
     with HttpServer() as server:
         server.routes |= {"/free": b"snow", "/moved": redirect("/free")}
         for path, status in (("/free", 200), ("/moved", 302)):
-            message = f'invalid_argument: "{server.url}{path}" answers {status}, not 402'
+            message = f'invalid_argument: "{server.url}{path}" returned status {status}, not 402'
             assert ask(server.url + path).startswith(message)
         assert [path for _, path, _ in server.requests] == ["/free", "/moved"]
     assert ask("file:///etc/passwd").startswith("unsupported_uri: ")

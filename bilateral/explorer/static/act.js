@@ -92,7 +92,7 @@ function show(cost) {
   const registry = to && Object.entries(facts.registries).find(([address]) => same(address, to))[1];
   list("says", [
     [sentence, stepWords[checking.count]].filter(Boolean).join(" "),
-    isSent ? `It calls ${name} of the ${registry} ${to} on ${network} (chain ${chain}), and sends no money.` : name === "KeptFile" ? "It lets this service keep and publish the file. You sign the transaction next." : to ? `It is a signature for the ${registry} ${to} on ${network} (chain ${chain}).` : "It is a signature of 32 bytes. Your wallet shows them as they are.",
+    isSent ? `It calls ${name} of the ${registry} ${to} on ${network} (chain ${chain}), and transfers no money.` : name === "KeptFile" ? "It lets this service keep and publish the file. You sign the transaction next." : to ? `It is a signature for the ${registry} ${to} on ${network} (chain ${chain}).` : "It is a signature of 32 bytes. Your wallet shows them as they are.",
     `You sign as ${signer}.`,
     isSent ? `${cost?.sentence ?? ""} The limit is ${BigInt(send[0].gas)} gas.`.trim() : "It costs nothing: it is a signature, not a transaction.",
   ]);

@@ -371,7 +371,7 @@ class Submitter:
             return str(failure)
         _LOG.warning("feedback waits on chain %s: %s", self._chain.network, failure)
         reason = failure.reason if isinstance(failure, errors.BilateralError) else type(failure).__name__
-        return f"{reason}: it is tried again"
+        return f"{reason}: it will be retried"
 
     def _replacement(self, row: Row[Any], previous: Signed | None) -> tuple[Sent[Any], bool]:
         """Prepare feedback again; if the registry permanently rejects it, return an empty transaction and True."""

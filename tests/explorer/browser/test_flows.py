@@ -235,8 +235,8 @@ def test_a_person_fills_a_second_gate_by_keyboard_and_shares_its_path(watched, e
     page.keyboard.press("Enter")
     page.get_by_text("Requirement 2: must also be met").focus()
     page.keyboard.press("Enter")
-    page.get_by_label("Tag, gate 2").fill("starred")
+    page.get_by_label("Tag, requirement 2").fill("starred")
     page.keyboard.press("Enter")
     page.wait_for_url(f"{evidence_site}/search?side=server&tag_2=starred")
-    expect(page.get_by_label("Tag, gate 2")).to_be_visible()
+    expect(page.get_by_label("Tag, requirement 2")).to_be_visible()
     assert page.get_by_role("region", name="Agents").get_by_role("row").count() == 2

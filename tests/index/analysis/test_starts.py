@@ -136,7 +136,7 @@ def test_a_service_without_the_packages_of_the_analysis_says_so_once_and_on_its_
             assert require_order(client, "/v1/leaders?tag=starred") == []
         page = Page(client.get("/").text).text
         assert "Not analysed yet." in page
-        assert "numpy, pyarrow, scipy missing" in page
+        assert "numpy, pyarrow, scipy must be installed" in page
         assert (
             [line for line in log if "numpy" in line]
             == [

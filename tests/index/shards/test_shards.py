@@ -235,9 +235,12 @@ def test_shard_is_restored_from_its_backup_and_tells_later_changes_again(apis, s
 @pytest.mark.parametrize(
     ("shards", "problem"),
     [
-        ({"a": ("sqlite:///x", [1])}, "database.shards.a.url is not of PostgreSQL"),
+        ({"a": ("sqlite:///x", [1])}, "database.shards.a.url is not PostgreSQL"),
         ({"a": ("postgresql://h/c", [1])}, "database.shards.a.url is also the database of database.url"),
-        ({"a": ("postgresql://h/a", [1]), "b": ("postgresql://h/a", [2])}, "is the database of database.shards.a.url"),
+        (
+            {"a": ("postgresql://h/a", [1]), "b": ("postgresql://h/a", [2])},
+            "is also the database of database.shards.a.url",
+        ),
         ({"a": ("postgresql://h/a", [1]), "b": ("postgresql://h/b", [1])}, "b.chains: chain 1 is also on shard a"),
         ({"A B": ("postgresql://h/a", [1])}, "database.shards.A B"),
     ],
