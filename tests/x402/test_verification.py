@@ -132,14 +132,14 @@ def test_transaction_that_does_not_exist_fails(verifier, bought):
 @pytest.mark.parametrize(
     ("path", "value", "problem"),
     [
-        (("accepted", "amount"), str(PRICE + 1), "1000 was signed, 1001 was agreed"),
-        (("accepted", "amount"), str(PRICE - 1), "1000 was signed, 999 was agreed"),
+        (("accepted", "amount"), str(PRICE + 1), "1000 was signed, but 1001 was agreed"),
+        (("accepted", "amount"), str(PRICE - 1), "1000 was signed, but 999 was agreed"),
         (("accepted", "payTo"), "0x" + "12" * 20, "was agreed"),
         (("accepted", "asset"), "0x" + "12" * 20, "by this authorization"),
         (("payload", "authorization", "nonce"), "0x" + "12" * 32, "by this authorization"),
         (("payload", "authorization", "from"), "0x" + "12" * 20, "by this authorization"),
-        (("payload", "authorization"), None, "has none of authorization and permit2Authorization"),
-        (("payload",), None, "has none of authorization and permit2Authorization"),
+        (("payload", "authorization"), None, "the payment contains none of authorization and permit2Authorization"),
+        (("payload",), None, "the payment contains none of authorization and permit2Authorization"),
         (("accepted", "amount"), "many", "'many' is not a number"),
         (("accepted", "amount"), "0", "the price must not be 0"),
     ],
