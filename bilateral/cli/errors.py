@@ -150,9 +150,9 @@ _NOT_ARGUMENTS: Final = frozenset(
 
 _IN_COMMANDS: Final[dict[type[BilateralError], str]] = {
     errors.MissingRegistryError: "the deployment on chain {chain_id} has no {registry} registry: "
-    "name a record that has it by --deployment, or deploy {contract} (docs/deployed-registries.md)",
+    "pass a record that contains one as --deployment, or deploy {contract} (docs/deployed-registries.md)",
     errors.UnknownDeploymentError: "the registries of chain {chain_id} are unknown: "
-    "name their deployment record by --deployment",
+    "pass their deployment record as --deployment",
 }
 """Messages that replace those of the SDK, whose advice refers to Python arguments."""
 

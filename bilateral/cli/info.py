@@ -48,7 +48,7 @@ def info(invocation: Invocation) -> None:
         "chain": chain_id,
         "block": f"{value['block']['number']} ({timestamp:%Y-%m-%d %H:%M:%S} UTC)",
         "deployment": choice,
-        "registries": value["registries"] or "unknown: name a deployment record by --deployment",
+        "registries": value["registries"] or "unknown: pass a deployment record as --deployment",
         "signer": address or "none: name a keystore by --account",
         "balance": None if balance is None else f"{ether(balance)} {symbol_of(chain_id)}",
     }

@@ -108,7 +108,7 @@ class Invocation:
     def choice_of(self, deployment: Deployment) -> str:
         """Return which registries a command uses, and how they were chosen."""
         if self.settings.deployment is not None:
-            return f"named by --deployment {self.settings.deployment}"
+            return f"specified by --deployment {self.settings.deployment}"
         return _CHOICES[str(deployment.origin)]
 
     def send(self, send: Callable[[], T]) -> T:

@@ -201,7 +201,7 @@ def test_a_registry_that_the_deployment_has_not_is_named(refused, tmp_path, iden
 
 
 def test_a_missing_deployment_names_the_option(bilateral):
-    told = "error: the registries of chain 31337 are unknown: name their deployment record by --deployment\n"
+    told = "error: the registries of chain 31337 are unknown: pass their deployment record as --deployment\n"
     assert bilateral("agent", "show", 1, BILATERAL_DEPLOYMENT=None).err == told
 
 

@@ -56,7 +56,7 @@ def test_example_of_a_seller_undoes_the_order_of_a_failed_payment(names, verifie
 def test_example_of_a_buyer_says_that_nothing_was_paid(names, rpc, deployment, status):
     with HttpServer() as server:
         server.routes["/"] = lambda handler: respond(handler, b"{}", status)
-        with pytest.raises(RuntimeError, match=f"the server answered {status}, and took no payment"):
+        with pytest.raises(RuntimeError, match=f"the server responded with {status}, and took no payment"):
             asyncio.run(names["buy"](server.url + "/", rpc, deployment, Account.create()))
 
 

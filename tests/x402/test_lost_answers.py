@@ -108,7 +108,9 @@ def test_proof_of_a_large_lost_answer_is_fetched_without_its_body(buy, face, cli
 @pytest.mark.parametrize("with_identifier", [False], indirect=True, ids=["no identifier"])
 @pytest.mark.parametrize("face", CLIENTS)
 def test_payment_without_an_identifier_fetches_nothing_and_pays_nothing(buy, face):
-    with pytest.raises(PaidNotAnsweredError, match="the server answered 402, and the payment was taken by transaction"):
+    with pytest.raises(
+        PaidNotAnsweredError, match="the server responded with 402, and the payment was taken by transaction"
+    ):
         buy(face, b"snow in Oslo")
 
 

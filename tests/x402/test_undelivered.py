@@ -148,7 +148,9 @@ def test_server_that_takes_a_payment_and_does_not_answer_is_named_with_the_trans
         respond(handler, b"{}", status, **headers(cheat.price))
 
     cheat.trick = take
-    with pytest.raises(PaidNotAnsweredError, match=f"the server answered {status}, and the payment was taken") as lost:
+    with pytest.raises(
+        PaidNotAnsweredError, match=f"the server responded with {status}, and the payment was taken"
+    ) as lost:
         client.post(cheat.url + "/echo", b"snow")
     assert lost.value.status == status
     assert web3.eth.get_transaction_receipt(lost.value.transaction)["status"] == 1
@@ -218,7 +220,7 @@ def test_facilitator_that_fails_after_settling_leaves_a_paid_request_that_is_nam
         CLIENTS[face](buyer, {rpc: deployment}) as client,
     ):
         shop = open_shop()
-        with pytest.raises(PaidNotAnsweredError, match="the server answered 402") as lost:
+        with pytest.raises(PaidNotAnsweredError, match="the server responded with 402") as lost:
             client.post(shop.url + "/echo", b"snow")
     assert re.fullmatch("0x[0-9a-f]{64}", lost.value.transaction)
     assert balance() == WHOLE - PRICE

@@ -340,7 +340,7 @@ def _lost(call: PaidCall, reply: Reply | Exception, outcome: PaymentOutcome, set
     if isinstance(reply, Exception):
         came, status, answer = str(reply) or type(reply).__name__, None, b""
     else:
-        came, status, answer = f"the server answered {reply.status}", reply.status, reply.body
+        came, status, answer = f"the server responded with {reply.status}", reply.status, reply.body
         accepted = (decode_header(call.header) or {}).get("accepted")
         network = str(accepted.get("network")) if isinstance(accepted, dict) else ""
         transaction = transaction or reply.reported_transaction(network)
