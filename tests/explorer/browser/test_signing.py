@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import json
+import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -215,7 +216,7 @@ def test_words_of_the_service_do_not_replace_those_of_the_page(acting, market):
 @pytest.fixture(scope="module")
 def scene(market):
     """The feedback, the validation request and the primary agents that actions are about."""
-    request = f"0x{'6b' * 32}"
+    request = f"0x{secrets.token_hex(32)}"  # the market outlives this module, which a worker may run in parts
     with market.client(FRANK) as client:
         feedback = client.give_feedback(1, 55, "starred").wait().id
     with market.client(BOB) as client:
