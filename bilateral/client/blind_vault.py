@@ -5,7 +5,7 @@ contradict each other. The vault therefore stores the first rating for each inte
 later call.
 """
 
-from __future__ import annotations  # errors of arguments quote them
+from __future__ import annotations  # so that error messages can quote the annotations
 
 import os
 import sqlite3
@@ -79,7 +79,7 @@ class Sealed:
 
 @checked_class
 class BlindVault:
-    """A file of openings. Several programs may share it, and a crash never loses the opening of a signed envelope."""
+    """A file that stores openings. Programs can share it, and no opening of a signed envelope is lost in a crash."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -95,13 +95,13 @@ class BlindVault:
             opening: The opening, with a new salt.
 
         Returns:
-            The stored opening, which is the first one for this interaction and has the same rating.
+            The stored opening: the first one for this interaction, which has the same rating as the one passed.
 
         Raises:
             InvalidArgumentError: The rating is out of range.
             AlreadySealedError: A different rating is stored for this interaction.
         """
-        opening.seal_for(envelope)  # refuses a rating that could never be opened, before it is stored
+        opening.seal_for(envelope)  # raises an error before a rating is stored that could never be opened
         key = _key(domain, envelope)
         with closing(self._connect()) as database, database:
             database.execute(_STORE, (*key, opening.to_json()))

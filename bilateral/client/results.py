@@ -64,13 +64,13 @@ class Agent:
 
     @property
     def is_confirmed(self) -> bool:
-        """True if the file lists this agent among its registrations. Otherwise, the file may be someone else's."""
+        """True if the file lists this agent among its registrations. Otherwise, the file may belong to someone else."""
         return self.file is not None and self.file.registration_of(self.global_id) is not None
 
 
 @dataclass(frozen=True)
 class Registered:
-    """An agent was registered.
+    """The result of registering an agent.
 
     Attributes:
         agent: The new agent.
@@ -89,7 +89,7 @@ class Registered:
 
 @dataclass(frozen=True)
 class AgentUriSet:
-    """The URI of an agent's registration file was replaced.
+    """The result of replacing the URI of an agent's registration file.
 
     Attributes:
         uri: The new URI.
@@ -103,7 +103,7 @@ class AgentUriSet:
 
 @dataclass(frozen=True)
 class AgentWalletChanged:
-    """An agent's wallet was set or unset.
+    """The result of setting or removing an agent's wallet.
 
     Attributes:
         wallet: The new wallet; None if the wallet was unset.
@@ -115,7 +115,7 @@ class AgentWalletChanged:
 
 @dataclass(frozen=True)
 class MetadataChanged:
-    """A metadata value of an agent was set.
+    """The result of setting an agent's metadata value.
 
     Attributes:
         value: The new value.
@@ -128,7 +128,7 @@ class MetadataChanged:
 
 @dataclass(frozen=True)
 class AgentTransferred:
-    """An agent was transferred to a new owner, and has no wallet until that owner sets one.
+    """The result of transferring an agent to a new owner. It has no wallet until that owner sets one.
 
     Attributes:
         former_owner: The previous owner.
@@ -163,7 +163,7 @@ class FeedbackEvent:
 
 @dataclass(frozen=True)
 class FeedbackEntry:
-    """One feedback entry.
+    """A feedback entry as read from the registry, optionally with its event and its file.
 
     Attributes:
         id: The feedback's id, which includes the agent and the client.
@@ -205,7 +205,7 @@ class FeedbackEntry:
 
 @dataclass(frozen=True)
 class FeedbackResponse:
-    """A response to feedback.
+    """A response that somebody appended to a feedback entry.
 
     Attributes:
         responder: The account that responded.
@@ -221,7 +221,7 @@ class FeedbackResponse:
 
 @dataclass(frozen=True)
 class FeedbackRevocation:
-    """A feedback entry was revoked."""
+    """The result of revoking a feedback entry."""
 
     feedback: FeedbackId
 
@@ -368,7 +368,7 @@ class SettledPayment:
 
 @dataclass(frozen=True)
 class Anchor:
-    """The Merkle root of a service's state.
+    """A Merkle root of a service's state that was posted in the registry.
 
     Attributes:
         epoch: The epoch, from 1.
@@ -381,7 +381,7 @@ class Anchor:
 
 @dataclass(frozen=True)
 class RoleHolder:
-    """The holder of a role.
+    """The holder of a role, and the successor that the holder nominated.
 
     Attributes:
         nominee: The nominated successor; None if there is none.

@@ -208,10 +208,10 @@ class _Signed:
 
 
 class RemoteSigner:
-    """A stand-in for an account whose key is not available. The client that uses it must be in dry-run mode.
+    """A substitute for an account whose key is not available. The client that uses it must be in dry-run mode.
 
-    It returns a signature that was made in advance. If there is none, it raises an error with the message to sign. That
-    error becomes the cause of a `SignerFailedError`.
+    It returns a signature that was made in advance. If there is none, it raises an error that contains the message to
+    sign. This error becomes the cause of a `SignerFailedError`.
 
     Args:
         address: The account.
@@ -243,7 +243,7 @@ T = TypeVar("T")
 
 @dataclass
 class NonceMemory:
-    """The nonce that a client used last: a node may not yet count a transaction that a different node accepted.
+    """A client's next nonce, remembered because a node may not have received the client's last transaction yet.
 
     Attributes:
         next: The next nonce, as far as this client knows.
@@ -326,7 +326,7 @@ TIMEOUT: Final = 120.0
 
 
 class SentTransaction(Generic[T]):
-    """The transaction of a write."""
+    """The transaction that a write sends."""
 
     def __init__(self, sent: Sent[T] | None) -> None:
         self._sent = sent

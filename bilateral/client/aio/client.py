@@ -40,7 +40,7 @@ class AsyncMethods(
 
 
 class AsyncWriteBatch(AsyncMethods):
-    """Writes that are prepared and sent together. Read methods work as in the client. See `AsyncClient.batch`."""
+    """A batch of writes that are prepared and sent together; see `AsyncClient.batch`. It can read like the client."""
 
     def __init__(self, client: AsyncRunner) -> None:
         self._client = client
@@ -92,7 +92,7 @@ class AsyncWriteBatch(AsyncMethods):
 
 
 class AsyncClient(AsyncMethods, AsyncBlindMethods):
-    """Bilateral's registries on one chain, through one node.
+    """A client for the registries on one chain, connected to one node.
 
     A read returns what is currently on chain. A write is checked and simulated first, and returns a handle once it is
     sent: `await handle.wait()` returns the result, decoded from the transaction's events.
@@ -106,9 +106,9 @@ class AsyncClient(AsyncMethods, AsyncBlindMethods):
         deployment: The addresses of the registries, or the name of a packaged deployment: `canonical` or `bilateral`.
             By default, the canonical registries on the node's chain or, if there are none, this project's packaged
             deployment.
-        chain_id: The only chain to sign for and read from; by default the deployment's chain. If no `Deployment` is
-            passed either, the node determines the chain, and the first write logs its id and name (logger
-            `bilateral.client`).
+        chain_id: The only chain for which the client signs and from which it reads; by default the deployment's chain.
+            If no `Deployment` is passed either, the node determines the chain, and the first write logs its id and name
+            (logger `bilateral.client`).
         store: The store for documents. By default, each document becomes a `data:` URI that contains it.
         loader: Loads documents; `Loader()` by default.
         dry_run: True to only simulate writes: every check is made, the transaction is simulated and its gas estimated,
@@ -195,10 +195,10 @@ class AsyncClient(AsyncMethods, AsyncBlindMethods):
 
 
 class AsyncClients(AsyncClosing):
-    """One client per chain, all with the same settings.
+    """A set of clients, one for each chain, that share the same settings.
 
-        clients = AsyncClients({8453: "https://base.example", 84532: "https://sepolia.example"}, signer=signer) agent =
-        await clients.of("84532:42").load_agent("84532:42")
+        clients = AsyncClients({8453: "https://base.example", 84532: "https://sepolia.example"}, signer=signer)
+        agent = await clients.of("84532:42").load_agent("84532:42")
 
     Args:
         rpcs: The node of each chain, by chain id: a URL or a provider, as for `AsyncClient`.
@@ -224,7 +224,7 @@ class AsyncClients(AsyncClosing):
 
     @property
     def chain_ids(self) -> tuple[int, ...]:
-        """The chains, in the order in which they were passed."""
+        """The ids of the chains, in the order in which their nodes were passed."""
         return tuple(self._clients)
 
     def on(self, chain_id: int) -> AsyncClient:

@@ -1,4 +1,4 @@
-"""Open feedback: giving, reading, searching, averaging, responding to and revoking it."""
+"""Methods for giving, reading, searching, averaging, responding to and revoking open feedback."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bilateral.documents import FeedbackFile
 
 @checked_class
 class AsyncFeedbackMethods(AsyncRunner):
-    """Open feedback: giving, reading, searching, averaging, responding to and revoking it."""
+    """Methods for giving, reading, searching, averaging, responding to and revoking open feedback."""
 
     async def give_feedback(  # noqa: PLR0913, PLR0917  # the published SDKs' arguments
         self,
@@ -33,7 +33,7 @@ class AsyncFeedbackMethods(AsyncRunner):
         """Rate an agent as the signer (ERC-8004, `giveFeedback`; best practices, "Give Feedback").
 
         Args:
-            value: The value. It is checked against what `tag1` measures; a `FeedbackValue` is stored unchanged.
+            value: The value. A `FeedbackValue` is stored unchanged; any other value must be meaningful for `tag1`.
             tag1: What is measured; may be empty.
             tag2: The qualifier; may be empty.
             endpoint: The endpoint that was used; may be empty.
@@ -84,7 +84,7 @@ class AsyncFeedbackMethods(AsyncRunner):
     ) -> list[FeedbackEntry]:
         """Read all feedback for an agent from the registry's state (ERC-8004, `readAllFeedback`).
 
-        If this is too much for the node to return in one call, the client requests it in parts.
+        If the node cannot return all of the feedback in one call, the client reads it in parts.
 
         Args:
             reviewers: The clients whose feedback to read; all clients by default.
@@ -177,8 +177,8 @@ class AsyncFeedbackMethods(AsyncRunner):
         Args:
             tag1: The first tag that feedback must have; an empty string matches any tag.
             tag2: As for `tag1`, but for the second tag.
-            reviewers: The clients that you trust. By default, all clients who ever gave feedback count, and the result
-                indicates this.
+            reviewers: The clients that you trust. By default, all clients that have ever given feedback count, and the
+                result's `is_everybody` is True.
             read_tags: True to also determine which first tags the average combines, if `tag1` is not set. This reads
                 all feedback that counts, in one or more calls.
 
@@ -228,7 +228,7 @@ class AsyncFeedbackMethods(AsyncRunner):
     async def revoke_feedback(
         self, agent_id: AgentLike | FeedbackId, feedback_index: int | None = None
     ) -> AsyncHandle[FeedbackRevocation]:
-        """Revoke one of the signer's feedback entries (ERC-8004, `revokeFeedback`). This is final.
+        """Revoke one of the signer's feedback entries (ERC-8004, `revokeFeedback`). This cannot be undone.
 
         Args:
             agent_id: The agent that was rated, or a `FeedbackId`.

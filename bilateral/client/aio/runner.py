@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class AsyncHandle(SentTransaction[T]):
-    """A write by an `AsyncClient`."""
+    """A handle for a write by an `AsyncClient`, to wait for its transaction, speed it up or cancel it."""
 
     def __init__(self, run: AsyncRun, state: ClientState, sent: Sent[T] | None) -> None:
         super().__init__(sent)
@@ -59,8 +59,8 @@ class AsyncHandle(SentTransaction[T]):
         """Send the transaction again with higher fees: an eighth more, or the node's current quote if that is higher.
 
         Returns:
-            A handle for the faster transaction, whose `wait` also accepts the slower one. If this transaction is
-            already in a block, this handle is returned.
+            A handle for the faster transaction, whose `wait` also succeeds if the slower one is included. If this
+            transaction is already in a block, this handle is returned.
 
         Raises:
             FeeLimitError: The fees exceed the client's limits.

@@ -1,4 +1,4 @@
-"""Agents: registering, loading, changing and transferring them."""
+"""Operations for registering, loading, changing and transferring agents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from bilateral.documents import RegistrationFile
 from bilateral.node.steps import Operation, together
 
 _WALLET_LIMIT: Final = timedelta(minutes=5)
-"""The registry's limit on a deadline, relative to the time of the transaction's block."""
+"""The registry's limit on how far a deadline may lie after the time of the transaction's block."""
 
 _WALLET_LEEWAY: Final = timedelta(minutes=1)  # the clocks of nodes and users differ by seconds
 _WALLET_REASONS: Final = ("expired", "deadline_too_far")
@@ -204,7 +204,7 @@ def _uri_of(uri: str, file: RegistrationFile | None) -> str | Unstored:
         return uri
     if uri:
         raise InvalidArgumentError("pass either a URI or a file, not both")
-    if file.faults:  # it was read from a stranger, or from the agent's former file
+    if file.faults:  # it was read from an untrusted source, such as the agent's previous file
         raise MalformedDocumentError("; ".join(file.faults))
     return Unstored(file.to_bytes())
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 LAG_SECONDS: Final = 15.0
-"""How long two nodes behind the same host name may disagree, because one lags behind the other."""
+"""How many seconds one of two nodes behind the same host name may lag behind the other."""
 
 
 def read_receipt(hash_: str) -> Operation[dict[str, Any] | None]:
@@ -150,7 +150,7 @@ def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[s
         "from": receipt.get("from"),
         "gas": hex(sent.transaction["gas"]),
     }
-    for after in (block - 1, block):  # it ran somewhere between the two
+    for after in (block - 1, block):  # the transaction ran somewhere between these two states
         try:
             yield from registries.simulate(call, hex(after))
         except ContractRevertError as revert:

@@ -40,7 +40,7 @@ def load_all(
     def read(link: tuple[str, bytes]) -> tuple[M | None, DocumentError | None]:
         try:
             if time.monotonic() >= end:
-                raise DocumentTimeoutError(seconds)  # as if the loader did
+                raise DocumentTimeoutError(seconds)  # the same error as from the loader
             return model.from_bytes(state.loader.load(*link).content), None
         except HashMismatchError as mismatch:
             try:

@@ -72,6 +72,6 @@ def _require_below(name: str, wei: int, limit: int) -> None:
 
 def _limits(state: ClientState, chain_id: int) -> tuple[int, int]:
     """Return the maximum fee and the maximum tip for transactions that the client signs."""
-    # A node gains by a tip, so no number of its own sets the limit.
+    # A node may profit from the tip, so no number from the node determines the limit.
     explicit = state.max_fee_per_gas
     return max_fees_of(chain_id) if explicit is None else (explicit, explicit)

@@ -106,7 +106,7 @@ def _report(deployment: Deployment, name: str) -> Operation[RegistryReport]:
     for answer in (code, implementation, admin):
         if isinstance(answer, Exception):
             raise answer
-    implementation = _address(answers.data(implementation))  # of a proxy; None for a contract without one
+    implementation = _address(answers.data(implementation))  # None if the contract is not a proxy
     bound = None if name == "identity" else _address(_returned(identity))
     is_identity = len(_returned(wallet)) == 32  # noqa: PLR2004  # a word
     problem: str | None = f"there is no contract at {address}"

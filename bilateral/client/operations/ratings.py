@@ -48,7 +48,7 @@ class Rating:
 
 @dataclass(frozen=True)
 class Expectation:
-    """The facts on which a rating depends. They can change until the rating's transaction is in a block.
+    """The facts on which a rating depends, which may change before the rating's transaction is in a block.
 
     Attributes:
         server_id: The agent that rates; None for the signer's primary agent.

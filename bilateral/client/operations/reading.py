@@ -40,7 +40,7 @@ def get(
     reference = feedback.reference((yield from registries.connect(state)), agent_id, client_address, feedback_index)
     entry = yield from _read_one(state, reference)
     topics = [registries.topic(reference.agent.token_id), registries.topic(reference.client)]
-    # The index is the first word of the event's data. Indexes count from 1, so 0 comes from a strange registry.
+    # The index is the first word of the event's data. Indexes start at 1, so only a nonstandard registry logs 0.
     indexes = (reference.on_chain_index.to_bytes(32), bytes(32))
     events = yield from registries.events(
         state, Registry.REPUTATION, NewFeedback, topics, lambda raw: raw.data[:32] in indexes

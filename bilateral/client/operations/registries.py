@@ -272,8 +272,8 @@ def events(
 
 
 def _first_block(state: ClientState, last: int) -> Operation[int]:
-    # The address book does not say when the canonical registries appeared. Their code says it, if the node knows old
-    # states.
+    # The address book does not record when the canonical registries were deployed. If the node has old states, a search
+    # for the first block with the registry's code finds out.
     deployment = yield from connect(state)
     if deployment.first_block or deployment.origin is not Origin.CANONICAL:
         return deployment.first_block

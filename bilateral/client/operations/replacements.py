@@ -56,7 +56,7 @@ def speed_up(state: ClientState, sent: Sent[T]) -> Operation[Sent[T]]:
     except TransactionReplacedError:
         if (yield from confirmations.read_receipt(sent.hash)) is None:
             raise
-        return sent  # a block took it meanwhile
+        return sent  # it has been included in a block in the meantime
     return sent_again
 
 

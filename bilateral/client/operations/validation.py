@@ -21,7 +21,7 @@ from bilateral.node.steps import Operation
 
 @dataclass(frozen=True)
 class ValidationRequested:
-    """A validation was requested.
+    """The result of requesting a validation.
 
     Attributes:
         request_hash: The hash that identifies the request.
@@ -38,7 +38,7 @@ class ValidationRequested:
 
 @dataclass(frozen=True)
 class ValidationAnswered:
-    """A validator responded.
+    """The result of responding to a validation request.
 
     Attributes:
         agent: The agent whose work was validated.

@@ -1,5 +1,5 @@
 # Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
-"""Agents: registering, loading, changing, transferring and finding them."""
+"""Methods for registering, loading, changing, transferring and looking up agents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bilateral.documents import RegistrationFile
 
 @checked_class
 class AgentMethods(Runner):
-    """Agents: registering, loading, changing, transferring and finding them."""
+    """Methods for registering, loading, changing, transferring and looking up agents."""
 
     def register_agent(
         self, uri: str = "", *, file: RegistrationFile | None = None, metadata: Mapping[str, bytes | str] | None = None
@@ -40,7 +40,7 @@ class AgentMethods(Runner):
 
         Raises:
             InvalidArgumentError: Both `uri` and `file` are passed.
-            ContractRevertError: The registry reverts with `reserved_key` if the key is `agentWallet`.
+            ContractRevertError: A metadata key is `agentWallet`, which the registry reserves (`reserved_key`).
         """
         return self._write(agents.register(self.state, uri, file, metadata or {}))
 
@@ -71,11 +71,11 @@ class AgentMethods(Runner):
         Args:
             agent_id: The agent; the signer must own it or be allowed to act for it.
             uri: The URI. An empty string removes the existing URI.
-            file: The registration file, as an alternative to `uri`. It is saved to the client's store. If the agent is
-                missing from its registrations, it is added.
+            file: The registration file, as an alternative to `uri`. The client saves it to its store, after adding the
+                agent to the file's registrations if it is missing there.
 
         Raises:
-            InvalidArgumentError: Both `uri` and `file` are passed, or neither.
+            InvalidArgumentError: Both `uri` and `file` are passed, or neither is.
             ContractRevertError: The registry reverts with `not_authorized` or `erc721_nonexistent_token`.
         """
         return self._write(agents.set_uri(self.state, agent_id, uri, file))
@@ -109,7 +109,7 @@ class AgentMethods(Runner):
 
         Raises:
             DocumentError: The current file cannot be loaded. Nothing was sent.
-            InvalidArgumentError: The agent has no file, nothing would change, or a service to remove is missing.
+            InvalidArgumentError: The agent has no file, nothing would change, or the file lacks a service to remove.
             MalformedDocumentError: A new value has the wrong type, or the new file lacks a field that ERC-8004
                 requires.
             ContractRevertError: The registry reverts with `not_authorized` or `erc721_nonexistent_token`.
@@ -143,8 +143,8 @@ class AgentMethods(Runner):
             MissingSignerError: Neither a signer for the wallet nor its signature was passed.
             InvalidArgumentError: A signature is passed without a deadline, or together with a signer.
             ContractRevertError: The registry reverts with `bad_wallet`, `expired`, `deadline_too_far`,
-                `invalid_wallet_signature`, `not_authorized` or `erc721_nonexistent_token`. `deadline_too_far` may also
-                mean that this machine's clock differs from the chain's; the error's advice then says so.
+                `invalid_wallet_signature`, `not_authorized` or `erc721_nonexistent_token`. If `deadline_too_far` may be
+                caused by a difference between this machine's clock and the chain's, the error's advice says so.
         """
         return self._write(agents.set_wallet(self.state, agent_id, new_wallet, new_wallet_signer, deadline, signature))
 
@@ -203,7 +203,7 @@ class AgentMethods(Runner):
         return self._run(agents.is_authorized_or_owner(self.state, account, agent_id))
 
     def new_agent(self, domain: str) -> Handle[Registered]:
-        """Register an agent for the signer under a domain (August 2025, `newAgent`). The domain is not verified.
+        """Register an agent for the signer under a domain (August 2025, `newAgent`). Nobody verifies the domain.
 
         Args:
             domain: The domain, which must not be empty. The case of ASCII letters is ignored in comparisons.
@@ -226,7 +226,7 @@ class AgentMethods(Runner):
             address: The new owner, which must not have an agent yet; None keeps the current owner.
 
         Raises:
-            InvalidArgumentError: Nothing would change.
+            InvalidArgumentError: Neither a domain nor an address is passed.
             ContractRevertError: The registry reverts with `agent_not_found`, `unauthorized_update`,
                 `domain_already_registered` or `address_already_registered`.
         """
@@ -236,7 +236,7 @@ class AgentMethods(Runner):
         """Release an agent's domain, so that others can register it (`releaseAgentDomain`).
 
         An agent without a domain stays unchanged. To move a domain to a different agent of the same owner, call
-        `update_agent` for that agent instead: the domain is then never free in between.
+        `update_agent` for that agent instead, so that nobody else can register the domain in between.
 
         Args:
             agent_id: The agent, which the signer must own.
@@ -282,8 +282,8 @@ class AgentMethods(Runner):
     def prove_agent(self, agent_id: AgentLike) -> Handle[AgentProven]:
         """Prove to a foreign identity registry's companion that an agent exists (`proveAgent`). Anyone may do so.
 
-        Batches of ratings (`rate_clients`, `rate_validators`) reject agents above the highest proven id, so prove the
-        newest agent in a batch first. This project's own identity registry needs no proof.
+        A batch of ratings (`rate_clients`, `rate_validators`) is rejected if it contains an agent above the highest
+        proven id, so first prove the newest agent in the batch. This project's own identity registry needs no proof.
 
         Raises:
             MissingRegistryError: The deployment has no companion.

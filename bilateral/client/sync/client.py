@@ -41,7 +41,7 @@ class Methods(
 
 
 class WriteBatch(Methods):
-    """Writes that are prepared and sent together. Read methods work as in the client. See `Client.batch`."""
+    """A batch of writes that are prepared and sent together; see `Client.batch`. It can read like the client."""
 
     def __init__(self, client: Runner) -> None:
         self._client = client
@@ -93,7 +93,7 @@ class WriteBatch(Methods):
 
 
 class Client(Methods, BlindMethods):
-    """Bilateral's registries on one chain, through one node.
+    """A client for the registries on one chain, connected to one node.
 
     A read returns what is currently on chain. A write is checked and simulated first, and returns a handle once it is
     sent: `handle.wait()` returns the result, decoded from the transaction's events.
@@ -107,9 +107,9 @@ class Client(Methods, BlindMethods):
         deployment: The addresses of the registries, or the name of a packaged deployment: `canonical` or `bilateral`.
             By default, the canonical registries on the node's chain or, if there are none, this project's packaged
             deployment.
-        chain_id: The only chain to sign for and read from; by default the deployment's chain. If no `Deployment` is
-            passed either, the node determines the chain, and the first write logs its id and name (logger
-            `bilateral.client`).
+        chain_id: The only chain for which the client signs and from which it reads; by default the deployment's chain.
+            If no `Deployment` is passed either, the node determines the chain, and the first write logs its id and name
+            (logger `bilateral.client`).
         store: The store for documents. By default, each document becomes a `data:` URI that contains it.
         loader: Loads documents; `Loader()` by default.
         dry_run: True to only simulate writes: every check is made, the transaction is simulated and its gas estimated,
@@ -196,10 +196,10 @@ class Client(Methods, BlindMethods):
 
 
 class Clients(Closing):
-    """One client per chain, all with the same settings.
+    """A set of clients, one for each chain, that share the same settings.
 
-        clients = Clients({8453: "https://base.example", 84532: "https://sepolia.example"}, signer=signer) agent =
-        clients.of("84532:42").load_agent("84532:42")
+        clients = Clients({8453: "https://base.example", 84532: "https://sepolia.example"}, signer=signer)
+        agent = clients.of("84532:42").load_agent("84532:42")
 
     Args:
         rpcs: The node of each chain, by chain id: a URL or a provider, as for `Client`.
@@ -225,7 +225,7 @@ class Clients(Closing):
 
     @property
     def chain_ids(self) -> tuple[int, ...]:
-        """The chains, in the order in which they were passed."""
+        """The ids of the chains, in the order in which their nodes were passed."""
         return tuple(self._clients)
 
     def on(self, chain_id: int) -> Client:
