@@ -26,7 +26,7 @@ from bilateral.x402.server.settling import SettlingSigner
 POLL_SECONDS = 0.005  # tests start many servers
 RECEIPT_POLL_SECONDS = 0.01  # the local node mines at once
 KEEP_ALIVE_SECONDS = 600
-"""Seconds until an idle connection is closed. If too short, the next request may already be in transit."""
+"""Seconds until an idle connection is closed: long enough that a request in transit never finds it closed."""
 
 
 @contextmanager
@@ -102,7 +102,7 @@ PRICE: Final = 10_000
 
 
 def shop_app(deployment: Deployment, agent_id: int, key: Secp256k1Key, pay_to: str, token: str, url: str) -> FastAPI:  # noqa: PLR0913, PLR0917  # the terms of a trade
-    """Create the application."""
+    """Create the seller's application with its paid route."""
     network = f"eip155:{deployment.chain_id}"
     app = FastAPI(title="Weather agent")
 
@@ -116,7 +116,7 @@ def shop_app(deployment: Deployment, agent_id: int, key: Secp256k1Key, pay_to: s
     price: Any = {"asset": token, "amount": str(PRICE), "extra": TOKEN_DOMAIN}
     option = PaymentOption(scheme="exact", network=network, pay_to=pay_to, price=price)
     declared = declare_8004_reputation(agent_id, deployment)
-    declared["payment-identifier"] = declare_payment_identifier_extension()  # fetches a lost answer again
+    declared["payment-identifier"] = declare_payment_identifier_extension()  # lets clients fetch a lost answer again
     routes = {f"GET {PATH}": RouteConfig(option, extensions=declared)}
     app.add_middleware(ReputationMiddleware, routes=routes, server=server)
     return app

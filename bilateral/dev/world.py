@@ -96,7 +96,7 @@ class World:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment variables that tell commands and examples where all components are."""
+        """The environment variables that contain the addresses of all components, for commands and examples."""
         return {
             "BILATERAL_RPC_URL": self.rpc_url,
             "BILATERAL_DEPLOYMENT": str(self.record),
@@ -113,7 +113,7 @@ class World:
 def running_world(anvil: Path, folder: Path, ports: Ports) -> Iterator[World]:
     """Start the chain with the registries, the facilitator and the seller's route; stop all of them at the end."""
     logging.getLogger("x402").setLevel(logging.CRITICAL)
-    logging.getLogger("bilateral.x402").setLevel(logging.ERROR)  # it warns that nothing checks the route at its start
+    logging.getLogger("bilateral.x402").setLevel(logging.ERROR)  # it would warn that no preflight checks the route
     accounts = folder / "accounts.json"
     with ExitStack() as stack:
         node = running_anvil(anvil, "--config-out", str(accounts), port=ports.chain, states=STATES)
@@ -171,6 +171,6 @@ def _files(weather_url: str, key: Secp256k1Key) -> dict[str, RegistrationFile]:
         x402Support=True,
         signers=[{**signer, "validUntil": None}],
     )
-    closed = [{"name": "web", "endpoint": "http://127.0.0.1:9/"}]  # so that a watchtower finds one that is down
+    closed = [{"name": "web", "endpoint": "http://127.0.0.1:9/"}]  # so that a watchtower finds a service that is down
     traveller = RegistrationFile.new("Traveller", "It buys forecasts", image, services=closed)
     return {"seller": weather, "buyer": traveller}

@@ -1,4 +1,4 @@
-"""The feedback file: a client's statement beyond the on-chain value (best practices, "Off-Chain Feedback File")."""
+"""Feedback files, in which clients add details to their on-chain values (best practices, "Off-Chain Feedback File")."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ _FLAT_NAMES: Final = {
     "a2a": {"skills": "a2aSkills", "contextId": "a2aContextId", "taskId": "a2aTaskId"},
     "oasf": {"skills": "oasfSkills", "domains": "oasfDomains"},
 }
-"""The fields in which agent0's SDKs store what belongs in parts of other fields."""
+"""The flat fields in which agent0's SDKs store values that belong in nested fields."""
 
 Capability: TypeAlias = Literal["tools", "prompts", "resources"]
 
@@ -179,7 +179,7 @@ class FeedbackFile(DocumentModel):
         try:
             time = datetime.fromisoformat(self.created_at or "")
             return time.astimezone(UTC) if time.tzinfo else None
-        except (ValueError, OverflowError):  # the first or last day that a datetime can hold, moved by the offset
+        except (ValueError, OverflowError):  # the offset moves the time out of the range of datetime
             return None
 
     def complete(  # noqa: PLR0913  # the feedback's own parameters

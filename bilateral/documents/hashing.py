@@ -4,7 +4,7 @@ ERC-8004 requires keccak-256 of the file's bytes. Some clients store one seriali
 different one, so a mismatch alone does not prove that somebody changed the document.
 """
 
-from __future__ import annotations  # errors of arguments quote them
+from __future__ import annotations  # so that error messages can quote the annotations
 
 import hashlib
 import json
@@ -90,7 +90,7 @@ def _as_javascript(value: Any) -> Any:
 
 
 def _names_of_top_level(value: dict[str, Any]) -> dict[str, Any]:
-    """In nested objects, drop every name that does not occur at the top level."""
+    """Drop every name in nested objects that does not also occur at the top level."""
 
     def keep(inner: Any) -> Any:
         if isinstance(inner, dict):

@@ -29,13 +29,13 @@ from bilateral.documents.data_uri import unpacked
 Host: TypeAlias = tuple[str, int]
 
 _PORTS: Final = {"http": 80, "https": 443}
-_MAX_PORT: Final = 65535  # a port of TCP has 16 bits
+_MAX_PORT: Final = 65535  # TCP ports have 16 bits
 
 _READ: Final = frozenset({200})
 _WRITTEN: Final = frozenset({200, 201, 202, 204})
 
 _ENCODINGS: Final = frozenset({"gzip", "x-gzip", "deflate"})
-_MAX_ENCODINGS: Final = 3  # of one answer: honest servers use one, and each may multiply the bytes
+_MAX_ENCODINGS: Final = 3  # per response: honest servers use one, and each may multiply the size
 
 _UNCHANGED: Final = 304  # 304 Not Modified (RFC 9110, section 15.4.5)
 
@@ -113,7 +113,7 @@ UNKNOWN_VERSION: Final = Validators()
 """The validators to use for a document that has never been loaded."""
 
 
-@lru_cache(maxsize=512)  # a file names few hosts, each several times; a URL of httpx has up to 64 KiB
+@lru_cache(maxsize=512)  # files repeat a few hosts, and a URL may have up to 64 KiB in httpx
 def host_of(url: str) -> Host:
     """Return the host and port of an http or https URL."""
     parsed = _parse(url)
@@ -144,7 +144,7 @@ class HttpSession:
         self._deadline = Deadline(limits.seconds)
         self._client = httpx.Client(
             transport=_GuardedTransport(self._deadline, network, check),
-            trust_env=False,  # a proxy would resolve names behind the guard's back; `transport` excludes one too
+            trust_env=False,  # a proxy would resolve names itself, bypassing the checks
             timeout=None,  # noqa: S113  # the deadline bounds every operation
             headers={"Accept-Encoding": "identity", "User-Agent": "bilateral"},
         )
@@ -179,10 +179,10 @@ class HttpSession:
                     if response.next_request is None or not redirects:
                         yield response
                         return
-                # `httpx` would follow by itself, but read and unpack the whole body of the redirect before it does.
+                # `httpx` can follow redirects, but would first read and decompress the whole body of the redirect.
                 _check_redirect(url, request.url, response.next_request.url)
                 request = response.next_request
-                request.headers.pop("Cookie", None)  # which `httpx` keeps from the redirect
+                request.headers.pop("Cookie", None)  # which `httpx` copies from the redirect
             raise errors.TooManyRedirectsError(f"{quoted_url(url)} redirects more than {redirects} times")
 
     @property
@@ -293,7 +293,7 @@ class _GuardedTransport(httpx.HTTPTransport):
 
     def __init__(
         self, deadline: Deadline, network: Network, check: Callable[[httpx.Request], None] | None
-    ) -> None:  # the pool is all that the base class has
+    ) -> None:  # the base class has no attribute except the pool
         context, backend = network.ssl_context or _usual_context(), _GuardedBackend(deadline, network)
         self._pool = httpcore.ConnectionPool(ssl_context=context, network_backend=backend)
         self._check = check
@@ -314,7 +314,7 @@ def _document_errors(url: str, deadline: Deadline) -> Iterator[None]:
         raise deadline.error() from None
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:
         raise errors.UnsupportedUriError(f"{quoted_url(url)} leads to a malformed URL: {quoted(str(error))}") from None
-    except httpx.LocalProtocolError:  # which quotes the header
+    except httpx.LocalProtocolError:  # its message quotes the header
         raise errors.UnreachableDocumentError(
             f"{quoted_url(url)} cannot be requested: the request is malformed, perhaps by a line break in a header"
         ) from None
@@ -337,7 +337,7 @@ _OF_CERTIFICATE: Final = {
 }
 """The errors, by OpenSSL verification code (x509_vfy.h): the `ssl` module has no names for these codes."""
 
-_HEADERS_TOO_LARGE: Final = 431  # as h11 marks the error of an answer whose headers exceed 100 KiB
+_HEADERS_TOO_LARGE: Final = 431  # the status in h11's error for headers above 100 KiB
 
 
 def _unreachable(url: str, error: Exception, phase: errors.Phase) -> errors.UnreachableDocumentError:
@@ -361,7 +361,7 @@ def _parse(url: str) -> httpx.URL:
             return parsed
     except (httpx.InvalidURL, UnicodeError):
         pass
-    # The end of a password is unknown here, and the message of `httpx` may quote a part of it.
+    # It is unclear where a password ends here, and the message from `httpx` may quote part of it.
     raise errors.UnsupportedUriError(f"{quoted(url.rpartition('@')[2])} is not an http or https URL")
 
 

@@ -32,7 +32,7 @@ _GATEWAY_HOST: Final = re.compile(
     r"(https?://)(b[a-z2-7]{58})\.ipfs\.([^/?#]+)(/[^?#]*)?(\?[^#]*)?(?:#.*)?", re.IGNORECASE
 )
 
-_MIN_SECONDS: Final = 0.001  # a gateway whose turn comes after the time is over fails by its time limit
+_MIN_SECONDS: Final = 0.001  # a gateway that is tried after the deadline then fails with a timeout
 
 _GATEWAY_FAILURES: Final = (errors.CidMismatchError, errors.DocumentTimeoutError, errors.UnreachableDocumentError)
 
@@ -94,7 +94,7 @@ class Loader:
     """
 
     limits: Limits = field(default_factory=Limits)
-    gateways: Sequence[str] = field(default=PUBLIC_GATEWAYS, repr=False)  # they may hold passwords
+    gateways: Sequence[str] = field(default=PUBLIC_GATEWAYS, repr=False)  # the URLs may contain passwords
     files: Path | None = None
     network: Network = field(default_factory=Network)
 
@@ -124,7 +124,7 @@ class Loader:
             HashMismatchError: The document's hash differs from the expected hash.
         """
         document = self.load_changes(uri, UNKNOWN_VERSION)
-        if document is None:  # only a document that is known can be unchanged
+        if document is None:  # only a cached document can be unchanged
             raise errors.UnreachableDocumentError(f"{quoted(uri)} has no content")
         if verify_hash(document.content, expected_hash):
             return replace(document, integrity=document.integrity or "hash")
@@ -250,7 +250,7 @@ class Loader:
                         limit=self.limits.bytes + _BLOCK_OVERHEAD,
                         headers={"Accept": "application/vnd.ipld.raw"},
                     )
-                # A fault in an unchecked block is the gateway's, not the document's.
+                # The gateway, not the document, is to blame for a fault in an unchecked block.
                 except errors.DocumentTooLargeError as error:
                     problem = f"sends more than {error.limit} bytes as one block"
                 except _BAD_LINKS as error:
@@ -281,7 +281,7 @@ def _file_at_gateway(uri: str) -> tuple[Cid, list[str], str] | None:
         return None
     try:
         return Cid.parse(cid), [unquote(name) for name in (path or "").split("/") if name], gateway
-    # Without the extra, or with another CID, such a file is not checked, as that of any other server.
+    # Without the extra, or with an unsupported CID, the file is not checked, like a file from any other server.
     except (errors.MissingExtraError, errors.UnsupportedUriError):
         return None
 

@@ -18,9 +18,9 @@ from bilateral.core.errors import MalformedDocumentError
 from bilateral.core.text import printable
 from bilateral.core.text.encoding import decode_object, encode_object
 
-_MOST_PROBLEMS: Final = 10  # enough to mend a file by; a hostile one may have thousands
-_MOST_PLACE: Final = 60  # characters of a field's place, in which strangers choose the names
-_PASSES: Final = 4  # a repair can uncover the next fault: of a part, of its list, of its field
+_MOST_PROBLEMS: Final = 10  # enough to fix a file; a hostile file may have thousands
+_MOST_PLACE: Final = 60  # characters of a field's path, whose names are untrusted
+_PASSES: Final = 4  # a repair can reveal the next problem: in a part, its list or its field
 
 MAX_ITEMS: Final = 500
 """The maximum number of entries to read from one list in an untrusted file."""

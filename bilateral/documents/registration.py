@@ -103,7 +103,7 @@ class Signer(DocumentModel):
 
     @model_validator(mode="after")
     def _is_key(self) -> Self:
-        """Reject a key whose format does not match its algorithm. Keys that are not on the curve verify nothing."""
+        """Reject a key whose format does not match its algorithm. Keys outside the curve verify no signature."""
         form = self.key[:1], len(self.key)
         if self.algorithm == "ed25519" and form[1] != _ED25519_BYTES:
             raise ValueError(f"an ed25519 key must have {_ED25519_BYTES} bytes, not {form[1]}")

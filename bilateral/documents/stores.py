@@ -4,7 +4,7 @@ No IPFS service is trusted: each document is read back by the CID that the servi
 stores (a node with Kubo's API, a pinning service, and Pinata) need the extra `ipfs`.
 """
 
-from __future__ import annotations  # errors of arguments quote them
+from __future__ import annotations  # so that error messages can quote the annotations
 
 import re
 import tempfile
@@ -99,7 +99,7 @@ class FolderStore:
                 try:
                     draft.write(content)
                     draft.flush()
-                    # Only its owner reads a temporary file; the web server is another user.
+                    # Only their owner can read temporary files, but the web server runs as a different user.
                     Path(draft.name).chmod(0o644)
                     Path(draft.name).replace(path)
                 finally:
@@ -124,9 +124,9 @@ class HttpPutStore:
         network: The settings of connections.
     """
 
-    upload_url: str = field(repr=False)  # it holds a signature
+    upload_url: str = field(repr=False)  # it contains a signature
     public_url: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they may hold secrets
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they may contain secrets
     limits: Limits = field(default_factory=Limits)
     network: Network = field(default_factory=Network)
 
@@ -160,8 +160,8 @@ class KuboStore:
         network: The settings of connections.
     """
 
-    api_url: str = field(default="http://127.0.0.1:5001", repr=False)  # it may hold a password
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they hold secrets
+    api_url: str = field(default="http://127.0.0.1:5001", repr=False)  # it may contain a password
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they contain secrets
     limits: Limits = field(default_factory=Limits)
     network: Network = field(default_factory=Network)
 
@@ -246,7 +246,7 @@ class PinningStore:
         with HttpSession(self.limits, self.network.trusting(self.api_url)) as session:
             status = self._status(session.send("POST", pins, json=pin, headers=headers), cid)
             while status["status"] in ("queued", "pinning"):
-                time.sleep(_POLL_SECONDS)  # the session ends the loop when its time is over
+                time.sleep(_POLL_SECONDS)  # the session's deadline ends this loop
                 status = self._status(session.get(f"{pins}/{status['requestid']}", headers=headers), cid)
         if status["status"] != "pinned":
             raise UnreachableDocumentError(
@@ -309,7 +309,7 @@ class PinataStore:
                 f"{quoted_url(self.upload_url)} did not return a valid Pinata API response"
             ) from None
         stored = StoredDocument(f"ipfs://{cid}", content)
-        if cid != Cid.of_raw(content):  # of several blocks, or of another layout
+        if cid != Cid.of_raw(content):  # the CID is of several blocks, or of a different layout
             loader = Loader(limits=self.limits, gateways=(self.gateway,), network=self.network)
             if loader.load(stored.uri).content != content:
                 raise CidMismatchError(str(Cid.of_raw(content)), str(cid))

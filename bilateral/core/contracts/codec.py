@@ -1,7 +1,7 @@
 """Calls to the registries: calldata, results, and reverts with a machine-readable reason and advice.
 
-Anyone can put bytes that are not UTF-8 into a tag, a URI or a domain. Such bytes must not stop a reader, so strings are
-decoded as bytes and then converted to `ChainText`.
+Anyone can put bytes that are not UTF-8 into a tag, a URI or a domain. So that such bytes never make decoding fail,
+strings are decoded as bytes and then converted to `ChainText`.
 """
 
 import re
@@ -25,13 +25,10 @@ _STRING = re.compile(r"\bstring\b")
 
 
 def encode_call(registry: Registry, function: str, arguments: Sequence[Any]) -> bytes:
-    """Encode a call to a registry.
+    """Encode a call to a registry, and return the calldata.
 
     Args:
         function: The function's name. Overloads are distinguished by the number of arguments.
-
-    Returns:
-        The call's data.
     """
     entry = _function(registry, function, len(arguments))
     return selector_of(entry)[:4] + encode([type_of(part) for part in entry["inputs"]], arguments)
@@ -66,7 +63,7 @@ def _function(registry: Registry, name: str, count: int | None = None) -> Mappin
 
 def _decode(parts: Sequence[Mapping[str, Any]], data: bytes, subject: str) -> tuple[Any, ...]:
     problem = UnexpectedAnswerError(f"{subject} in an unexpected format ({len(data)} bytes)")
-    if len(data) < _WORD * len(parts):  # Ape, if it is in the process, makes eth-abi read zeros beyond the end
+    if len(data) < _WORD * len(parts):  # with Ape loaded, eth-abi reads zeros beyond the end
         raise problem
     try:
         values = decode([_STRING.sub("bytes", type_of(part)) for part in parts], data)
@@ -286,7 +283,7 @@ def decode_revert(data: bytes) -> ContractRevertError:
             refusal.__cause__ = inner
             return refusal
     except (DecodingError, OverflowError, UnicodeDecodeError):
-        pass  # the data only begin like a known error
+        pass  # the data only starts like a known error
     return ContractRevertError("", {"data": data} if data else {}, "reverted", "", data)
 
 

@@ -209,7 +209,7 @@ class Deployment:
         return Registry.IDENTITY if self.directory is None else Registry.COMPANION
 
     def lacks(self, registry: Registry, function: str) -> bool:
-        """Return whether a registry is known to lack a function. One that the caller specified may have any function.
+        """Return whether a registry is known to lack a function; False for a registry that the caller specified.
 
         Args:
             function: The function's name.
@@ -288,8 +288,8 @@ def max_fees_of(chain_id: int) -> tuple[int, int]:
     """Return the largest fee and the largest tip per gas that a client signs by default on a chain, in wei.
 
     Args:
-        chain_id: EIP-155 id of the chain. Chains that are not in the packaged address book have the same limits as most
-            chains.
+        chain_id: EIP-155 id of the chain. Chains that are missing from the packaged address book have the default
+            limits.
     """
     from bilateral.core.contracts.records import MAX_FEE_GWEI, MAX_TIP_GWEI, address_book  # noqa: PLC0415  # heavy
 

@@ -1,7 +1,7 @@
-"""Deployment records: this project's, and those in the address book of canonical registries.
+"""Deployment records of this project's registries, and of the canonical registries in the address book.
 
-Both have the same schema. In the address book, `deployments/canonical.json`, registries with the same addresses on
-several chains are listed as groups.
+Both kinds of records have the same schema. In the address book, `deployments/canonical.json`, registries with the same
+addresses on several chains are listed as groups.
 """
 
 from functools import cache

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 _OF_OURS: Final = "Value error, "
-"""The prefix that pydantic adds to this package's messages."""
+"""The prefix that pydantic adds to the messages of this package's own validators."""
 
 
 def message_of(problem: Mapping[str, Any]) -> str:

@@ -28,7 +28,7 @@ class AgentStates:
         self.owners: dict[int, str] = {}
         self.wallets: dict[int, str] = {}
         self.primary_agents: dict[str, int] = {}
-        self._cleared: tuple[int, str | None] | None = None  # an agent without a wallet any more, its former wallet
+        self._cleared: tuple[int, str | None] | None = None  # the agent whose wallet was just cleared, and that wallet
 
     def apply(self, events: Iterable[Event]) -> None:
         """Apply additional events."""
@@ -86,7 +86,7 @@ class AgentStates:
         """Apply the address in an August 2025 event.
 
         A registry with tokens reports the owner or the wallet in this event. A registry without tokens has no other
-        event about ownership, so there a later address is that of a new owner.
+        event about ownership, so any later address that it reports is that of a new owner.
         """
         self.settle()
         previous = self.owners.get(agent_id), self.wallets.get(agent_id)

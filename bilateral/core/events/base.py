@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from bilateral.core.contracts.logs import LogPosition, RawLog  # readers of the fields' types need them at run time
+from bilateral.core.contracts.logs import LogPosition, RawLog  # code that reads the field types needs them
 
 
 @dataclass(frozen=True, slots=True)

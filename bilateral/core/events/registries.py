@@ -25,7 +25,7 @@ class Transfer(Event):
 
 @dataclass(frozen=True, slots=True)
 class Approval(Event):
-    """An account may transfer one token and act for its agent (ERC-721).
+    """An account was approved to transfer one token and act for its agent, or an approval was removed (ERC-721).
 
     Attributes:
         account: The approved account; the zero address if the approval was removed.
@@ -38,7 +38,7 @@ class Approval(Event):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalForAll(Event):
-    """An account may act for all of an owner's agents, or no longer may (ERC-721).
+    """An account was allowed to act for all of an owner's agents, or no longer is (ERC-721).
 
     Attributes:
         operator: The account that may act.

@@ -92,7 +92,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
                 stream = self._inner.connect_tcp(
                     address,
                     port,
-                    timeout=None if left is None else left / untried,  # one silent address leaves time for the others
+                    timeout=None if left is None else left / untried,  # leaves time for the other addresses
                     local_address=local_address,
                     socket_options=socket_options,
                 )
@@ -151,7 +151,7 @@ class _DeadlineStream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        """Start TLS with the host's name: the connection itself was opened to an address."""
+        """Start TLS for the host's name, because the connection was opened to an IP address."""
         stream = self._inner.start_tls(ssl_context, server_hostname, self._remaining(timeout))
         return _DeadlineStream(stream, self._remaining)
 

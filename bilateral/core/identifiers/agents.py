@@ -95,7 +95,7 @@ class AgentId:
 
 
 def global_agent_id(chain_id: int, identity_registry: str, agent_id: int) -> str:
-    """Return an agent's id across all registries, such as `eip155:8453:0x8004…#247`, from index columns.
+    """Return an agent's id that is unique across all registries, such as `eip155:8453:0x8004…#247`.
 
     Args:
         identity_registry: The address of the agent's registry, which is not checked again.

@@ -8,7 +8,7 @@ PERMIT2: Final = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 EXACT_PROXY: Final = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"
 UPTO_PROXY: Final = "0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002"
 RETIRED_UPTO_PROXY: Final = "0x402039b3d6E6BEC5A02c2C9fd937ac17A6940002"
-"""The proxy in the npm package 2.9 to 2.11. It is never accepted, because it lets anyone settle a payment."""
+"""The proxy in npm package versions 2.9 to 2.11. It is never accepted, because it lets anyone settle a payment."""
 
 BATCH: Final = "0x4020074e9dF2ce1deE5A9C1b5c3f541D02a10003"
 """The contract for channels (scheme `batch-settlement`)."""

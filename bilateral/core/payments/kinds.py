@@ -1,4 +1,4 @@
-"""Kinds of payments. The scheme alone does not determine the kind; the method and spender do so too."""
+"""Kinds of payments. A payment's kind depends not only on its scheme, but also on its transfer method and spender."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -93,7 +93,7 @@ def kind_of(accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> PaymentK
         return PaymentKind.AUTH_CAPTURE
     if name == EIP_3009:
         return terms if terms is PaymentKind.EIP3009 else PaymentKind.UNKNOWN
-    # A payer may sign for Permit2 although the terms of `exact` name no method.
+    # A payer may use Permit2 even if the terms of the `exact` scheme specify no method.
     kind = terms if terms is PaymentKind.PERMIT2_UPTO else PaymentKind.PERMIT2_EXACT
     is_exact = accepted.get("scheme") == "exact" and terms is not PaymentKind.UNKNOWN
     is_proxy = spender == PROXIES[kind].lower()

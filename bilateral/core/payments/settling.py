@@ -14,7 +14,7 @@ from bilateral.core.payments.kinds import PaymentKind
 from bilateral.core.payments.signed import WORD, SignedPayment
 
 _SELECTOR: Final = 4  # bytes
-_PERMIT: Final = 5  # words of a permit of the token (EIP-2612), which `settleWithPermit` has first
+_PERMIT: Final = 5  # words of the token's permit (EIP-2612), with which the arguments of `settleWithPermit` begin
 
 _FUNCTIONS: Final = {
     (EXACT_PROXY.lower(), "13cd3b53"): (PaymentKind.PERMIT2_EXACT, 0),
@@ -26,7 +26,7 @@ _FUNCTIONS: Final = {
 
 _WORDS: Final = {PaymentKind.PERMIT2_EXACT: 7, PaymentKind.PERMIT2_UPTO: 9}
 _MOST_FRAMES: Final = 10_000
-"""The maximum number of calls to read from a trace. Fewer than this can reach a proxy with 30 million gas."""
+"""The maximum number of calls to read from a trace. With 30 million gas, fewer calls than this can reach a proxy."""
 
 
 class ReceiptLog(NamedTuple):

@@ -180,5 +180,5 @@ def authorization_identity(network: str, asset: str, payload: Mapping[str, Any])
     try:
         number = str(int(text, 0) if text.lower().startswith("0x") else int(text))
     except ValueError:
-        number = text  # no facilitator reads it
+        number = text  # no facilitator can parse it
     return network, "permit2", account, number

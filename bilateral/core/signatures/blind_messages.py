@@ -107,7 +107,7 @@ def read_opening(text: str | bytes) -> Opening:
     salt = _bytes("salt", value["salt"])
     if content == "rating":
         rating = RatingOpening(value["rating"], salt)
-        rating_seal(rating.rating, salt, 1, 2)  # checks both fields; the sides do not matter
+        rating_seal(rating.rating, salt, 1, 2)  # validates both fields; the agents' ids do not matter here
         return rating
     if not isinstance(value["feedback"], dict):
         raise InvalidArgumentError("feedback: expected an object")

@@ -1,6 +1,6 @@
 """Blind ratings: the envelopes that both sides sign, their seals, and the pair that the registry stores.
 
-The interface `IBlindRatings` documents blind ratings. A seal is the hash of a rating and a random salt.
+The Solidity interface `IBlindRatings` documents the protocol. A seal is the hash of a rating and a random salt.
 """
 
 from dataclasses import astuple, dataclass

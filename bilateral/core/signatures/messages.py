@@ -4,7 +4,7 @@ Each message is a frozen dataclass whose fields are those of the Solidity struct
 method binds the message to one registry on one chain, so that the signature is invalid anywhere else.
 """
 
-from __future__ import annotations  # errors of arguments quote them
+from __future__ import annotations  # so that error messages can quote the annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ from bilateral.core.values.times import chain_time
 
 _AUTH_BYTES: Final = 5 * 32  # five words of the contract ABI
 _SIGNATURE_BYTES: Final = 65  # r, s and v
-_V: Final = (27, 28)  # 27 and the parity, as `ecrecover` takes it
+_V: Final = (27, 28)  # 27 plus the parity, as `ecrecover` expects it
 _DOMAIN_TYPE: Final = [
     {"name": "name", "type": "string"},
     {"name": "version", "type": "string"},
@@ -214,8 +214,7 @@ class FeedbackAuth(TypedMessage):
     Attributes:
         client_address: The authorised client.
         index_limit: The registry accepts feedback while the client's last index for the agent (its number of entries so
-            far) is below this
-            limit: `registry.getLastIndex(agent_id, client_address) + n` allows `n` more entries.
+            far) is below this limit: `registry.getLastIndex(agent_id, client_address) + n` allows `n` more entries.
         expiry: The last second at which the registry accepts the authorisation, in Unix time.
         chain_id: EIP-155 id of the registry's chain.
     """
@@ -309,7 +308,7 @@ def decode_feedback_auth(feedback_auth: bytes) -> tuple[FeedbackAuth, bytes]:
     Raises:
         MalformedAuthorizationError: The bytes are too short, or a field is out of range for its Solidity type.
     """
-    if len(feedback_auth) < _AUTH_BYTES:  # eth-abi accepts a word that is cut short
+    if len(feedback_auth) < _AUTH_BYTES:  # eth-abi would accept a truncated word
         raise MalformedAuthorizationError(f"the data has only {len(feedback_auth)} bytes")
     try:
         values = list(decode(list(FeedbackAuth.solidity_types.values()), feedback_auth[:_AUTH_BYTES]))

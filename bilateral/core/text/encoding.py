@@ -41,12 +41,12 @@ def decode_object(content: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise MalformedDocumentError(f"the document is a JSON {type(value).__name__}, not an object")
     if "\\u" in text:
-        encode_object(value)  # refuses half a surrogate pair, which UTF-8 cannot hold, but an escape can
+        encode_object(value)  # rejects lone surrogates, which escapes can contain but UTF-8 cannot
     return value
 
 
 def encode_object(value: dict[str, Any]) -> bytes:
-    """Encode a JSON object as `JSON.stringify` does, without spaces or needless escapes, and with names in order."""
+    """Encode a JSON object as `JSON.stringify` does, without spaces or needless escapes, keeping the order of names."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except UnicodeEncodeError:

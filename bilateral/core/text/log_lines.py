@@ -7,7 +7,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any, Final, TextIO
 
-_MOST_TEXTS: Final = 16  # in ten seconds: 140,000 lines a day at the worst
+_MOST_TEXTS: Final = 16  # per ten seconds, so at most 140,000 lines a day
 _FORMAT: Final = "time=%(asctime)s level=%(levelname)s %(message)s"
 
 
@@ -23,9 +23,9 @@ class SafeFormatter(logging.Formatter):
     default_msec_format = "%s.%03dZ"
 
     def format(self, record: logging.LogRecord) -> str:
-        """See the class."""
+        """Format a record. See the class."""
         copied = copy.copy(record)
-        copied.exc_text = None  # another formatter may have made it
+        copied.exc_text = None  # another formatter may have cached it
         return super().format(copied)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # the base's name

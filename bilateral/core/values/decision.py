@@ -79,6 +79,6 @@ def limit_of(
         return Limit(0.0, Ground.SHARED_TRIAL)
     if standing.status == Status.CONTESTED:
         return Limit(trial, Ground.CONTESTED)
-    # Whoever bought nothing elsewhere can lower a rating, but no bound.
+    # Raters who bought nothing from other sellers can lower a rating, but not its bounds.
     is_doubtful = is_low and standing.lower < minimum - _UNPROVEN
     return Limit(trial if is_doubtful else max(standing.evidence_cost / share, trial), Ground.EVIDENCE)

@@ -74,7 +74,7 @@ class FeedbackValue:
         sign, digits, exponent = number.as_tuple()
         if not isinstance(exponent, int):
             raise UnrepresentableValueError(f"{number} is not a finite number")
-        # Check both before printing any digits: 1e999999999 is a short text.
+        # Check both limits before formatting the number: a short text such as 1e999999999 has a billion digits.
         if number and number.adjusted() > _MAX_EXPONENT:
             raise UnrepresentableValueError(f"{quoted(str(human))} exceeds the registry's limit of 1e38")
         if len(digits) > _MAX_DIGITS:

@@ -8,14 +8,14 @@ from enum import StrEnum
 from typing import Any, Final, Self
 
 LEAST: Final = 1.5
-"""The number of effective raters below which a standing is `thin`. It is above one ordinary rater and below two."""
+"""The number of effective raters below which a standing is `thin`: more than one ordinary rater, but fewer than two."""
 
 
 SHARED_TRIAL: Final = "shared_trial"
-"""The reason code for a new agent that must wait while a different one with the same source of funds is tried."""
+"""The reason code for a new agent that must wait while another one with the same source of funds is tried."""
 
 OWNER_CHANGED: Final = "owner_changed"
-"""The reason code for ignoring evidence from the time of an agent's earlier owner."""
+"""The reason code for evidence that is ignored because it dates from the time of an agent's earlier owner."""
 
 
 class Side(StrEnum):
