@@ -128,7 +128,7 @@ def weigh(policy: ScoringPolicy, dealings: Mapping[Seller, Dealings], now: int) 
     reviews = [score for _, _, dealing in counted for score in dealing.reviews]
     votes = [
         Fraction(sum(dealing.votes), len(dealing.votes)) for _, _, dealing in counted if dealing.votes
-    ]  # one a seller
+    ]  # one entry per seller
     metrics = BuyerMetrics(
         payments=sum(count for count, _, _ in counted),
         volume=sum(micros for _, micros, _ in counted),
@@ -161,7 +161,7 @@ def _part(policy: ScoringPolicy, dealings: Dealings, reasons: set[Reason]) -> tu
         reasons.add(Reason.RETURNED_PAYMENTS)
         if micros - dealings.returned < micros * LEAST_SHARE:
             return None
-        micros -= dealings.returned  # the count stays: otherwise a seller erases payments by returning dust
+        micros -= dealings.returned  # the count stays, so that sellers cannot erase payments by returning dust
     if policy.most_payments is not None and count > policy.most_payments:
         reasons.add(Reason.REPEATED_PAIR)
         count = policy.most_payments

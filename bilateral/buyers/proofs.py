@@ -84,14 +84,14 @@ def find_payment(
     with the lowest id.
     """
     table = payment.c
-    indexed = _read_indexed(connection, claim.chain_id)  # before the payments: what they lack until there is no payment
+    indexed = _read_indexed(connection, claim.chain_id)  # read first: payments up to its block are all found below
     of_transaction = table.chain_id == claim.chain_id, table.transaction_hash == claim.transaction
     query = select(payment).where(*of_transaction, table.payer == claim.payer, table.payee == claim.payee)
     rows = connection.execute(query).all()
     if claim.log_index is not None:
         rows = [row for row in rows if row.log_index == claim.log_index]
     if not rows:
-        connection.close()  # strangers choose what is looked up, and a slow node must not hold connections
+        connection.close()  # anyone can trigger a lookup, and a slow node must not hold connections
         raise _missing(indexed, claim, nodes)
     wallets = Wallets(connection, claim.chain_id, [claim.payee])
     expected = seller.identity_registry, seller.agent_id

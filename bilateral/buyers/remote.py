@@ -32,7 +32,7 @@ _MESSAGE_ID: Final = re.compile(r"[0-9a-fA-F]{64}")
 _SECONDS: Final = 300
 """How long a buyer's request is valid, in seconds. Services accept up to 600, and clocks may differ."""
 
-_MAX_ANSWER: Final = 1 << 20  # bytes; fewer could cut a page of the service, more only fill memory
+_MAX_ANSWER: Final = 1 << 20  # bytes: enough for any page of the service, without filling the memory
 _MAX_SCORE: Final = 100  # the Buyer Reputation Protocol scores from 0 to 100
 PROVIDER: Final = "/api/buyer"
 """The URL path for buyers."""

@@ -27,7 +27,7 @@ _D: Final = -121665 * pow(121666, -1, _PRIME) % _PRIME
 _MARKER: Final = b"ProgramDerivedAddress"
 _MAX_SEED: Final = 32  # bytes of a seed (`MAX_SEED_LEN` of the runtime)
 _MAX_SEEDS: Final = 16  # `MAX_SEEDS` of the runtime
-_BUMPS: Final = 256  # values of the byte by which an address leaves the curve
+_BUMPS: Final = 256  # the number of bump seeds, which have one byte
 
 
 def address_bytes(address: str) -> bytes:
@@ -51,7 +51,7 @@ def is_on_curve(content: bytes) -> bool:
     """
     y = int.from_bytes(content, "little") & ((1 << 255) - 1)
     square = y * y % _PRIME
-    ratio = (square - 1) * (_D * square + 1) % _PRIME  # a square exactly if the quotient of both is one
+    ratio = (square - 1) * (_D * square + 1) % _PRIME  # it is a square exactly if the quotient is one
     return ratio == 0 or pow(ratio, (_PRIME - 1) // 2, _PRIME) == 1
 
 

@@ -22,7 +22,7 @@ from bilateral.solana.history import Watched
 from bilateral.solana.nodes import SolanaNode
 
 _ATTEMPTS: Final = 2
-"""How many times to read an agent that changes in between, or about which nodes disagree. A third time rarely helps."""
+"""How many times to read an agent if it changes meanwhile, or if nodes disagree. A third attempt rarely helps."""
 
 WALLET_KEY: Final = "agentWallet"
 METADATA: Final = "metadata"

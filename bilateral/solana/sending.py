@@ -78,14 +78,14 @@ def send(node: SolanaNode, calls: Sequence[Call], keypair: Keypair, seconds: flo
     refusal = ""
     try:
         yield Rpc("sendTransaction", (text, sending))
-    except BilateralError as failure:  # it may have been sent all the same, so it is looked up
+    except BilateralError as failure:  # it may have been sent anyway, so it is looked up
         refusal = f"; the node said: {failure}"
     return (yield from _confirmed(node, signature, blockhash, time.monotonic() + seconds, refusal))
 
 
 def _confirmed(node: SolanaNode, signature: str, blockhash: str, end: float, refusal: str) -> Operation[str]:
     while True:
-        # Validity is asked first: a transaction that is missing afterwards, though its blockhash is invalid, is lost.
+        # Check validity first: a transaction that is still missing after its blockhash became invalid is lost.
         validity = answers.record((yield Rpc("isBlockhashValid", (blockhash, {"commitment": node.commitment}))))
         statuses = yield Rpc("getSignatureStatuses", ([signature], {"searchTransactionHistory": True}))
         values = answers.record(statuses).get("value")

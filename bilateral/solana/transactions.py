@@ -13,7 +13,7 @@ MAX_TRANSACTION: Final = 1232
 """The maximum size of a transaction: a 1280-byte IPv6 packet without its headers."""
 
 _SIGNATURE_BYTES: Final = 64  # of Ed25519 (RFC 8032, section 5.1.6)
-_VERSIONED: Final = 0x80  # the bit that tells a version from a count of signatures
+_VERSIONED: Final = 0x80  # the bit that distinguishes a version from a number of signatures
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class SignedTransaction:
             if signers != _VERSIONED:
                 raise fields.malformed(f"version {signers - _VERSIONED} is unknown")
             signers = fields.number(1)
-        fields.take(2)  # the numbers of accounts that are only read
+        fields.take(2)  # the numbers of read-only accounts
         accounts = tuple(address_text(fields.take(32)) for _ in range(fields.compact()))
         blockhash = base58_text(fields.take(32))
         instructions = tuple(_instruction(fields, accounts) for _ in range(fields.compact()))

@@ -1,4 +1,4 @@
-"""The service's part in private tiers: it accepts members, builds a day's list, and posts the roots. Safe to repeat.
+"""The service's part in private tiers: it accepts members, builds a day's list and posts the roots, and can be rerun.
 
 A day's list is stored before its roots are sent. A later run finds it and sends the same roots. The contract accepts
 roots only once per day.
@@ -56,7 +56,7 @@ def take_member(engine: sa.Engine, message: TierMember, policy: str, signatures:
     }
     table = tier_member.c
     of_buyer = table.policy == policy, table.buyer == message.buyer
-    # Members of an earlier version join again with the same commitment, and now the identity signs.
+    # Members of an earlier version join again with the same commitment, this time signed by the identity.
     is_unsigned = table.commitment == values["commitment"], sa.func.length(table.signature) == _SIGNATURE_BYTES
     try:
         with engine.begin() as connection:
@@ -239,6 +239,6 @@ def _last_list(engine: sa.Engine, place: tuple[int, str, str, int]) -> set[bytes
     row = _read(engine, sa.select(table.document).where(*key).order_by(table.epoch.desc()))
     try:
         members = () if row is None else read_list(bytes(row.document)).members
-    except MemberListError:  # of an earlier version
+    except MemberListError:  # the list is from an earlier version
         return set()
     return {member.digest + member.identity for member in members}

@@ -158,7 +158,7 @@ _NPM_SECONDS: Final = 900
 
 def install_prover(folder: Path | None = None, *, progress: Callable[[str], None] | None = None) -> Prover:
     """Install the prover from the npm registry that the user has configured, unless it is already installed."""
-    place = (default_folder() if folder is None else folder).resolve()  # npm runs there, and takes paths of it
+    place = (default_folder() if folder is None else folder).resolve()  # npm runs there, so all paths must be absolute
     try:
         return Prover(place)
     except (ProverMissingError, ArtifactMismatchError):

@@ -113,8 +113,7 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
     """Prove privately that a buyer has at least the given tier, for one scope, day and holder.
 
     First, the complete list is checked against the chain: the roots, and the states and signatures of a random sample
-        chosen locally. A service therefore cannot identify a buyer by serving a tree that was made for that buyer
-        alone.
+    chosen locally. A service therefore cannot identify a buyer by serving a tree that was made for that buyer alone.
     """
     report = progress or (lambda _: None)
     _require_secret(secret)
