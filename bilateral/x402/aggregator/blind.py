@@ -113,7 +113,7 @@ class BlindRelay:
         table, key = blind_pair, self._key(envelope)
         with reading(self._engine) as connection:
             row = connection.execute(select(table).where(*key)).one_or_none()
-        if row is not None and _holds(row, side, envelope):  # a sender whose answer was lost asks again
+        if row is not None and _holds(row, side, envelope):  # the sender lost the response and sends again
             return public(row), False
         self._client.runner.run(self._check(message))
         values = {f"{side}_envelope": message.signed.to_json(), f"{side}_opening": message.opening.to_json()}
@@ -169,7 +169,7 @@ class BlindRelay:
         if status.state is RatingState.NONE:
             self._send(self._client.exchange(signed, openings, accept_public_mempool=True))
             return _OPENED
-        # Anybody who saw the openings in a pool of transactions can open one side alone.
+        # Anyone who sees the openings in the mempool can open one side alone.
         openings = [opening for opening in openings if not _is_open(opening, status)]
         confirmations = self._chain.confirmations
         self._send(self._client.open_ratings(pair, openings, confirmations=confirmations, timeout=0))

@@ -1,7 +1,8 @@
 """Feedback through an aggregator: the client signs, and the aggregator pays for the gas.
 
-url = "https://feedback.example/v1/aggregator/feedback" sponsored = give_sponsored_feedback(client, verification, 95,
-signer, aggregator=url)
+Example:
+    url = "https://feedback.example/v1/aggregator/feedback"
+    sponsored = give_sponsored_feedback(client, verification, 95, signer, aggregator=url)
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Reading: TypeAlias = Callable[[dict[str, Any], bool], Answer]
 SECONDS: Final = 30.0
 """The maximum time to wait for an aggregator."""
 
-_MAX_ANSWER: Final = 64 * 1024  # bytes; an answer has some hundred
+_MAX_ANSWER: Final = 64 * 1024  # bytes; a response has a few hundred
 
 _STATES: Final = frozenset({"submitted", "queued", "included", "confirmed"})
 _PROOFS: Final = frozenset({"bound", "unbound"})

@@ -278,7 +278,7 @@ def _wallet_at(state: ClientState, agent: GlobalAgentId, block: int) -> Operatio
     token = agent.agent_id.token_id
     try:
         (wallet,) = yield from registries.call(state, Registry.IDENTITY, "getAgentWallet", token, block=hex(block))
-        if wallet == ZERO_ADDRESS:  # ERC-8004's registry answers so for agents that do not exist, too
+        if wallet == ZERO_ADDRESS:  # ERC-8004 registries also return it for agents that do not exist
             yield from registries.call(state, Registry.IDENTITY, "ownerOf", token)
     except ContractRevertError as error:
         raise FeedbackRefusedError(Code.UNKNOWN_AGENT, f"{agent} does not exist: {error}") from None

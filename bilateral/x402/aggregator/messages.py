@@ -30,14 +30,14 @@ MAX_BODIES: Final = 1024 * 1024
 MAX_MESSAGE: Final = MAX_BODIES * 4 // 3 + 64 * 1024
 """The maximum size of a whole message, in bytes."""
 
-MAX_TAG: Final = 128  # characters; tags are words, and the sponsor pays gas for each
+MAX_TAG: Final = 128  # characters; tags are short, and the sponsor pays for their gas
 MAX_FEEDBACK_URI: Final = 8192  # characters: a small file in a data URI, for which the sponsor pays gas
 MAX_SIGNATURE: Final = 4096
 """The maximum size of a signature, in bytes. Contract wallets may have long signatures."""
 
 _AGENT_SIGNATURE_BYTES: Final = (64, 65)  # r and s, or an Ed25519 signature; r, s and v
-_UINT64: Final = 1 << 64  # one above the greatest
-_UINT256: Final = 1 << 256  # one above the greatest
+_UINT64: Final = 1 << 64  # one above the largest value
+_UINT256: Final = 1 << 256  # one above the largest value
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from bilateral.x402.aggregator.records import SECONDS_A_DAY, lock_account, readi
 from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.aggregator.tables import OPEN, State, sponsor, sponsored_feedback, sponsored_transaction
 
-_AT_ONCE: Final = 100  # rows of a look; an account has 16 transactions under way
+_AT_ONCE: Final = 100  # rows per query; an account has at most 16 pending transactions
 
 
 class LeaseLostError(Exception):

@@ -162,7 +162,7 @@ class Acceptance:
             try:
                 with self._engine.begin() as connection:
                     return self._accept(connection, chain, submission, evidence, cost)
-            except IntegrityError:  # another request was faster
+            except IntegrityError:  # a parallel request was faster
                 continue
         raise _duplicate(submission)
 

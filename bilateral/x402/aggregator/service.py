@@ -39,7 +39,7 @@ _FLUSH_SECONDS: Final = 1.0
 _MIN_SECONDS_LEFT: Final = 60
 """The minimum remaining validity of a signature, because a transaction may not be mined immediately."""
 
-_NO_BAND: Final = -1  # feedback without a band of values, in the records of a day
+_NO_BAND: Final = -1  # the band of messages without a value
 
 _CODES: Final[Mapping[str, Code]] = {
     "self_feedback": Code.SELF_FEEDBACK,
@@ -214,7 +214,7 @@ class Aggregator(Closing):
             return earlier, False
         try:
             checked, cost = chain.client.runner.run(self._check(chain.client, chain.settings, submission))
-        except FeedbackRefusedError:  # the same message may have gone on chain since: then its index is taken
+        except FeedbackRefusedError:  # the same message may be on chain by now, and then its index is taken
             earlier = self._acceptance.find(submission)
             if earlier is None:
                 raise
@@ -240,7 +240,7 @@ class Aggregator(Closing):
                     submission.feedback, submission.feedback.client_address, submission.registry_signature
                 ),
             )
-        except ContractRevertError as revert:  # another feedback for the payment may have taken the index meanwhile
+        except ContractRevertError as revert:  # other feedback for the payment may have taken the index meanwhile
             yield Blocking(lambda: self._acceptance.refuse_duplicate(submission, checked))
             raise _refusal_of(revert) from None
         except (InsufficientFundsError, FeeLimitError) as problem:

@@ -180,7 +180,7 @@ def _chain(table: _ChainTable, folder: Path) -> SponsoredChain:
     same = table.model_dump(exclude={"deployment", "key_variable", "keystore", "passphrase_variable"})
     for name in ("budget", "max_cost"):
         amount = same[name]
-        if isinstance(amount, str):  # TOML's own numbers end at 2^63
+        if isinstance(amount, str):  # TOML integers are below 2^63
             if not (amount.isascii() and amount.isdecimal()):
                 raise InvalidArgumentError(f"{name} {amount!r} is not an amount in wei")
             same[name] = int(amount)

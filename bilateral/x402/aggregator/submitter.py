@@ -248,7 +248,7 @@ class Submitter:
             wait = self._chain.poll_seconds if is_open else min(self._settings.lease_seconds / 3, _IDLE_SECONDS)
             wake.wait(max(wait, back_off(failures) if failures else 0))
             wake.clear()
-        with suppress(DatabaseUnavailableError), named_database_errors():  # the lease ends by itself
+        with suppress(DatabaseUnavailableError), named_database_errors():  # the lease expires by itself
             self.queue.release_lease()
 
     def step(self) -> bool:
@@ -259,7 +259,7 @@ class Submitter:
             pending = self._watch()
             for row in self.queue.due(_MOST_PENDING - pending):
                 self._send(row)
-            # In this thread and under this lease, so that two transactions of the account never share a nonce.
+            # This shares the thread and lease, so that two of the account's transactions never share a nonce.
             is_relaying = self._relay.step(back_off, self.queue.has_budget)
             return self.queue.is_open() or is_relaying
         except LeaseLostError:

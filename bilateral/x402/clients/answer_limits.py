@@ -20,7 +20,7 @@ from bilateral.x402.proof.fields import MAX_BODY, decode_body, is_stream
 
 _T = TypeVar("_T")
 
-CHUNK: Final = 64 * 1024  # bytes of one read: the time of a read is checked as often
+CHUNK: Final = 64 * 1024  # bytes per read: the time limit is checked after each read
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Feedback on a paid answer: a feedback file with the payment, both signatures and conventional tags.
 
-verification = verification_of(response) give_paid_feedback(client, verification, 95, RESOURCE_DELIVERED,
-comment="Excellent service").wait()
+Example:
+    verification = verification_of(response)
+    give_paid_feedback(client, verification, 95, signer, RESOURCE_DELIVERED, comment="Excellent service").wait()
 """
 
 from collections.abc import Sequence
@@ -68,7 +69,7 @@ def draft_file(
         raise InvalidArgumentError(f"in the reputation profile, tag2 must be {X402_TAG!r}, not {tags.tag2!r}")
     data, key = interaction.data_hash or b"", interaction.public_key or b""
     signature = _client_signature(draft_reviewer_hash(agent, interaction.task_ref, data, value, *tags), signer)
-    with suppress(InvalidKeyError):  # a contract's signature has a form of its own
+    with suppress(InvalidKeyError):  # contracts define their own signature formats
         signature = from_registry_form(signature)
     return {
         "proofOfInteraction": {
@@ -140,7 +141,7 @@ def _claim_of(file: FeedbackFile) -> Claim | None:
             digest = draft_reviewer_hash(agent, proof.task_ref or "", data, value, file.tag1 or "", file.tag2 or "")
     except ValueError:
         return None
-    with suppress(InvalidKeyError):  # a contract's signature has a form of its own
+    with suppress(InvalidKeyError):  # contracts define their own signature formats
         signature = to_registry_form(signature)
     chain_id = client.chain.evm_chain_id if client.chain.is_evm else None
     return Claim(client.address, chain_id, (digest, prefixed_digest(digest)), signature)

@@ -241,7 +241,7 @@ def _outcome(check: Callable[[], object]) -> tuple[str, str]:
     except InvalidMessageError as error:
         return "invalid_declaration", printable(str(error))
     except PaymentRefusedError as error:
-        is_reverted = isinstance(error.__cause__, ContractRevertError)  # a registry knows every agent that exists
+        is_reverted = isinstance(error.__cause__, ContractRevertError)  # reverts only if the agent does not exist
         return "agent_not_found" if is_reverted else error.code, printable(str(error))
     return "", ""
 

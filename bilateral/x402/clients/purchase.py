@@ -206,7 +206,7 @@ def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Steps[tuple[Reply, 
             return reply, None, False
         call = call or replace(request, payment=sent[-1])
         payments.drop(call)
-        is_retried = not payment_of(call.header)  # such a payment fetches nothing
+        is_retried = not payment_of(call.header)  # without an identifier, the answer cannot be fetched again
         while True:
             kind, outcome, verification, settlement = yield from _judged(payer, call, reply, is_again=is_again)
             is_settled = outcome is PaymentOutcome.SETTLED
@@ -219,7 +219,7 @@ def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Steps[tuple[Reply, 
                 break
             is_retried = is_again = True
             reply = yield from _reply_or_error(_sent_again(wire, call), sent)
-    except BaseException:  # a cancelled request may be paid, too
+    except BaseException:  # a cancelled request may also have been paid
         if sent:
             payments.add(call or replace(request, payment=sent[-1]), is_settled=is_settled)
         raise

@@ -1,7 +1,7 @@
 """Feedback on SATI agents, as bytes. Nothing here writes to Solana: SATI's client submits the bytes.
 
-    data = payment_feedback(task_ref, mint, client, data_hash, outcome=Outcome.POSITIVE) signature =
-    key.sign(data.message("Feedback"))
+    data = payment_feedback(task_ref, mint, client, data_hash, outcome=Outcome.POSITIVE)
+    signature = key.sign(data.message("Feedback"))
 
 The specification shows a call `createFeedback({...})`, which is only an example. SATI's program uses different names,
 stores neither the text of `taskRef` nor the file's URI, and rejects the agent's signature of `interactionHash`. It

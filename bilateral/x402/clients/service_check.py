@@ -162,7 +162,7 @@ def _tokens(assets: list[str]) -> Operation[dict[str, tuple[str, int]]]:
             text, places = node_answers.data(symbol), int.from_bytes(node_answers.data(decimals))
         except MalformedNodeAnswerError:
             continue
-        size = int.from_bytes(text[32:64])  # of a string of Solidity, after its offset
+        size = int.from_bytes(text[32:64])  # the length of a Solidity string, which follows its offset
         name = printable(ChainText(text[64 : 64 + min(size, _MOST_SYMBOL)]))
         if name and places <= _MOST_DECIMALS:
             tokens[asset] = (name, places)

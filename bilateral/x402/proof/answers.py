@@ -28,7 +28,7 @@ PROOF_BODY: Final = b'{"error": "answer_not_kept"}'
 _UNSETTLED: Final = (b":unsettled", b"")
 """Marks an answer as unsettled. The mark is stored as a header, with a name that no real header can have."""
 
-_MIN_IDENTIFIER: Final = 16  # characters, as the extension `payment-identifier` demands
+_MIN_IDENTIFIER: Final = 16  # characters, as required by the extension `payment-identifier`
 
 
 @dataclass(frozen=True)

@@ -227,7 +227,7 @@ _ALL_FIELDS: Final = b"\x0f"
 """The bits of a domain that has a name, version, chain and contract, but no salt."""
 
 _STATE_ARGUMENTS: Final = encode(("address", "bytes32"), ("0x" + "00" * 20, bytes(32)))
-_MOST_TEXT: Final = 80  # characters of a stranger's name in a problem
+_MOST_TEXT: Final = 80  # characters of an untrusted name in a message
 
 
 def check_token(terms: Mapping[str, Any]) -> Operation[None]:

@@ -107,10 +107,10 @@ class FailedPayment:
         replies = yield Batch(tuple(Rpc("eth_call", (call, at)) for call in calls))
         for reply in replies:
             if isinstance(reply, Exception):
-                raise reply  # such as a node without the states of the block
+                raise reply  # for example, the node lacks the block's state
         states = [answers.data(reply) for reply in replies]
         time = (yield from block_time(block)).timestamp()
-        # A contract that is missing, or whose fallback function takes any call, answers nothing.
+        # A missing contract, or one whose fallback function accepts any call, returns no data.
         if not signed.valid_after < time < signed.deadline or any(len(state) != WORD for state in states):
             return None
         balance, nonces, *allowance = map(int.from_bytes, states)
@@ -128,7 +128,7 @@ class FailedPayment:
         payable = []
         for block, code, reply in zip(blocks, replies, replies[len(blocks) :], strict=False):
             failed = any(isinstance(answer, Exception) for answer in (code, reply))
-            if not failed and answers.data(code):  # a call of an account without code succeeds
+            if not failed and answers.data(code):  # a call to an account without code succeeds
                 payable.append(block)
         return payable
 

@@ -15,9 +15,9 @@ from bilateral.x402.proof.errors import BodyTooLargeError, InvalidMessageError, 
 
 T = TypeVar("T")
 
-MAX_TEXT: Final = 256  # the longest usual field, a global id with a registry, has some 80
-MAX_URI: Final = 2048  # characters that browsers and servers take
-MAX_SECONDS: Final = 2**53  # each reader of JSON knows smaller integers exactly (RFC 8259, section 6)
+MAX_TEXT: Final = 256  # characters; the longest usual field, a global id, has about 80
+MAX_URI: Final = 2048  # characters; browsers and servers accept this many
+MAX_SECONDS: Final = 2**53  # every JSON parser represents smaller integers exactly (RFC 8259, section 6)
 
 _HEX: Final = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})+)")
 

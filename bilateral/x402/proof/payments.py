@@ -60,7 +60,7 @@ def expiry_of(signed: SignedPayment) -> str:
     """Return the latest time at which a payment can be settled, as text."""
     try:
         return f"{datetime.fromtimestamp(signed.last_second, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    except (OverflowError, ValueError, OSError):  # a server may ask for more years than calendars have
+    except (OverflowError, ValueError, OSError):  # the time may lie after the year 9999
         return f"Unix time {signed.last_second}"
 
 

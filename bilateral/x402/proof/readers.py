@@ -87,7 +87,7 @@ _ANSWERS: Final[dict[str, type]] = {
 
 
 class GuardedReader:
-    """A guarded plug-in: exceptions of its own types, and results of the wrong type, are raised as rejections.
+    """Wraps a plug-in, and converts its own exceptions and results of the wrong type to rejections.
 
     Args:
         reader: The plug-in.

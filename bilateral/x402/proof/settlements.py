@@ -28,7 +28,7 @@ from bilateral.x402.proof.payments import PaymentProblemError, find_transfer, ma
 
 _AUTHORIZATION_STATE: Final = keccak(text="authorizationState(address,bytes32)")[:4]
 _NONCE_BITMAP: Final = keccak(text="nonceBitmap(address,uint256)")[:4]
-_WORD_BITS: Final = 8 * WORD  # the nonces of a word of the bitmap
+_WORD_BITS: Final = 8 * WORD  # the number of nonces in a word of the bitmap
 
 SEARCHED_BLOCKS: Final = 1_000
 """How many of the latest blocks to search for a payment's transaction. Public nodes allow this many."""
@@ -77,7 +77,7 @@ def look_up(signed: SignedPayment, confirmations: int = 1, searched_blocks: int 
     latest = yield from latest_block()
     block = max(0, latest - confirmations + 1)
     is_over = (yield from block_time(block)).timestamp() > signed.last_second
-    # A later block may have used what this one did not, unless the authorization had expired in this one.
+    # A later block may use an authorization that this one did not use, unless it has expired in this block.
     if not (yield from _is_used(signed, hex(block) if is_over else "latest")):
         return Settlement(False, is_expired=is_over, signed=signed)
     search = _used_authorization if signed.kind is PaymentKind.EIP3009 else _used_nonce
@@ -85,7 +85,7 @@ def look_up(signed: SignedPayment, confirmations: int = 1, searched_blocks: int 
     try:
         return replace((yield from search(signed, first)), signed=signed)
     except BilateralError:
-        return Settlement(True, signed=signed)  # it is used, so it is paid even if the node gives no logs
+        return Settlement(True, signed=signed)  # a used authorization is paid, even if the node returns no logs
 
 
 def nonce_call(signed: SignedPayment) -> tuple[dict[str, str], int]:

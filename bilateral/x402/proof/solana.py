@@ -1,6 +1,6 @@
 """SATI and 8004-solana agents on Solana, read for this extension's checks.
 
-    reader = SolanaReader("https://api.mainnet-beta.solana.com", MAINNET) verifier = Verifier({}, readers=[reader])
+    verifier = Verifier({}, readers=[SolanaReader("https://api.mainnet-beta.solana.com", MAINNET)])
     routes = {"GET /weather": RouteConfig(..., extensions=declare_solana_reputation(mint, MAINNET))}
 
 SATI differs from ERC-8004: nothing proves that the wallet's key consented, and a transfer does not clear the wallet.

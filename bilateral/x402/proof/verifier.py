@@ -1,7 +1,9 @@
 """Verifiers, which perform a client's checks: one blocking, one asynchronous.
 
-verifier = AsyncVerifier({"https://rpc.example": deployment}) registration = await
-verifier.check_before_payment(declaration, "eip155:8453", pay_to) verification = await verifier.verify(paid)
+Example:
+    verifier = AsyncVerifier({"https://rpc.example": deployment})
+    registration = await verifier.check_before_payment(declaration, "eip155:8453", pay_to)
+    verification = await verifier.verify(paid)
 """
 
 import time
@@ -116,7 +118,7 @@ class Chains:
         try:
             info = paid.profile.info_of(paid.declaration)
         except InvalidMessageError:
-            info = None  # the examination will say so
+            info = None  # the examination reports the problem
         identity = self.identity_network(info, paid.network)
         try:
             agents = self.reader(identity)

@@ -4,9 +4,10 @@ The SDK has no A2A transport, and the specification does not cover A2A, so this 
 verifies and settles with the SDK inside `paid_exchange`:
 
     with paid_exchange(message["parts"]) as exchange:
-        await server.verify_payment(payload, requirements, declared_extensions=declared) answer = …
-        exchange.answer(answer["parts"]) settled = await server.settle_payment(payload, requirements,
-        declared_extensions=declared)
+        await server.verify_payment(payload, requirements, declared_extensions=declared)
+        answer = …
+        exchange.answer(answer["parts"])
+        settled = await server.settle_payment(payload, requirements, declared_extensions=declared)
     answer["metadata"] = with_receipt(answer.get("metadata"), settled)
 
 The client checks the proof with `verifier.verify(paid_message(payment, message["parts"], answer))`.

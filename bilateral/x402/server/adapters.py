@@ -197,7 +197,7 @@ class HttpAdapter:
         """Sign an exchange that was settled before the application ran, and add the proof to the settlement header."""
         status, headers, body = response
         texts = texts_of(headers)
-        exchange.response = None  # the application's own may differ from what is sent
+        exchange.response = None  # the application's response may differ from the one sent
         with suppress(ReputationExtensionError):
             exchange.response = decode_body(body, texts.get("content-encoding", ""), self.limit)
         settlement, message = exchange.settlement, decode_header(texts.get("payment-response"))
@@ -285,6 +285,6 @@ def _is_streaming_function(function: Callable[..., Any] | None) -> bool:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return True
     returned = None
-    with suppress(Exception):  # an annotation may name what is not imported
+    with suppress(Exception):  # an annotation may refer to a name that is not imported
         returned = typing.get_type_hints(function).get("return")
     return _is_streaming_class(returned)

@@ -52,7 +52,7 @@ _LENGTH: Final = 42  # characters of an address: 0x, and two digits for each of 
 _MOST: Final = 100  # per cent
 
 _FAILURE_SECONDS: Final = 30.0
-"""For how many seconds the full price applies after a failed lookup: both requests of a purchase need it."""
+"""For how many seconds the full price applies after a failed lookup, so that both requests of a purchase get it."""
 
 CREDENTIAL_HEADER: Final = "Buyer-Tier-Credential"
 PROOF_HEADER: Final = "Buyer-Tier-Proof"
@@ -83,7 +83,7 @@ def service_lookup(provider: str, seller: str, *, service: str | None = None, se
             response = httpx.get(url, params=question, timeout=seconds)
             response.raise_for_status()
             answer = response.json()
-            # Services without a price are in `services` alone, which the answers of other providers lack.
+            # Services without a price are listed only in `services`, which other providers' responses lack.
             offered = answer["services"] if "services" in answer else answer["originalPricing"]
             if not set(offered) <= set(answer["discount"]["appliesTo"]):
                 return Decimal(0)
@@ -199,7 +199,7 @@ class ProofDiscounts(TierDiscounts):
             return None
         try:
             return await self.check(request, payer)
-        except BilateralError:  # also a node that does not answer
+        except BilateralError:  # including errors from an unresponsive node
             return None
 
 
@@ -299,7 +299,7 @@ class BuyerPricing:
         seconds = min(_FAILURE_SECONDS, self._hold_seconds) if percentage is None else self._hold_seconds
         self._amounts[buyer] = now + seconds, amount
         self._amounts.move_to_end(buyer)
-        while len(self._amounts) > _MOST_BUYERS:  # strangers choose the addresses
+        while len(self._amounts) > _MOST_BUYERS:  # anyone can choose the addresses
             self._amounts.popitem(last=False)
         return amount
 

@@ -209,8 +209,8 @@ class Reservations:
         settled_limit: int = MAX_SETTLED,
     ) -> None:
         self._limit, self._seconds, self._clock, self._settled_limit = limit, seconds, clock, settled_limit
-        self._in_progress: OrderedDict[bytes, tuple[object, float]] = OrderedDict()  # in order of their end
-        self._settled: OrderedDict[bytes, float] = OrderedDict()  # too
+        self._in_progress: OrderedDict[bytes, tuple[object, float]] = OrderedDict()  # in order of expiry
+        self._settled: OrderedDict[bytes, float] = OrderedDict()  # in order of expiry
         self._pending: OrderedDict[bytes, str] = OrderedDict()
         self._lock = threading.Lock()
 

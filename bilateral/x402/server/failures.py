@@ -1,7 +1,7 @@
 """Payments that were verified and served but not settled: counted per buyer, and published only if proven.
 
-    failures = FailedSettlements(on_failure=undo) extension = Reputation8004ResourceServerExtension(key,
-    failures=failures)
+    failures = FailedSettlements(on_failure=undo)
+    extension = Reputation8004ResourceServerExtension(key, failures=failures)
 
 `undo` is called with a `FailedSettlement`, in a thread, after the answer has been sent. The counts cover only this
 seller. `bilateral.x402.server.stored_failures.StoredFailures` stores them in a database.
@@ -156,7 +156,7 @@ class FailedSettlements:
                 self._failures.popitem(last=False)
 
     def remove(self, key: bytes) -> None:
-        """Forget a failure: the payment was settled later."""
+        """Forget a failure, because the payment was settled later."""
         with self._lock:
             self._failures.pop(key, None)
 
@@ -206,11 +206,11 @@ class FailedSettlements:
         place = key, str(terms.network), payer_of(payload.payload) or "", self._clock()
         failure = FailedSettlement(*place, code, payment, amount, exchange.method, exchange.target, None, settlement)
         proof = None if verifier is None else _find_proof(failure, verifier)
-        is_unclear = proof is None and code in _POSSIBLE_ACTS  # the money may be gone to the seller
+        is_unclear = proof is None and code in _POSSIBLE_ACTS  # the seller may have been paid after all
         if is_unclear and verifier is not None and verifier.find_settlement(payment, seconds=0).is_paid:
             logger.warning("somebody else settled the payment of %s: it is paid, and its answer was refused", place[2])
             return
-        # A payment with a permit of the token (EIP-2612) needs no allowance before: the lack of one is no act.
+        # A payment with a token permit (EIP-2612) needs no prior allowance, so a missing one is not the buyer's act.
         is_act = proof is not None and (proof.payable_block is not None or proof.reason is not _ALLOWANCE)
         reason = proof.reason if proof is not None and is_act else _BUYERS_ACTS.get(code)
         failure = replace(failure, reason=reason, proof=proof)

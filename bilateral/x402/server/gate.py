@@ -2,7 +2,8 @@
 
     reputable = Depends(reputable_client(verifier, server_agent=42, minimum=70))
 
-    @app.get("/weather") async def weather(standing: VerifiedClient | None = reputable): ...
+    @app.get("/weather")
+    async def weather(standing: VerifiedClient | None = reputable): ...
 
 A declined request gets status 403, and its payment is not settled.
 """
@@ -149,7 +150,7 @@ def _ask_index(
     applied = policy or checks.Policy(
         minimum_rating=Decimal(minimum),
         newcomers=checks.Newcomers.ACCEPT,
-        severities={checks.Code.LOW_RATING: checks.Severity.CAUTION},  # anybody may have made the other raters
+        severities={checks.Code.LOW_RATING: checks.Severity.CAUTION},  # anyone may have created the other raters
     )
     options = {"for_server": server_agent, "policy": applied, "findings": checks.stored_findings, **sources}
 
@@ -164,7 +165,7 @@ def _ask_index(
     def ask(client: GlobalAgentId, count: FailureCount | None) -> tuple[Check | None, int | None]:
         deployment = verifier.deployment_on(str(client.registry.chain))
         if deployment is None or deployment.reputation is None or client.registry != deployment.agent_registry:
-            return None, None  # the verifier refuses it
+            return None, None  # the verifier rejects it
         try:
             return index.read(read, client, deployment.reputation, count)
         except BilateralError as error:

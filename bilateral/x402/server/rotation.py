@@ -1,9 +1,10 @@
 """Rotation of the keys that sign an agent's answers ("Key Rotation"): add keys, retire them, and list them.
 
-    add_signer(client, 42, new_key).wait() retire_signer(client, 42, old_key.public_key).wait()
+    add_signer(client, 42, new_key).wait()
+    retire_signer(client, 42, old_key.public_key).wait()
 
-Both store the changed registration file and set the agent's URI. By default, a retired key remains valid for another 24
-hours, so that clients can still verify answers that are in transit, or that they check against the old file.
+Both functions store the changed registration file and set the agent's URI. By default, a retired key remains valid for
+another 24 hours, so that clients can still verify answers that are in transit, or that they check against the old file.
 """
 
 from datetime import UTC, datetime, timedelta

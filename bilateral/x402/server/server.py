@@ -1,11 +1,11 @@
 """The server side: declares the extension, checks before money moves that a proof can be made, and signs it.
 
-    from x402 import x402ResourceServer from bilateral.x402 import Reputation8004ResourceServerExtension,
-    declare_8004_reputation, key_from_environment
+    from x402 import x402ResourceServer
+    from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation, key_from_environment
 
     server = x402ResourceServer(facilitator)
-    server.register_extension(Reputation8004ResourceServerExtension(key_from_environment("BILATERAL_X402_KEY"))) routes
-    = {"GET /weather": RouteConfig(..., extensions=declare_8004_reputation(42, deployment))}
+    server.register_extension(Reputation8004ResourceServerExtension(key_from_environment("BILATERAL_X402_KEY")))
+    routes = {"GET /weather": RouteConfig(..., extensions=declare_8004_reputation(42, deployment))}
 
 The SDK swallows exceptions from hooks. The hooks that run before verification and settlement therefore reject anything
 that could not be signed, and later hooks, which run after the client has paid, never raise.
@@ -186,7 +186,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         if is_free(context):
             return settlement(context, "", "0")
         if exchange.unsettled is None or self.verifier is None:
-            exchange.is_unsettled = True  # an exception of the facilitator reaches no hook
+            exchange.is_unsettled = True  # no hook is called after an exception in the facilitator
             return None
         return _off_loop(context, partial(settlement_on_chain, self.verifier, context))
 

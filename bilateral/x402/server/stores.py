@@ -1,8 +1,8 @@
 """Retained answers and reservations in a database, for a service with several processes. Needs the extra `index`.
 
-    answers, reservations = StoredAnswers(url), StoredReservations(url) extension =
-    Reputation8004ResourceServerExtension(key, reservations=reservations) app.add_middleware(ReputationMiddleware,
-    routes=routes, server=server, answers=answers)
+    answers, reservations = StoredAnswers(url), StoredReservations(url)
+    extension = Reputation8004ResourceServerExtension(key, reservations=reservations)
+    app.add_middleware(ReputationMiddleware, routes=routes, server=server, answers=answers)
 
 The database is SQLite or PostgreSQL. Missing tables are created.
 """

@@ -1,6 +1,7 @@
 """The adapter for Flask.
 
-    app = Flask(__name__) protect_flask(app, routes, server)  # server: x402ResourceServerSync
+    app = Flask(__name__)
+    protect_flask(app, routes, server)  # server: x402ResourceServerSync
 
 Use it instead of the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is
 verified, and the response's body is captured inside the SDK's middleware.
@@ -58,8 +59,8 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
     """Wrap a Flask application in the SDK's payment middleware, capturing bodies and signing paid answers.
 
     Paid views that yield their responses are rejected: immediately, or at the first request if they are added later.
-        Flask does not reveal whether other views stream. If one does, its answer is rejected when it is paid for, and
-        nothing is settled.
+    Flask does not reveal whether other views stream. If one does, its answer is rejected when it is paid for, and
+    nothing is settled.
 
     Args:
         app: The application.
@@ -106,7 +107,7 @@ class _Response:
         self.close = getattr(chunks, "close", self.close)
         try:
             check(size)
-            for chunk in chunks:  # an application may begin with its first chunk
+            for chunk in chunks:  # an application may start its response with the first chunk
                 pieces.append(chunk)
                 size += len(chunk)
                 check(size)
