@@ -41,7 +41,7 @@ _AHEAD: Final = 300
 
 @dataclass(frozen=True)
 class Accepted:
-    """An accepted message.
+    """The result of accepting a message.
 
     Attributes:
         id: The message's id, as 64 hexadecimal digits.

@@ -57,7 +57,7 @@ class PaymentClaim:
 
 @dataclass(frozen=True)
 class ProvenPayment:
-    """A payment in the index.
+    """A payment that the index contains.
 
     Attributes:
         transaction: The hash of the transaction.

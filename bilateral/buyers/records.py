@@ -27,7 +27,7 @@ Number = Annotated[Decimal, WithJsonSchema({"type": "number"})]
 """An exact decimal, written to JSON as a number."""
 
 ALL_CHAINS: Final = 0
-"""The pseudo-chain that stands for all chains. The id `eip155:all:0x…` is an extension of the specification."""
+"""The pseudo-chain that represents all chains. The id `eip155:all:0x…` is an extension of the specification."""
 
 _CENT: Final = Decimal("0.01")
 _ADDRESS_LENGTH: Final = 42  # characters: 0x, and two digits for each of 20 bytes

@@ -77,7 +77,7 @@ def is_withheld(connection: Connection, chain_id: int, buyer: str) -> bool:
     """Return whether an agent whose wallet is the buyer has the status `held_back` as a client.
 
     Agents that the buyer merely owns do not count, because anyone can transfer an agent to the buyer. A wallet, in
-    contrast, has consented.
+    contrast, consented to its role.
     """
     agent, columns = agent_tables.agent.c, standings.standing.c
     query = (

@@ -234,8 +234,8 @@ class ReputationSummary:
         count: The number of feedback entries in the average.
         value: The average as the registry computes it, multiplied by `10 ** decimals` and rounded toward zero. It fits
             in 128 bits, and may exceed 1e38, the limit of a single value.
-        decimals: The most frequent number of decimals or, in case of a tie, the smallest of them. If `value` would then
-            exceed 128 bits, the largest number of decimals with which it fits. 0 if there is no feedback.
+        decimals: The most frequent number of decimals; the smallest one in case of a tie. If `value` would then exceed
+            128 bits, it has as many decimals as fit. 0 if there is no feedback.
         tag1: The first tag that feedback must have; an empty string matches any tag.
         tag2: As for `tag1`, but for the second tag.
         reviewers: The clients whose feedback counts.
@@ -317,7 +317,7 @@ class AttestedRecord:
 
 @dataclass(frozen=True)
 class BuyerRecords:
-    """Both records of a buyer, which are never combined.
+    """A buyer's settled and attested records, which are never combined.
 
     Attributes:
         buyer: The account.

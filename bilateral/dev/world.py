@@ -73,7 +73,7 @@ class Ports:
 
 @dataclass(frozen=True)
 class World:
-    """A running market.
+    """A running local market: the addresses, accounts and agents of its components.
 
     Attributes:
         rpc_url: The URL of the chain's JSON-RPC.

@@ -1,7 +1,8 @@
 """HTTP requests for documents, with checked addresses, limits on redirects and size, and this package's errors.
 
-A host is resolved once, its addresses are checked, and the connection uses a checked address. This defeats hosts that
-resolve to a different address a moment later ("DNS rebinding"), and addresses in an unusual notation (`0x7f.1`).
+A host is resolved once, its addresses are checked, and the connection uses a checked address. This protects against
+hosts that resolve to a different address a moment later ("DNS rebinding") and against unusual notations of addresses
+(`0x7f.1`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The base class of document models. Fields are in camel case, unknown fields are kept, and absent ones are not added.
+"""The base class of document models. Fields are in camel case; unknown ones are kept, and missing ones are not added.
 
 Files are validated strictly when they are written (`written`, `of`). Untrusted files are read with `from_bytes` and
 `read`, which drop and report anything unreadable, because a single odd optional field must not make an agent

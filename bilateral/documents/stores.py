@@ -33,7 +33,7 @@ _REQUEST = re.compile(r"[\w.~-]{1,256}", re.ASCII)
 
 @dataclass(frozen=True)
 class StoredDocument:
-    """A document in a store.
+    """The result of storing a document.
 
     Attributes:
         uri: The URI from which the document can be loaded.

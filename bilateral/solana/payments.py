@@ -133,7 +133,7 @@ class ExpectedPayment:
 
 @dataclass(frozen=True)
 class ChainPayment:
-    """A payment on chain.
+    """A payment that was found on the chain.
 
     Attributes:
         amount: The amount that arrived, in the token's smallest unit.

@@ -2,8 +2,7 @@
 
 Like ERC-8004, the program requires the wallet's signature, and clears the wallet when it transfers an agent. A transfer
 made directly through Metaplex Core does not update the stored owner or wallet until somebody calls `sync_owner`. The
-reader therefore compares the owner stored by the program with the owner of the asset. The layouts are those of version
-0.6.0.
+reader therefore compares the owner stored by the program with the owner of the asset. The layouts match version 0.6.0.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Agent8004:
-    """An agent in 8004-solana.
+    """An agent in 8004-solana whose accounts have been checked.
 
     Attributes:
         asset: The asset, which is the agent's `agentId`.

@@ -81,7 +81,7 @@ class MintedAgent:
 
 @dataclass(frozen=True)
 class SatiAgent:
-    """A SATI agent.
+    """A SATI agent whose accounts have been checked.
 
     Attributes:
         mint: The agent's mint, which is its `agentId`.

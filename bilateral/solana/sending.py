@@ -1,4 +1,4 @@
-"""Transactions: they are simulated, sent once, and then looked up by signature. Signing requires solders."""
+"""Sends transactions: simulates each one, sends it once, and looks it up by signature. Signing requires solders."""
 
 from __future__ import annotations
 

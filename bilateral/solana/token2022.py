@@ -43,7 +43,7 @@ class AccountState(IntEnum):
 
 @dataclass(frozen=True)
 class Mint:
-    """A mint.
+    """An account that defines a token.
 
     Attributes:
         mint_authority: The account that may mint; None if nobody may.
@@ -85,7 +85,7 @@ def _with_extensions(mint: Mint, fields: Fields, content: bytes) -> Mint:
 
 @dataclass(frozen=True)
 class TokenAccount:
-    """An account that holds tokens.
+    """An account that contains an owner's tokens of one mint.
 
     Attributes:
         mint: The token.

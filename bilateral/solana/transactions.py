@@ -18,7 +18,7 @@ _VERSIONED: Final = 0x80  # the bit that distinguishes a version from a number o
 
 @dataclass(frozen=True)
 class Instruction:
-    """An instruction.
+    """An instruction in a transaction.
 
     Attributes:
         program: The program that runs the instruction; empty if it comes from a lookup table.

@@ -43,7 +43,7 @@ def decode_header(value: str | None) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Offer:
-    """An offer.
+    """The payment terms in a server's 402 response.
 
     Attributes:
         message: The message as clients read it; None if there is no readable message. In a version 1 option,

@@ -31,7 +31,7 @@ MOST_BYTES: Final = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Member:
-    """A buyer that is a member.
+    """A buyer that joined the groups for private tier proofs.
 
     Attributes:
         state: The buyer's anchored state.

@@ -287,8 +287,8 @@ class AsyncBuyerMethods(AsyncRunner):
             policy: The hash of the scoring policy's name.
             minimum: The lowest tier that is accepted.
             epoch: The UTC day of the roots: today or yesterday.
-            scope: The place and day for which the proof may be used.
-            message: The use to which the proof is bound.
+            scope: The scope hash of the place and day of use; see `bilateral.buyers.private.tiers.private_gate_scope`.
+            message: The hash of the use to which the proof is bound; see `bilateral.buyers.private.tiers.use_message`.
 
         Raises:
             ContractRevertError: The contract reverts with `epoch_over`, `unknown_root`, `proof_malformed` or

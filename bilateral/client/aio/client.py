@@ -40,7 +40,7 @@ class AsyncMethods(
 
 
 class AsyncWriteBatch(AsyncMethods):
-    """A batch of writes that are prepared and sent together; see `AsyncClient.batch`. It can read like the client."""
+    """A batch of writes that are sent together; see `AsyncClient.batch`. Its read methods work as in the client."""
 
     def __init__(self, client: AsyncRunner) -> None:
         self._client = client

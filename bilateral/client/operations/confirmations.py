@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 LAG_SECONDS: Final = 15.0
-"""How many seconds one of two nodes behind the same host name may lag behind the other."""
+"""The maximum lag, in seconds, between two nodes behind the same host name."""
 
 
 def read_receipt(hash_: str) -> Operation[dict[str, Any] | None]:
@@ -36,7 +36,7 @@ def knows(hash_: str) -> Operation[bool | None]:
 
 
 def transaction_count(state: ClientState, block: str = "latest") -> Operation[int]:
-    """Return how many transactions the signer has sent by the end of a block; `pending` includes pending ones."""
+    """Return how many transactions the signer has sent by the end of a block, which may be `pending`."""
     return answers.quantity((yield Rpc("eth_getTransactionCount", (registries.address_of(state), block))))
 
 

@@ -41,7 +41,7 @@ class Methods(
 
 
 class WriteBatch(Methods):
-    """A batch of writes that are prepared and sent together; see `Client.batch`. It can read like the client."""
+    """A batch of writes that are sent together; see `Client.batch`. Its read methods work as in the client."""
 
     def __init__(self, client: Runner) -> None:
         self._client = client

@@ -32,7 +32,7 @@ class RegistryFacts:
     Attributes:
         origin: The authors of the registry's code.
         is_upgradable: True if the registry's owner can change its code.
-        functions: The names of the registry's functions; None if they are those in the packaged ABI.
+        functions: The names of the registry's functions; None if they are the same as in the packaged ABI.
     """
 
     origin: Origin

@@ -36,7 +36,7 @@ class RegistryEntry(BaseModel):
         origin: The authors of the registry's code.
         upgradable: True if the registry's owner can change its code.
         first_agent_id: The id of the first agent in an identity registry; None for other registries.
-        functions: The signatures of the registry's functions; None if they are those in the packaged ABI.
+        functions: The signatures of the registry's functions; None if they are the same as in the packaged ABI.
         constructor_arguments: The constructor's arguments, by name.
     """
 

@@ -9,7 +9,7 @@ from bilateral.core.contracts.logs import LogPosition, RawLog  # code that reads
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A registry event.
+    """The base class of registry events.
 
     Attributes:
         position: The log's position in the chain.

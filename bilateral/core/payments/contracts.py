@@ -21,7 +21,7 @@ ESCROWS: Final = (
     "0x13AC3b34322D12FE27D5e192D0c2b2266d4F29CB",
     "0xBdEA0D1bcC5966192B070Fdf62aB4EF5b4420cff",
 )
-"""The escrows for `auth-capture`: those in the npm package 2.27, in the newest specification, and in version 1.0."""
+"""The escrows for `auth-capture`, from npm package version 2.27, the newest specification, and version 1.0."""
 
 ESCROW_COLLECTORS: Final = (
     "0x8612dfdc421f80336cd14E8EF9cb1E765dB5ab88",

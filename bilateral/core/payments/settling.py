@@ -22,7 +22,7 @@ _FUNCTIONS: Final = {
     (UPTO_PROXY.lower(), "ff11e7b4"): (PaymentKind.PERMIT2_UPTO, 0),
     (UPTO_PROXY.lower(), "016c1748"): (PaymentKind.PERMIT2_UPTO, _PERMIT),
 }
-"""Both proxies' `settle` and `settleWithPermit`, by address and selector, and how many words precede the payment."""
+"""For each proxy's `settle` and `settleWithPermit`, the payment's kind and the number of words before the payment."""
 
 _WORDS: Final = {PaymentKind.PERMIT2_EXACT: 7, PaymentKind.PERMIT2_UPTO: 9}
 _MOST_FRAMES: Final = 10_000

@@ -51,7 +51,7 @@ class RatingState(IntEnum):
 
 @dataclass(frozen=True)
 class Envelope(TypedMessage):
-    """A side's sealed rating, bound to both sides and to one interaction.
+    """The sealed rating of a client or a server, bound to these two sides and to one interaction.
 
     Attributes:
         client_id: The client: the primary agent of the account `client`.

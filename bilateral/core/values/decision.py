@@ -36,8 +36,8 @@ class Ground(StrEnum):
     """The agent's rating is further below the minimum than a lack of evidence could explain."""
 
     CONTESTED = "contested"
-    """The agent is suspected of arranging false ratings. It may be tried, because its owner could register a new agent
-    for less than a trial costs. Sellers that send gifts at launch are also contested."""
+    """The agent is suspected of arranging false ratings. Trial purchases are allowed, because its owner could register
+    a new agent for less than a trial costs. Sellers that send gifts at launch are also contested."""
 
     SHARED_TRIAL = "shared_trial"
     """The agent is new, and a different new agent with the same source of funds is tried first."""

@@ -66,16 +66,16 @@ class Standing:
         rating: The rating, 0 to 100; None if no rating counts.
         lower: The lower bound of the rating. Use it for ranking.
         upper: The upper bound of the rating.
-        effective_raters: The number of independent raters to which the evidence is equivalent, at most `raters`.
-        raters: The number of distinct raters since the current owner took over, without those who only measured the
+        effective_raters: The number of independent raters that would provide the same evidence; at most `raters`.
+        raters: The number of distinct raters since the current owner took over, excluding raters who only measured the
             agent and never paid it.
         payments: For a server, the number of payments to the agent that it did not return; for a client, the number of
             payments by the agent.
         paid: The sum of these payments, in units of the payment token.
         first_at: The time of the first rating or payment, in Unix seconds; None if there are none.
         last_at: The time of the last rating or payment, in Unix seconds; None if there are none.
-        evidence_cost: For a server, the money that the raters who rated it well spent with other sellers that early
-            buyers trust; for a client, the money that it spent with such sellers itself. In units of the payment token.
+        evidence_cost: For a server, how much the raters who rated it well spent with other sellers that early buyers
+            trust; for a client, how much it spent with such sellers itself. The unit is the payment token.
         reasons: The most important reasons.
         block: The last block on which the standing is based; None if the standing was not stored.
         made_at: When the standing was computed, in Unix seconds; None if the standing was not stored.
@@ -118,7 +118,7 @@ class Currency(StrEnum):
     """The standings include all rows of the index except those from the last few minutes."""
 
     STALE = "stale"
-    """The analysis is more than ten minutes behind its chain, or more than three refreshes if these take longer."""
+    """The analysis lags behind its chain by more than ten minutes or three refreshes, whichever is longer."""
 
     MISSING = "missing"
     """No analysis has succeeded yet."""

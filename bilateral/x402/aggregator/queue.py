@@ -127,7 +127,7 @@ class WorkQueue:
         return int(nonce)
 
     def store_transaction(self, row: Row[Any], signed: Signed, cost: int) -> None:
-        """Store a signed transaction. It may be sent only after this."""
+        """Store a signed transaction. It must be stored before it is sent."""
         with self._leased() as connection:
             self._charge(connection, row, cost)
             values = {name: getattr(signed, name) for name in ("nonce", "raw", "is_empty", "signed_at")}

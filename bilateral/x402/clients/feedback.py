@@ -177,7 +177,7 @@ REACHABLE: Final = Tags("reachable", X402_TAG)
 """The tags for a delivery without a rating in the profile `reputation`; the value is 1 or 0."""
 
 PAYMENT_STATUS: Final = "paymentStatus"
-"""This package's own feedback file field: `not_provable` if the file contains no proof of the payment."""
+"""A field that this package adds to feedback files: `not_provable` if the file contains no proof of the payment."""
 
 _REQUIRED: Final = (CheckName.AGENT, CheckName.TASK_REF, CheckName.PAYMENT, CheckName.SIGNATURE)
 

@@ -47,7 +47,7 @@ MAX_PAYMENT_HEADER: Final = 32 * 1024
 
 
 class HttpAdapter:
-    """Decisions about paid requests over HTTP.
+    """Makes the decisions about paid HTTP requests that the ASGI and WSGI adapters share.
 
     Attributes:
         limit: The maximum size of a decoded body in bytes.

@@ -1,4 +1,4 @@
-"""Which web pages may read answers from paid routes (CORS)."""
+"""The CORS policy, which decides which web pages may read answers from paid routes."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

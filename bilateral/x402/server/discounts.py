@@ -113,7 +113,7 @@ def _encoded(header: str, fields: Mapping[str, Any]) -> dict[str, str]:
 
 
 class TierDiscounts:
-    """A seller's discounts.
+    """A seller's discounts for the buyers in each tier.
 
     Args:
         percentages: Each tier's discount, in percent. An omitted tier gets the discount of the next lower tier.

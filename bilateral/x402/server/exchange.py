@@ -54,7 +54,7 @@ class Refusal(Exception):  # noqa: N818  # an answer, not an error
 
 @dataclass
 class Exchange:
-    """One paid request.
+    """A paid request that a server is processing, with its bodies, its proof and its authorization.
 
     Attributes:
         request: The request's body, decoded.

@@ -195,9 +195,9 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
     ) -> RecoveredSettleResult | Awaitable[RecoveredSettleResult | None] | None:
         """Release the authorization of a payment that was definitely not settled.
 
-        After an exception, or while a transaction is pending, the payment may still be settled. The same is true of a
-        Permit2 payment with the scheme `exact` that the facilitator could not settle, because anyone may have settled
-        it first.
+        After an exception, or while a transaction is pending, the payment may still be settled. A Permit2 payment with
+        the scheme `exact` that the facilitator could not settle may have been settled as well, because anyone can
+        settle it.
         """
         if _unsettled(context) is not None:
             return None

@@ -123,7 +123,7 @@ class StoredAnswers(PaidAnswers):
 
 
 class StoredReservations(Reservations):
-    """Authorizations in use, in a database, for several processes and threads. Settled ones are kept until they expire.
+    """Reserves authorizations in a database that several processes share. Settled ones are stored until they expire.
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
