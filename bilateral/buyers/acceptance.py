@@ -1,4 +1,4 @@
-"""Messages about payments: check and store them, show them to buyers, and moderate them."""
+"""Checks and stores messages about payments, shows them to buyers, and moderates them."""
 
 # ruff: noqa: N815  # the names of the service
 
@@ -336,7 +336,7 @@ class MessageAbout:
 
 
 def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[MessageAbout, ...]:
-    """Return the latest messages about a buyer. They reveal the buyer's sellers: see docs/buyers.md on privacy."""
+    """Return the latest messages about a buyer. They reveal the buyer's sellers; see docs/buyers.md on privacy."""
     messages = []
     for kind, table in (("feedback", buyer_feedback), ("dispute", buyer_dispute)):
         query = (

@@ -183,18 +183,18 @@ class BuyerSettings:
 
     Attributes:
         policy: The default scoring policy of responses.
-        credential_policies: The scoring policies for which the service issues tier credentials; if empty, only the one
-            in `policy`.
+        credential_policies: The scoring policies for which the service issues tier credentials; if empty, only the
+            default policy.
         nodes: The URL of a node for each chain, by the chain's decimal id. The nodes are used to check contract
             signatures (ERC-1271) and payments that are not yet indexed.
         disputes: True if sellers may file disputes.
         requires_signature: True to reject unsigned feedback and reviews; otherwise they are accepted but do not count.
         shows_transactions: True to show a buyer's latest payments to anyone who requests them.
-        provider: The public URL of this service, for `reputationProvider`; if empty, the request's URL.
+        provider: The public URL of this service, for `reputationProvider`; if empty, the request's URL is used.
         seller: The global id of the agent that the well-known document describes; if empty, there is no document.
         incentives: The seller's policy for buyers in the well-known document.
-        key_variable: The environment variable that contains the key for signing portable results; if empty, none are
-            signed.
+        key_variable: The environment variable that contains the key for signing portable results; if empty, no results
+            are signed.
     """
 
     policy: str = BRP.name

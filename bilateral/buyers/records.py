@@ -276,7 +276,7 @@ def profile_of(standing: Standing) -> BuyerProfile:
 
 
 def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tuple[RecentTransaction, ...]:
-    """Return a buyer's latest payments. They reveal the buyer's sellers: see docs/buyers.md on privacy."""
+    """Return a buyer's latest payments. They reveal the buyer's sellers; see docs/buyers.md on privacy."""
     query = (
         select(payment, agent_review.c.score, TERMS)
         .outerjoin(agent_review, of_payment(agent_review))

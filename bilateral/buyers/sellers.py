@@ -94,7 +94,7 @@ def _is_agent(columns: Any) -> ColumnElement[bool]:
 
 
 def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tuple[int, str, int], Offer]:
-    """Read sellers' services and policies. Ignore any whose author may no longer act for the seller."""
+    """Read sellers' services and policies. Ignore services whose author may no longer act for the seller."""
     table, agent = agent_enrichment.c, agent_tables.agent.c
     keys = [(seller.chain_id, seller.identity_registry, seller.agent_id) for seller in sellers]
     if not keys:

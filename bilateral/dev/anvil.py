@@ -100,7 +100,7 @@ def running_anvil(program: Path, *options: str, port: int = 0, states: int = 256
 
 @contextmanager
 def ended_after_us(process: subprocess.Popen[str]) -> Iterator[None]:
-    """End a process when this one is killed: a shell, which waits on a pipe from this process, then kills it."""
+    """End a process when this one is killed. A shell that waits on a pipe from this process then kills it."""
     command = ["sh", "-c", "read -r _; kill $0", str(process.pid)]
     watcher = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603  # ours
     try:

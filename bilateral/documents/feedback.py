@@ -251,8 +251,8 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
             `oasf.skills`.
         oasf_domains: The OASF domains of the skills, which become `oasf.domains`.
         endpoint: The URI of the endpoint that was used.
-        **fields: Any other fields, by JSON name. You can also pass `mcp`, `a2a`, `oasf` and `proofOfPayment` whole,
-            instead of the arguments for their parts.
+        **fields: Any other fields, by JSON name. You can also pass `mcp`, `a2a`, `oasf` and `proofOfPayment` as whole
+            objects, instead of the arguments for their parts.
 
     Returns:
         The file without the on-chain fields, which `FeedbackFile.complete` adds.

@@ -88,7 +88,7 @@ class Loader:
         limits: The limits for one document: bytes, seconds, redirects.
         gateways: The IPFS gateways that deliver blocks, tried in order. They may have private addresses, because the
             program's user chooses them.
-        files: The folder from which files may be loaded by `file:` URI. By default, no file may be, because an
+        files: The folder from which files may be loaded by `file:` URI. By default, no files are loaded, because an
             untrusted on-chain URI must not make a program read files on its own machine.
         network: The settings of connections. Set `allow_private` only in tests and closed networks.
     """
@@ -116,7 +116,7 @@ class Loader:
                 to a file outside the folder.
             UnreachableDocumentError: No server delivers the document. If there are several gateways, the error is from
                 the last one.
-            TooManyRedirectsError: There are more redirects than the limit, or one leads from https to http.
+            TooManyRedirectsError: There are more redirects than the limit allows, or one leads from https to http.
             DocumentTimeoutError: Loading the document takes longer than the limit.
             DocumentTooLargeError: The document is larger than the limit.
             CidMismatchError: A gateway delivers content that does not match the CID.

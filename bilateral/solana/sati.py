@@ -1,4 +1,4 @@
-"""SATI accounts, and the agent that they jointly prove, read in two requests.
+"""Reads SATI accounts, and the agent that they prove together, in two requests.
 
 An agent is a Token-2022 mint with one token. Its membership in the SATI registry's group proves that SATI registered
 it, because only the registry's own address can sign for a membership. Everything else, including the wallet, is text

@@ -1,4 +1,4 @@
-"""Semaphore's own packages in a Node process: identities, trees and proofs.
+"""Runs Semaphore's own packages in a Node process, to create identities, trees and proofs.
 
 Two of the packages (`snarkjs`, `ffjavascript`) are licensed under the GPL. They run only in that process, and are
 installed by the user with `install_prover`. Secrets are passed through standard input.

@@ -167,7 +167,7 @@ class AsyncBlindMethods(AsyncRunner):
             InvalidArgumentError: The chain may have a public mempool, or an envelope or opening is missing.
             EnvelopeMismatchError: The envelopes do not belong together.
             SealMismatchError: An opening does not belong to its envelope.
-            ContractRevertError: The registry reverts with the same errors as for `seal_ratings` and `open_ratings`.
+            ContractRevertError: The registry reverts with an error listed for `seal_ratings` or `open_ratings`.
         """
         operation = blind.exchange(self.state, envelopes, openings, accept_public_mempool=accept_public_mempool)
         return await self._write(operation)

@@ -98,7 +98,7 @@ class AsyncBuyerMethods(AsyncRunner):
 
         Raises:
             InvalidArgumentError: The list of votes is empty.
-            ContractRevertError: The registry reverts with the same errors as for `record_buyer_feedback`.
+            ContractRevertError: The registry reverts with an error listed for `record_buyer_feedback`.
         """
         return await self._write(buyers.record_feedbacks(self.state, feedbacks))
 

@@ -1,4 +1,4 @@
-"""Buyers' records, backed by payments: reads, settlements and anchors."""
+"""Operations on buyers' records, which are backed by payments: reads, settlements and anchors."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""Waiting for transactions, and returning their outcome: the result decoded from the receipt, or the error."""
+"""Waits for transactions, and returns their outcome: the result decoded from the receipt, or the error."""
 
 import time
 from collections.abc import Mapping

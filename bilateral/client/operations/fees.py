@@ -21,7 +21,7 @@ HISTORY: Final = Rpc("eth_feeHistory", (hex(_BLOCKS), "latest", [50]))
 def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
     """Return the fees to pay: enough for the base fee to double, plus the tip that others paid recently.
 
-    If the node returns only a gas price, the limit for tips applies to it: the node may be hiding the base fee, and
+    If the node returns only a gas price, the limit for tips applies to it, because the node may hide the base fee, and
     anything above the base fee goes to the block's author.
     """
     max_fee, max_tip = _limits(state, (yield from registries.connect(state)).chain_id)

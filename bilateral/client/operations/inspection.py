@@ -45,7 +45,7 @@ class RegistryReport:
             address.
         has_code: True if there is a contract at the address.
         version: The result of the registry's `getVersion`; None if it lacks that function.
-        identity_registry: The identity registry that it belongs to; None for an identity registry.
+        identity_registry: The identity registry to which this registry belongs; None for an identity registry.
         implementation: The contract whose code a proxy runs (EIP-1967); None for a contract that is not such a proxy.
         owner: The account that can change a proxy's code; None if the contract is not a proxy or does not expose its
             owner.

@@ -210,7 +210,7 @@ def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation
 
 
 def require_registry(state: ClientState, registry: Registry) -> Operation[str]:
-    """Return an address after checking that a registry is there: transactions to an empty address have no effect."""
+    """Return an address after checking for a registry, because transactions to an empty address have no effect."""
     deployment = yield from connect(state)
     address = deployment.address_of(registry)
     if address in state.checked:

@@ -1,4 +1,4 @@
-"""Transactions: simulating, pricing, signing and sending them, individually or in batches."""
+"""Simulates, prices, signs and sends transactions, individually or in batches."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence

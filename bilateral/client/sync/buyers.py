@@ -93,7 +93,7 @@ class BuyerMethods(Runner):
 
         Raises:
             InvalidArgumentError: The list of votes is empty.
-            ContractRevertError: The registry reverts with the same errors as for `record_buyer_feedback`.
+            ContractRevertError: The registry reverts with an error listed for `record_buyer_feedback`.
         """
         return self._write(buyers.record_feedbacks(self.state, feedbacks))
 

@@ -299,7 +299,7 @@ def max_fees_of(chain_id: int) -> tuple[int, int]:
 
 
 def has_private_mempool(chain_id: int) -> bool:
-    """Return True if, according to the packaged address book, a chain's transactions are private until included.
+    """Return True if, according to the address book, a chain's transactions are private until they are in a block.
 
     Args:
         chain_id: EIP-155 id of the chain.

@@ -125,7 +125,7 @@ _CONTRACTS: Final = {
 
 
 class MissingFunctionError(BilateralError):
-    """A registry in the deployment lacks a function. Canonical registries lack some functions of this project's.
+    """A registry in the deployment lacks a function. Canonical registries lack some of this project's functions.
 
     Attributes:
         registry: The registry's attribute in `Deployment`.

@@ -51,7 +51,7 @@ class SignedPayment:
             payments from this time on.
         deadline: The end of validity, in Unix seconds. EIP-3009 payments are valid before this time, Permit2 payments
             up to and including it.
-        facilitator: The account that must settle (`upto`); None if anyone may.
+        facilitator: The only account that may settle the payment (`upto`); None if any account may.
     """
 
     kind: PaymentKind

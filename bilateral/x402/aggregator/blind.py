@@ -1,7 +1,7 @@
 """The relay for blind ratings: collects envelopes and openings from both sides, and submits them together.
 
 Openings are secret until they are sent. They never appear in a response or a log, and are deleted once both ratings are
-on chain or can no longer be submitted. A restart loses nothing, because each pair's progress can be read from the
+on chain or can no longer be submitted. No progress is lost in a restart, because each pair's state can be read from the
 chain.
 """
 

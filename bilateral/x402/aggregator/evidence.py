@@ -1,4 +1,4 @@
-"""An aggregator's checks before it spends gas, as operations: payment, agent signature, reviewer signatures.
+"""The checks that an aggregator makes before it spends gas: the payment, and the agent's and reviewer's signatures.
 
 Each check has its own rejection code. No check considers the feedback's value.
 """

@@ -129,7 +129,7 @@ def lock_account(connection: Connection, chain: SponsoredChain) -> Row[Any]:
 
 
 def spend(connection: Connection, chain: SponsoredChain, day: int, wei: int, *, is_paid: bool = False) -> None:
-    """Add to a day's costs, with the account's row locked."""
+    """Lock the account's row, and add an amount to a day's costs."""
     key = {"chain_id": chain.chain_id, "account": chain.account, "day": day}
     conditions = [tables.sponsor_day.c[name] == value for name, value in key.items()]
     insert_new(connection, tables.sponsor_day, [{**key, "cost": 0}])

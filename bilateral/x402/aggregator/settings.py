@@ -1,4 +1,4 @@
-"""Aggregator settings: the chains it serves and the terms on which it pays."""
+"""The settings of an aggregator: the chains that it serves, and the terms on which it pays."""
 
 import os
 import tomllib

@@ -44,7 +44,7 @@ _FINAL_REASONS: Final = frozenset(
 
 @dataclass(frozen=True)
 class SignedMessage:
-    """Feedback signed by its client, in the form that `giveFeedbackBySig` takes.
+    """Feedback signed by its client, in the form that `giveFeedbackBySig` expects.
 
     Attributes:
         agent_id: The rated agent.
@@ -70,7 +70,7 @@ class SignedMessage:
 def is_final(revert: ContractRevertError) -> bool:
     """Return whether feedback that the registry now rejects can never be accepted.
 
-    Feedback whose index is too high may be accepted later: a reorganisation may have removed an earlier entry.
+    Feedback whose index is too high may be accepted later, because a reorganisation may have removed an earlier entry.
     """
     if revert.reason == "unexpected_feedback_index":
         index, expected = (revert.arguments.get(name) for name in ("feedbackIndex", "expected"))

@@ -1,4 +1,4 @@
-"""Feedback on one chain about an answer that was paid for on another, for an agent registered on both.
+"""Feedback on one chain about an answer that was paid for on another chain. The agent is registered on both chains.
 
     give_cross_chain_feedback(client, verification, agent, 95, signer, payer).wait()
 

@@ -196,7 +196,8 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
 
     Args:
         verification: The answer's verification. The checks of agent, payment, task reference and signature must have
-            passed. The payment may also be `not_provable`; the file then says so, and contains no proof of payment.
+            passed. The payment may also be `not_provable`; in this case, the file states this and contains no proof of
+            payment.
         value: The on-chain integer value, from 0 to 255 except in the profile `reputation`; at most 100 once decimals
             are applied.
         signer: The client's key, which made the payment.

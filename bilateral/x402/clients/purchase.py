@@ -163,7 +163,7 @@ def json_of(response: Any) -> Any:
 
 
 class Payer:
-    """The part that all transports share, which pays for requests and verifies the answers.
+    """Pays for requests and verifies the answers, for all transports.
 
     Args:
         client: The SDK client. With an event loop, the verifier must be an `AsyncVerifier`.

@@ -28,7 +28,7 @@ class BlindSealer:
     """Seals the ratings of a server's clients (EIP-8004a, planned for its second version). Threads may share it.
 
     Args:
-        client: The server's SDK client, whose signer's primary agent rates.
+        client: The server's SDK client. Its signer's primary agent gives the ratings.
         vault: The vault for the server's ratings. It also counts each client's paid interactions.
         rate: Returns a client's rating from 0 to 100, given the client's account and the payment's transaction, or None
             if the client should not be rated yet.

@@ -1,4 +1,4 @@
-"""Checks before a payment, checks of a client's claim, and the registration files that all checks use.
+"""Checks of servers before a payment and of clients' claims, and the registration files that these checks use.
 
 `examination` contains the checks made after the answer.
 

@@ -1,7 +1,7 @@
-"""The checks made after the answer, as operations, which perform no I/O themselves.
+"""The checks that are made after the answer. They are operations, which perform no I/O themselves.
 
 An examination consists of two operations: one finds the payment on the payment's chain, and the other checks everything
-else on the identity's chain. Both use the same chain unless the verifier accepts wallets on other chains.
+else on the identity's chain. Both operations use the same chain, unless the verifier accepts wallets on other chains.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Examination:
 
     @property
     def variants(self) -> tuple[Examination, ...]:
-        """This examination and, if it is historical, a copy of it as of now. The payment must have been checked."""
+        """This examination and, if it is historical, a copy as of now. The payment must have been checked."""
         if not self._terms.is_historical:
             return (self,)
         now = copy(self)

@@ -76,10 +76,10 @@ class FailedPayment:
         return FailureProof(reason, block, next(iter((yield from self._payable_blocks(earlier))), None))
 
     def check_proof(self, proof: FailureProof) -> Operation[None]:
-        """Check states that someone else reported, and that the payment can no longer be settled.
+        """Verify the states that someone else reported, and check that the payment can no longer be settled.
 
         Raises:
-            UnprovenFailureError: A state differs, or the payment was made or may still be made.
+            UnprovenFailureError: A state differs from the proof, or the payment was made or may still be made.
         """
         block, payable = proof.block, proof.payable_block
         if (yield from self.reason_at(block)) is not proof.reason:

@@ -1,4 +1,4 @@
-"""SATI and 8004-solana agents on Solana, read for this extension's checks.
+"""Reads SATI and 8004-solana agents on Solana for this extension's checks.
 
     verifier = Verifier({}, readers=[SolanaReader("https://api.mainnet-beta.solana.com", MAINNET)])
     routes = {"GET /weather": RouteConfig(..., extensions=declare_solana_reputation(mint, MAINNET))}
@@ -34,7 +34,7 @@ __all__ += ["solana_registration"]
 
 
 class SolanaReader:
-    """Reads agents in Solana registries, and payments, on one Solana chain. See `RegistryReader`.
+    """Reads agents and payments on one Solana chain. See `RegistryReader`.
 
     `block` is a slot in all methods. Verifiers with and without an event loop may share a reader.
 

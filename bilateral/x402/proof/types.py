@@ -80,8 +80,8 @@ class BlindTerms:
     """A server's offer to rate its clients blind (our extension; see docs/blind-ratings.md).
 
     Attributes:
-        after: The first of a client's paid interactions, counted from 1, whose answer includes the server's envelope. A
-            rating is final, so a server may want to get to know its clients first.
+        after: The number of a client's first paid interaction whose answer includes the server's envelope, counted from
+            1. A rating is final, so a server may want to get to know its clients first.
         lifetime: An envelope's lifetime in seconds; at most 14 days.
     """
 
@@ -186,7 +186,7 @@ class ClientAgent:
 
     @classmethod
     def of(cls, value: Any) -> Self | None:
-        """Read a claim from inside `info`, where this package writes it, or from beside it, as the specification shows.
+        """Read a claim from inside `info`, where this package writes it, or beside it, as in the specification.
 
         Args:
             value: `extensions["8004-reputation"]` of a payment payload.

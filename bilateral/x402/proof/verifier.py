@@ -59,7 +59,7 @@ def _refusals() -> Iterator[None]:
 
 
 class Chains:
-    """A verifier's chains, each with its reader, and the checks on them. Only the readers' registries are trusted."""
+    """The supported chains, each with its reader, and the checks on them. Only the readers' registries are trusted."""
 
     def __init__(
         self, deployments: Iterable[Deployment], readers: Iterable[RegistryReader], files: FileCache, terms: Terms

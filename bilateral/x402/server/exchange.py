@@ -223,7 +223,7 @@ class Reservations:
                 again, because several of a server's extensions may reserve the payment for one request.
 
         Returns:
-            False if a different request holds the authorization or has used it.
+            False if a different request has reserved or used the authorization.
 
         Raises:
             TooManyPaymentsError: Too many payments are in progress.
@@ -244,13 +244,13 @@ class Reservations:
             return True
 
     def release(self, key: bytes, holder: object) -> None:
-        """Release an authorization, if this request holds it."""
+        """Release an authorization, if this request has reserved it."""
         with self._lock:
             if key in self._in_progress and self._in_progress[key][0] is holder:
                 del self._in_progress[key]
 
     def settle(self, key: bytes, holder: object) -> None:
-        """Mark an authorization as used, if this request holds it. It then no longer counts towards the limit."""
+        """Mark an authorization as used, if this request has reserved it. It then stops counting towards the limit."""
         with self._lock:
             if key in self._in_progress and self._in_progress[key][0] is holder:
                 del self._in_progress[key]

@@ -83,7 +83,7 @@ class FailedSettlement:
         code: The facilitator's reason.
         reason: The buyer's act that caused the failure. None if the buyer did not cause it or the cause is unknown; the
             failure then does not count.
-        payment: The signed payment: its `accepted` and `payload`.
+        payment: The signed payment, with the fields `accepted` and `payload`.
         amount: The amount to be settled.
         method: The request's method; empty for tool calls and messages.
         target: The request's path and query.
@@ -237,7 +237,7 @@ def _find_proof(failure: FailedSettlement, verifier: Verifier) -> FailureProof |
 def failed_settlement_feedback(
     verifier: Verifier, failure: FailedSettlement, standing: VerifiedClient, *, comment: str | None = None
 ) -> dict[str, Any]:
-    """Return the arguments of `give_feedback` about a client agent whose payment failed, with the evidence.
+    """Return the arguments for `give_feedback` about a client agent whose payment failed. They include the evidence.
 
     Failures are never published in any other way. The signed payment is published as well, which is safe once it has
     expired.

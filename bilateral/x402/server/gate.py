@@ -72,8 +72,8 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
         buyers: A source of buyers' records for the index's check.
         failures: This server's failed settlements, from its extension. The payer's count is returned as
             `VerifiedClient.failures`.
-        max_failed_settlements: The maximum number of failed settlements with which a payer is still served, whether or
-            not it claims to be an agent; None for no limit.
+        max_failed_settlements: The number of failed settlements above which a payer is not served, whether or not it
+            claims to be an agent; None for no limit.
 
     Returns:
         The dependency. Its value is the checked client, or None for a client that does not claim to be an agent. It

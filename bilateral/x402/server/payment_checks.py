@@ -33,7 +33,7 @@ def payment_kind(context: Context) -> PaymentKind:
 
 
 def payment_problem(context: Context) -> str | None:
-    """Return the code for a payment that could not be settled as agreed or could not be proven; None if it could.
+    """Return the code of the problem if a payment could not be settled as agreed or not be proven; otherwise None.
 
     Clients check their own payments just as strictly, so they could not verify the answer to a payment that fails here.
     """
@@ -76,7 +76,7 @@ def check_nonce(verifier: Verifier, context: Context) -> AbortResult | None:
 
 
 def settlement_problem(context: Context, pending: str | None) -> str:
-    """Return the code for an amount that must not be settled, or an empty string if it may be settled.
+    """Return the code of the problem if an amount must not be settled; otherwise an empty string.
 
     Args:
         context: The settlement. The application sets its amount with `Settlement-Overrides`.

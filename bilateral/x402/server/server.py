@@ -1,4 +1,4 @@
-"""The server side: declares the extension, checks before money moves that a proof can be made, and signs it.
+"""The server side: declares the extension, checks that a proof can be made before money moves, and signs it.
 
     from x402 import x402ResourceServer
     from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation, key_from_environment

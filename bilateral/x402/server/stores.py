@@ -178,7 +178,7 @@ class StoredReservations(Reservations):
         return True
 
     def release(self, key: bytes, holder: object) -> None:
-        """Release an authorization, if this request holds it.
+        """Release an authorization, if this request has reserved it.
 
         Raises:
             DatabaseUnavailableError: The database cannot be written.
@@ -186,7 +186,7 @@ class StoredReservations(Reservations):
         self._end(key, holder, sa.delete(_RESERVATION))
 
     def settle(self, key: bytes, holder: object) -> None:
-        """Mark an authorization as used, if this request holds it.
+        """Mark an authorization as used, if this request has reserved it.
 
         Raises:
             DatabaseUnavailableError: The database cannot be written.
