@@ -81,7 +81,7 @@ class Agent8004:
 
     Attributes:
         asset: The asset, which is the agent's `agentId`.
-        account: The program's account that describes the asset.
+        account: The account, owned by the program, that describes the asset.
         holder: The owner of the asset.
         uri: The URI of the registration file.
         wallet: The account to which payments go.

@@ -156,7 +156,7 @@ def _read(engine: sa.Engine, query: sa.Select[Any]) -> sa.Row[Any] | None:
 
 
 def read_last_groups(connection: sa.Connection) -> list[tuple[str, int, dict[str, int]]]:
-    """Return each policy that has lists, with its latest list's day and the number of members in each group."""
+    """Return each policy that has lists, with the day of its latest list and the number of members in each group."""
     table = tier_list.c
     last = sa.select(table.policy, sa.func.max(table.epoch).label("epoch")).group_by(table.policy).subquery()
     query = sa.select(table.policy, table.epoch, table.sizes).join(

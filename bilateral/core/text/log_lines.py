@@ -44,7 +44,7 @@ class SafeFormatter(logging.Formatter):
 class SeldomFilter(logging.Filter):
     """Lets the same text through at most once every few seconds, so that repeated requests cannot fill the log.
 
-    During that time, it lets at most 16 different texts through, because attackers may be able to vary the text.
+    During that time, at most 16 different texts are let through, because attackers may be able to vary the text.
 
     Args:
         clock: Returns the time in seconds.

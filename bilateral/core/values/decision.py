@@ -24,7 +24,7 @@ _UNPROVEN: Final = 5.0
 
 
 class Ground(StrEnum):
-    """The part of a standing that limits the amount."""
+    """The part of a standing that determines the highest amount to pay an agent."""
 
     HELD_BACK = "held_back"
     """The agent's ratings were made up."""

@@ -77,7 +77,7 @@ class AgentRegistration:
 
 @dataclass(frozen=True)
 class BlindTerms:
-    """A server's offer to rate its clients blind (our extension; see docs/blind-ratings.md).
+    """A server's offer to exchange blind ratings with its clients (our extension; see docs/blind-ratings.md).
 
     Attributes:
         after: The number of a client's first paid interaction whose answer includes the server's envelope, counted from
