@@ -24,7 +24,7 @@ _UNLISTED = (
 _LISTED = "Trust was spread from a list of accounts, as the best practices ask for. The score itself does not use it."
 
 _VISIBLE: Final = 0.05
-"""The smallest part of a suspicion that is shown. Smaller parts would be displayed as 0.0."""
+"""The smallest part of a suspicion that is displayed. Smaller parts would be rounded to 0.0."""
 
 _ONLY_RANK: Final = frozenset(name.replace(" ", "_") for name in RANKING)
 _RANKED = (
@@ -138,7 +138,7 @@ def _case(results: Results, address: str) -> dict[str, str] | None:
 
 def _verdict(suspicion: float, case: dict[str, str] | None, *, has_parts: bool) -> str | None:
     """Return the verdict about an account; None if there is none."""
-    # An index stores no cases, but a verdict shows: the suspicion of who was acquitted is 0, whatever its parts.
+    # An index stores no cases, but an acquittal is visible: the suspicion is 0, whatever its parts are.
     if case:
         return case["verdict"]
     if suspicion == GUILTY:
