@@ -13,14 +13,14 @@ from bilateral.checks.verdicts import DAY, Code, Severity
 
 _HOUR: Final = 3_600
 _NEVER_ALIVE_SECONDS: Final = 7 * DAY
-"""The time without a response to any probe after which the agent should not be paid."""
+"""The time without a response to any probe after which buyers should not pay the agent."""
 
 _LARGE_RAISE: Final = Decimal("1.5")
 """The ratio of new to old price above which a buyer should review the price before paying again."""
 
 
 def endpoints(facts: Facts, policy: Policy) -> Drafts:
-    """Judge whether the agent responds."""
+    """Yield reasons that depend on whether the agent's endpoints respond."""
     measured = facts.measurements
     if measured is None:
         return
@@ -113,7 +113,7 @@ def _is_large_raise(old: Any, new: Any) -> bool:
 
 
 def _amounts(value: Any, place: str = "") -> Iterator[tuple[str, Decimal]]:
-    """Yield the amounts in a value, with their keys: prices are keyed by network and asset."""
+    """Yield the amounts in a value with their keys, because prices are grouped by network and asset."""
     if isinstance(value, dict):
         for name, part in value.items():
             yield from _amounts(part, f"{place}/{name}")

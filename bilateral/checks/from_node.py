@@ -1,6 +1,6 @@
 """Check a server on an EVM chain using only a node, without an index.
 
-The agent's past (its age, and its earlier owners and wallets) is read as far back as the request limit allows.
+The agent's past (its age, and its earlier owners and wallets) is read as far back as the request limit permits.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _NEEDS_INDEX: Final = (
     *("require_payment_proof", "blind", "maximum_rating_age_days", "maximum_repeats", "minimum_validations"),
     *("require_domain", "trust.own_experience", "trust.minimum_lower_bound", "watchtowers"),
 )
-"""Policy fields that must keep their defaults, because a node alone cannot evaluate other values."""
+"""Policy fields that must keep their defaults, because a node alone cannot evaluate any other value."""
 
 _SAMPLE: Final = 10_000
 """The number of blocks over which the block time is measured: 40 minutes' worth at a block time of 0.25 s."""
@@ -70,7 +70,7 @@ _UNREADABLE: Final = (
     errors.MalformedNodeAnswerError,
     errors.UnexpectedAnswerError,
 )
-"""The errors that nodes return when they reject requests for past state or for a log range."""
+"""The errors with which nodes reject requests for past state or for a range of logs."""
 
 _NOBODY: Final = bytes(32)
 
@@ -85,7 +85,7 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
     loader: Loader | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> LiveCheck:
-    """Answer the question: should I pay this server? It sends at most `MOST_REQUESTS` requests to the node.
+    """Answer the question: should I pay this server? A check sends at most `MOST_REQUESTS` requests to the node.
 
     Args:
         client: The SDK's client for the agent's chain.
@@ -291,7 +291,7 @@ class Head:
     block_seconds: float
 
     def before(self, days: int, first: int) -> int:
-        """Return the last block at least some days old, estimated from the block rate, but never one before `first`."""
+        """Return the last block that is at least `days` old, as estimated, but none earlier than `first`."""
         return max(first, self.number - int(days * DAY / self.block_seconds))
 
     def days_since(self, block: int) -> int:
@@ -315,7 +315,7 @@ class Holders:
 
 @dataclass
 class Past:
-    """The events that concern an agent's token and wallet, from the newest back to some block.
+    """The events about an agent's token and wallet, from the newest back to some block.
 
     Attributes:
         registered: The block of the registration; None if the logs were not read that far back.
@@ -355,7 +355,7 @@ def read_holders(state: ClientState, agent_id: int, block: int) -> Operation[Hol
 
 
 def read_past(state: ClientState, agent_id: int, head: Head, first: int) -> Operation[Past]:
-    """Read the events that concern an agent's token and wallet, as far back as the request limit allows."""
+    """Read the events about an agent's token and wallet, as far back as the request limit permits."""
     deployment = yield from registries.connect(state)
     place, agent = (deployment.identity,), registries.topic(agent_id)
     kind = "0x" + topic_of(Registry.IDENTITY, Transfer).hex()
@@ -371,13 +371,13 @@ def read_past(state: ClientState, agent_id: int, head: Head, first: int) -> Oper
     start = first if past.registered is None else past.registered
     wallets, past.wallets_from = yield from _newest(LogFilter(place, (kind, agent, key)), start, head.number, state)
     if past.registered is not None and past.wallets_from <= past.registered:
-        past.wallets_from = first  # no wallet is older than its agent
+        past.wallets_from = first  # an agent's wallet cannot be older than the agent
     past.wallet_changes = [log.position.block_number for log in wallets if log.position.block_number != past.registered]
     return past
 
 
 def _newest(logs_of: LogFilter, first: int, last: int, state: ClientState) -> Operation[tuple[list[RawLog], int]]:
-    """Read logs from the newest backwards, until the first block, the registration, or the request limit is reached."""
+    """Read logs backwards from the newest until the first block, the registration or the request limit is reached."""
     limit = state.log_range
     logs: list[RawLog] = []
     end = last

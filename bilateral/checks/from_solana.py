@@ -32,7 +32,7 @@ _PAST = "the age of the agent, and earlier owners and wallets: nodes of Solana k
 _ANALYSIS = "findings of trust analysis: an index makes them"
 
 _DECLINED: Final = {"authority_mismatch": Code.AUTHORITY_MISMATCH, "malformed_wallet": Code.NO_WALLET}
-"""The errors that decide a check, because they say something about the agent. All other errors are raised."""
+"""The errors that decide a check because they are facts about the agent. All other errors are raised."""
 
 
 def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to compare

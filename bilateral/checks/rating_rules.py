@@ -1,4 +1,4 @@
-"""Rules about ratings, trust analysis and validations: each yields the reasons that follow from certain facts."""
+"""Rules about ratings, trust analysis and validations. Each yields the reasons that follow from certain facts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,10 +42,10 @@ class Stake:
         return limit_of(self.standing, minimum, trial, share)
 
     def softened(self, code: Code) -> Severity | None:
-        """Return the severity of a reason that the standing already covers; None to use the policy's severity.
+        """Return a reduced severity for a reason that the standing already covers; None to use the policy's severity.
 
         The analysis has already weighed the raters, and the limit on the amount compensates for a small number of
-        raters. Reasons keep their severity if the policy sets it explicitly, or if it is not caution.
+        raters. Reasons keep their severity if the policy sets it explicitly or if it is not caution.
         """
         deciding = self.deciding
         is_vetted = deciding is not None and (self.amount is not None or deciding.status == Status.OK)
@@ -54,9 +54,9 @@ class Stake:
 
 
 def findings(facts: Facts, policy: Policy) -> Drafts:
-    """Trust analysis findings, or the lack of a current analysis.
+    """Yield trust analysis findings, or the lack of a current analysis.
 
-    Suspicion below the flagging threshold is not a reason, because it is only a rank. It is shown as a figure. Evidence
+    Suspicion below the flagging threshold is only a rank, so it is shown as a figure rather than as a reason. Evidence
     that is strong enough to act on results in the standing `held_back`.
     """
     if facts.analysis_lack is not None:
@@ -70,7 +70,7 @@ def findings(facts: Facts, policy: Policy) -> Drafts:
 
 
 def ratings(facts: Facts, policy: Policy) -> Drafts:
-    """The ratings that count. If a first purchase is allowed, little evidence is only noted."""
+    """Yield reasons from the ratings that count. If a first purchase is allowed, a lack of evidence is only noted."""
     if facts.agent is None:
         return
     if isinstance(facts.ratings, Unknown):
@@ -84,7 +84,7 @@ def ratings(facts: Facts, policy: Policy) -> Drafts:
     rating, bound = counted.rating, counted.lower_bound
     if rating is None or bound is None:
         yield _no_ratings(facts.ratings, facts.side, stake)
-        yield from _rating_of_standing(stake, evidence)  # a standing counts ratings under every tag
+        yield from _rating_of_standing(stake, evidence)  # a standing includes ratings under every tag
         return
     raters = number_of(counted.raters, "rater")
     if stake.deciding is not None:
@@ -135,7 +135,7 @@ def split_lines(lines: Sequence[Line], tag: str) -> tuple[list[Line], list[Line]
 
 
 def _rating_of_standing(stake: Stake, evidence: tuple[EventEvidence, ...]) -> Drafts:
-    """The rating in the standing that decides the check. Only a reliably bad rating leads to the verdict `decline`."""
+    """Yield reasons from the rating in a standing. Only a reliably bad rating leads to the verdict `decline`."""
     standing, limit, policy = stake.deciding, stake.limit, stake.policy
     if standing is None or limit is None or standing.rating is None:
         return
@@ -151,7 +151,7 @@ def _rating_of_standing(stake: Stake, evidence: tuple[EventEvidence, ...]) -> Dr
 
 
 def standing(facts: Facts, policy: Policy) -> Drafts:
-    """The standing from a trust analysis, and the stake."""
+    """Yield reasons from the standing in a trust analysis and from the stake."""
     limit, amount = Stake(facts.standing, facts.amount, policy).limit, facts.amount
     if facts.standing is None or limit is None:
         return
@@ -179,7 +179,7 @@ def cents(amount: float) -> Decimal:
 
 
 def validations(facts: Facts, policy: Policy) -> Drafts:
-    """The validations of a server's work."""
+    """Yield reasons from the validations of a server's work."""
     answers, least = facts.validations, policy.minimum_validations
     if isinstance(answers, Unknown):
         return

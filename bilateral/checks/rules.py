@@ -1,4 +1,4 @@
-"""Rules about agents and clients: each yields the reasons that follow from certain facts. See also `rating_rules`."""
+"""Rules about agents and clients. Each yields the reasons that follow from certain facts. See also `rating_rules`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from bilateral.checks.verdicts import DAY, Code, EventEvidence, Severity
 from bilateral.core.identifiers.caip import family_of
 
 _MOST_REVIEWERS: Final = 10
-"""The maximum number of reviewers in an answer: nobody would look at more."""
+"""The maximum number of reviewers in an answer, because nobody would read more."""
 
 _MOST_CLAIMS: Final = 5
 """The maximum number of claimed registrations on foreign chains that an answer from an index lists."""
 
-_EXAMPLES: Final = 3  # enough to follow a reason
+_EXAMPLES: Final = 3  # examples per reason; enough to understand it
 _FEW_FEEDBACKS: Final = 5
-"""The minimum number of feedback entries for a client to be judged by the feedback that it gave."""
+"""The minimum number of feedback entries by a client from which the client is judged."""
 
 _HASH_PROBLEMS: Final = frozenset({"hash_mismatch", "cid_mismatch"})
 
@@ -31,7 +31,7 @@ _CAUSES: Final = {
     "certificate_self_signed": "the certificate of its host is signed by itself",
     "certificate_authority": "the certificate of its host is of an unknown authority",
 }
-"""The reasons why a file could not be fetched, by error code. Other errors are not shown, as they quote the server."""
+"""Why a file could not be fetched, by error code. Other errors are not shown, because they quote the server."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ Rule: TypeAlias = Callable[[Facts, Policy], Drafts]
 
 
 def refusal(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the registry has disowned the agent."""
+    """Yield a reason if the registry has disowned the agent."""
     if facts.refusal is not None:
         yield Draft(*facts.refusal)
 
 
 def wallet(facts: Facts, _: Policy) -> Drafts:
-    """Judge the account to which a payment would go."""
+    """Yield reasons about the account that would receive a payment."""
     agent, payment, is_foreign = facts.agent, facts.payment, facts.source is Source.FOREIGN_NODE
     if agent is None:
         return
@@ -78,7 +78,7 @@ def wallet(facts: Facts, _: Policy) -> Drafts:
 
 
 def payment_chain(facts: Facts, _: Policy) -> Drafts:
-    """The chain of a payment."""
+    """Yield a reason if the payment is on a chain other than the agent's."""
     agent, payment, chain = facts.agent, facts.payment, facts.as_of.chain
     if agent is not None and payment is not None and payment.chain_id not in (None, chain):
         yield Draft(
@@ -90,7 +90,7 @@ def payment_chain(facts: Facts, _: Policy) -> Drafts:
 
 
 def age(facts: Facts, policy: Policy) -> Drafts:
-    """The age of an agent."""
+    """Yield a reason if an agent is younger than the policy requires, or if its age cannot be determined."""
     agent, minimum = facts.agent, days(policy.minimum_age_days)
     if agent is None:
         return
@@ -105,7 +105,7 @@ def age(facts: Facts, policy: Policy) -> Drafts:
 
 
 def wallet_change(facts: Facts, policy: Policy) -> Drafts:
-    """A recent wallet change."""
+    """Yield a reason if the wallet changed recently."""
     agent = facts.agent
     if agent is not None and (change := _recent(agent.wallet_change, policy)) is not None:
         sentence = f"The agent's wallet changed {_when(change, policy)}, to {agent.wallet}."
@@ -113,7 +113,7 @@ def wallet_change(facts: Facts, policy: Policy) -> Drafts:
 
 
 def owner_change(facts: Facts, policy: Policy) -> Drafts:
-    """A recent change of ownership."""
+    """Yield a reason if the owner changed recently."""
     agent = facts.agent
     if agent is not None and (change := _recent(agent.owner_change, policy)) is not None:
         sentence = f"The agent was transferred {_when(change, policy)}, to {agent.owner}. "
@@ -134,7 +134,7 @@ def _when(change: Change, policy: Policy) -> str:
 
 
 def file_state(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the agent has a registration file, and whether the file could be read."""
+    """Yield reasons if the agent has no registration file, or if the file could not be read."""
     if facts.registration is None:
         yield Draft(Code.NO_FILE, "The agent has no registration file.", (facts.uri_event,))
         return
@@ -156,12 +156,12 @@ def file_state(facts: Facts, _: Policy) -> Drafts:
 
 
 def _file_evidence(facts: Facts) -> tuple[Observation, ...]:
-    """Return the registration file if an index loaded it: only such files have numbers in the answer."""
+    """Return the registration file if an index loaded it, because only such files have numbers in the answer."""
     return () if facts.registration is None or facts.source is not Source.INDEX else (facts.registration.file,)
 
 
 def confirmation(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the registration file refers back to the agent."""
+    """Yield reasons that depend on whether the registration file refers back to the agent."""
     registration, evidence = facts.registration, _file_evidence(facts)
     if registration is None or registration.file.state is not FileState.LOADED or registration.is_confirmed:
         return
@@ -174,7 +174,7 @@ def confirmation(facts: Facts, _: Policy) -> Drafts:
 
 
 def protection(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the server that hosts the registration file could change it unnoticed."""
+    """Yield a reason if no hash protects the registration file against changes by the server that hosts it."""
     registration = facts.registration
     if registration is not None and registration.file.state is FileState.LOADED and registration.file.integrity is None:
         sentence = "No hash protects the registration file, so its server can change it."
@@ -182,13 +182,13 @@ def protection(facts: Facts, _: Policy) -> Drafts:
 
 
 def activity(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the registration file declares that the agent is in service."""
+    """Yield a reason if the registration file declares that the agent is not in service."""
     if facts.registration is not None and facts.registration.active is False:
         yield Draft(Code.INACTIVE, "The registration file says that the agent is not in use.", _file_evidence(facts))
 
 
 def offer(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the agent accepts the payment."""
+    """Yield a reason if the registration file does not declare that the agent accepts x402 payments."""
     registration = facts.registration
     if facts.payment is None or registration is None or registration.file.state is not FileState.LOADED:
         return
@@ -198,7 +198,7 @@ def offer(facts: Facts, _: Policy) -> Drafts:
 
 
 def other_registrations(facts: Facts, _: Policy) -> Drafts:
-    """The agent's registrations in other registries. An index lists registrations on foreign chains."""
+    """Yield the agent's registrations in other registries. An index lists registrations on foreign chains."""
     if facts.registration is None:
         return
     is_index, evidence = facts.source is Source.INDEX, _file_evidence(facts)
@@ -216,7 +216,7 @@ def other_registrations(facts: Facts, _: Policy) -> Drafts:
 
 
 def domains(facts: Facts, policy: Policy) -> Drafts:
-    """The agent's domains. A domain whose file was not read is never proven."""
+    """Yield reasons about the agent's domains. A domain whose file was not read is never proven."""
     if isinstance(facts.domains, Unknown):
         return
     file = None if facts.registration is None else facts.registration.file
@@ -230,7 +230,7 @@ def domains(facts: Facts, policy: Policy) -> Drafts:
 
 
 def _of_domain(domain: Domain, number: int, evidence: tuple[Observation | None]) -> Draft:
-    """Return the reason for a domain. A host name may read like a sentence, so reasons refer to domains by number."""
+    """Return the reason for a domain, which refers to it by number, because a host name may read like a sentence."""
     where = f"{'The agent is registered under' if domain.is_registered else 'A service is at'} domain {number}"
     if domain.is_proven:
         return Draft(Code.DOMAIN_PROVEN, f"Domain {number} confirms the agent.", evidence)
@@ -244,9 +244,9 @@ def _of_domain(domain: Domain, number: int, evidence: tuple[Observation | None])
 
 
 def approvals(facts: Facts, _: Policy) -> Drafts:
-    """The accounts that the owner approved.
+    """Yield reasons about the accounts that the owner approved.
 
-    An approved account cannot give feedback, so an approval can suppress a review (docs/security.md).
+    Approved accounts cannot give feedback, so an approval can suppress a review (docs/security.md).
     """
     if isinstance(facts.approvals, Unknown):
         return
@@ -266,13 +266,13 @@ def approvals(facts: Facts, _: Policy) -> Drafts:
 
 
 def missing_agent(facts: Facts, _: Policy) -> Drafts:
-    """A client without an agent."""
+    """Yield a reason if a client has no agent."""
     if facts.agent is None:
         yield Draft(Code.NO_AGENT, f"The account {facts.account} has no agent, so servers cannot rate it.")
 
 
 def rating_by_asker(facts: Facts, policy: Policy) -> Drafts:
-    """The requesting server's rating of a client."""
+    """Yield reasons from the requesting server's rating of a client."""
     by_us = None if facts.client is None else facts.client.rating_by_asker
     if by_us is None:
         return
@@ -285,14 +285,14 @@ def rating_by_asker(facts: Facts, policy: Policy) -> Drafts:
 
 
 def relation(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the client and the requesting server have or had an account in common."""
+    """Yield a reason if the client and the requesting server have or had an account in common."""
     if facts.client is not None and facts.client.shared_account is not None:
         sentence = f"The client and the server have or had the account {facts.client.shared_account} in common."
         yield Draft(Code.RELATED, sentence, facts.client.shared_events)
 
 
 def account_age(facts: Facts, policy: Policy) -> Drafts:
-    """The age of an account without an agent."""
+    """Yield reasons from the age of an account without an agent."""
     account = None if facts.client is None else facts.client.account_age
     if account is not None and (account.days or 0) < policy.minimum_age_days:
         since = "was never seen" if account.days is None else f"was first seen {days(account.days)} ago"
@@ -301,7 +301,7 @@ def account_age(facts: Facts, policy: Policy) -> Drafts:
 
 
 def feedback(facts: Facts, _: Policy) -> Drafts:
-    """The feedback that a client gave."""
+    """Yield reasons from the feedback that a client gave."""
     if facts.client is None or facts.client.feedback.scaled_agents < _FEW_FEEDBACKS:
         return
     summary = facts.client.feedback
@@ -315,7 +315,7 @@ def feedback(facts: Facts, _: Policy) -> Drafts:
 
 
 def buyer(facts: Facts, policy: Policy) -> Drafts:
-    """The buyer's record and its proven tier."""
+    """Yield reasons from the buyer's record and its proven tier."""
     if facts.client is None:
         return
     record, proof, minimum = facts.client.record, facts.client.tier_proof, policy.minimum_buyer_score
@@ -328,7 +328,7 @@ def buyer(facts: Facts, policy: Policy) -> Drafts:
 
 
 def failed_settlements(facts: Facts, _: Policy) -> Drafts:
-    """The client's payments that failed after the requesting server had served the client."""
+    """Yield a reason if payments by the client failed after the requesting server had served it."""
     failures = None if facts.client is None else facts.client.failures
     if failures is None or failures.last_at is None:
         return

@@ -15,7 +15,7 @@ class Explanation:
     """The explanation of a figure.
 
     Attributes:
-        anchor: The anchor in the page's URL, to which figures on other pages link.
+        anchor: The anchor in the page's URL. Figures on other pages link to it.
         name: The figure's name on the pages.
         text: The explanation.
     """
@@ -74,12 +74,12 @@ LINES: Final = (
     ("A fresh wallet", "that the main wallet funded reveals the main wallet. No proof can prevent that."),
     ("A small group", "hides its members badly: a proof reveals that one of them acted."),
 )
-"""What each party learns, one line per party."""
+"""What each party learns from a proof, one line per party."""
 
 
 @dataclass(frozen=True, slots=True)
 class TierGroup:
-    """The members of one group.
+    """The members of a group in which a tier can be proven.
 
     Attributes:
         epoch: The UTC day, in days since the Unix epoch.

@@ -1,4 +1,4 @@
-"""Validated parsing of a node's responses."""
+"""Parse and validate a node's responses."""
 
 import re
 from typing import Any, Final, NoReturn

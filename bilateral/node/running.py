@@ -1,4 +1,4 @@
-"""Runners, which perform each step of an operation with one transport and pass the result back to it.
+"""Runners, which perform each step of an operation with one transport and pass the result back to the operation.
 
 `StepRunner` blocks; `AsyncStepRunner` does not. Clients and verifiers share these runners.
 """
