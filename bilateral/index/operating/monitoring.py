@@ -27,7 +27,7 @@ _MAX_SILENCE: Final = 120.0
 """Seconds without a check after which a chain is unhealthy. Workers check every second, and wait for at most ten."""
 
 _REQUEST_SECONDS: Final = 10.0
-"""The seconds that a monitor has to send its request, so that an idle connection does not occupy a thread."""
+"""Seconds within which a monitor must send its request, so that an idle connection does not occupy a thread."""
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def _state(look: Callable[[], IndexStatus], path: str, *, needs_analysis: bool) 
         return HTTPStatus.NOT_FOUND, {"detail": "ask /healthz, /readyz or /metrics"}
     statuses = look()
     problems = [str(problem) for problem in statuses.problems]
-    if statuses.chains or not problems:  # it is ready while a chain can be read
+    if statuses.chains or not problems:  # the index is ready as long as one chain can be read
         problems = _problems(statuses.chains, needs_analysis=needs_analysis)
     status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
     missing = {"missing": statuses.missing} if statuses.missing else {}
@@ -121,7 +121,7 @@ _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainStatus], float]], ...]] = (
 
 
 class _Figures(Collector):
-    """The metrics of each chain, read on request."""
+    """The metrics of each chain, which are read on request."""
 
     def __init__(self, engine: Engine, look: Callable[[], IndexStatus], *, has_servers: bool) -> None:
         self._engine = engine
@@ -133,7 +133,7 @@ class _Figures(Collector):
         return ()
 
     def collect(self) -> Iterable[Any]:
-        """Read the metrics. If the database is unavailable, there are none, which a monitor can detect by itself."""
+        """Read the metrics. If the database is unavailable, return none, which monitoring systems can detect."""
         statuses = self._look()
         for name, text, figure in _FIGURES:
             yield gauge(name, text, CHAIN, ((chain.chain_id, figure(chain)) for chain in statuses.chains))
@@ -157,7 +157,7 @@ class _Figures(Collector):
 
 
 def gauge(name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[object, ...]]) -> GaugeMetricFamily:
-    """Return a metric; each row of values starts with its label values."""
+    """Return a metric. Each row of values starts with the values of the labels."""
     family = GaugeMetricFamily(f"bilateral_{name}", text, labels=labels)
     for *row, value in values:
         family.add_metric(list(map(str, row)), float(value))  # type: ignore[arg-type]  # it is a number
