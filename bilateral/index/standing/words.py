@@ -10,7 +10,7 @@ from bilateral.core.values.decision import TRIAL, limit_of
 from bilateral.core.values.standing import OWNER_CHANGED, SHARED_TRIAL, Side, Standing, StandingReason, Status
 
 MARKS: Final = {Status.HELD_BACK: "held back", Status.CONTESTED: "contested"}
-"""How lists mark agents, by status."""
+"""How lists mark agents, by the status of the agent."""
 
 LEAST_RATING: Final = 70
 """The minimum rating of an accepted agent, which is the default in policies (`bilateral.checks.policy`)."""
@@ -20,7 +20,7 @@ _UNLESS_OK: Final = {
     Status.CONTESTED: "Only if you know it yourself. It is suspected of arranging false ratings (unproven).",
     Status.THIN: "Not enough evidence yet. Start with a small amount.",
 }
-"""The advice on whether to deal with an agent, for every other status."""
+"""The advice on whether to deal with an agent, by each status other than `ok`."""
 
 _BY_CODE: Final = {
     "links": "{accounts} linked to it by owner, wallet or funding rated it highly",
@@ -30,13 +30,13 @@ _BY_CODE: Final = {
     "wash_payments": "{accounts} got most of their money back",
     "retaliation": "it gave its critics low ratings",
 }
-"""The wording for each detector's findings about an agent."""
+"""The wording for findings about an agent, by detector."""
 
 _HARDLY: Final = 0.1
 """The minimum number of independent raters for a figure to be displayed."""
 
 _WITHOUT_CENTS: Final = 100.0
-"""The dollar amount from which limits are displayed without cents."""
+"""The dollar amount at or above which limits are displayed without cents."""
 
 _NOT_AGAINST: Final = ("paid", "no_payments", SHARED_TRIAL, OWNER_CHANGED)
 """The reasons that do not count against an agent's ratings."""
@@ -45,7 +45,7 @@ _SAME: Final = {
     SHARED_TRIAL: "another new agent with the same source of funds is tried first",
     "no_payments": "no payment is on record",
 }
-"""The wording for reasons without figures."""
+"""The wording for reasons that have no figures."""
 
 _OTHER: Final = "{accounts} are part of a finding in the analysis"
 
@@ -74,14 +74,14 @@ def sentence_of(reason: StandingReason) -> str:
 
 
 def why(status: str, reasons: Iterable[StandingReason]) -> str:
-    """Return in one sentence why an agent is held back or contested."""
+    """Return one sentence that states why an agent is held back or contested."""
     is_proven = status != Status.CONTESTED
     claim = "its ratings were made up" if is_proven else "suspected of arranging false ratings (unproven)"
     return claim + next((f": {sentence_of(reason)}" for reason in reasons if reason.code not in _NOT_AGAINST), "")
 
 
 def verdict_of(standing: Standing) -> str:
-    """Return the advice on whether to deal with an agent, in one sentence."""
+    """Return one sentence of advice on whether to deal with an agent."""
     rating, cost = standing.rating or 0.0, standing.evidence_cost
     if not standing.raters and standing.status == Status.THIN:
         return "Nobody whose rating counts has rated it. If you try it, start with a small amount."
@@ -97,7 +97,7 @@ def verdict_of(standing: Standing) -> str:
 
 
 def reasons_of(standing: Standing) -> list[str]:
-    """Return what counts for and against an agent, as sentences without full stops, most important first."""
+    """Return what speaks for and against an agent, as sentences without full stops, most important first."""
     is_rated = standing.status == Status.OK
     reported = [_worth_of(standing.raters, standing.effective_raters)] if is_rated else []
     first = {reason.code: reason for reason in reversed(standing.reasons)}  # a detector may have several findings
@@ -120,7 +120,7 @@ def _worth_of(raters: int, independent: float) -> str:
 
 
 def _rounded_down(amount: float) -> str:
-    """Return a limit in dollars in the form that a check accepts: with cents below $100, otherwise without."""
+    """Return a limit in dollars in the form that a check accepts: with cents below $100, otherwise without cents."""
     return f"{floor(amount):,}" if amount >= _WITHOUT_CENTS else dollars(floor(amount * 100) / 100)
 
 
