@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bilateral.x402.aggregator.service import Aggregator
 
 MULTIPROCESS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
-"""The environment variable with the folder in which several processes share their metrics."""
+"""The environment variable that names the folder in which several processes share their metrics."""
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
@@ -41,7 +41,7 @@ _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainProgress], float]], ...]] =
     ("standings_missing", "1 before the first analysis.", lambda chain: float(chain.standings.is_missing)),
     ("standings_stale", "1 while standings are stale.", lambda chain: float(chain.standings.is_stale)),
 )
-"""A chain's metrics: name, description and value."""
+"""The metrics of a chain: name, description and value."""
 
 
 class Metrics:
@@ -49,11 +49,11 @@ class Metrics:
 
     Args:
         reader: The database, whose progress is also exported.
-        copies: The database and its replicas, whose state is also exported; None if there are no replicas.
+        copies: The database and its replicas, whose states are also exported; None if there are no replicas.
 
     Attributes:
-        registry: The registry for additional metrics that each process counts.
-        shared: The registry for additional metrics read from the database, which are the same in all processes.
+        registry: The registry for additional metrics, which each process counts for itself.
+        shared: The registry for additional metrics from the database, which are the same in all processes.
     """
 
     def __init__(self, reader: Reader, copies: Copies | None = None) -> None:
@@ -62,7 +62,7 @@ class Metrics:
         self.shared.register(_Progress(reader))
         if copies is not None:
             self.shared.register(_Servers(copies))
-        self._shared_text = Recent(lambda: generate_latest(self.shared))  # no rate limit holds those who ask
+        self._shared_text = Recent(lambda: generate_latest(self.shared))  # no rate limit applies to monitors
         self._requests = Counter(
             "bilateral_http_requests", "Requests.", ("method", "route", "status"), registry=self.registry
         )
@@ -71,7 +71,7 @@ class Metrics:
         )
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
+        """Count a request, and record its duration."""
         self._requests.labels(method if method in _METHODS else "other", route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
@@ -161,7 +161,7 @@ _COUNTERS: Final = {
 
 
 class AggregatorCounters:
-    """Counters of events. Each process counts its own events, and Prometheus's library adds them up.
+    """Counters of events. Each process counts its own events, and Prometheus's library adds up the processes.
 
     Args:
         registry: The registry for metrics that each process counts.

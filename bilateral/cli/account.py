@@ -54,7 +54,7 @@ def list_accounts(invocation: Invocation) -> None:
 def _create(invocation: Invocation, alias: str, key: bytes | None, title: str) -> None:
     from bilateral.cli.keys import create_keystore, find_passphrase, keystore_path  # noqa: PLC0415  # slow to import
 
-    if keystore_path(alias).exists():  # before anybody types a passphrase
+    if keystore_path(alias).exists():  # before the user types a passphrase
         raise KeyUnavailableError(
             "account_exists", f'an account named "{alias}" already exists: choose another alias', account=alias
         )

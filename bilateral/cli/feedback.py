@@ -63,7 +63,7 @@ BINARY: Final = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class FeedbackOptions:
-    """A client's feedback, as specified by the options of `give` and `sign`."""
+    """A client's feedback, as the options of `give` and `sign` specify it."""
 
     value: Annotated[str, argument("VALUE", "A number, stored exactly as written, or true or false.")]
     stars: bool = flag("--stars", "Interpret the value as 1 to 5 stars, for the tag starred.")
@@ -81,7 +81,7 @@ class FeedbackOptions:
 
     @property
     def link(self) -> dict[str, Any]:
-        """The URI and hash of a file hosted elsewhere, as arguments for the client."""
+        """The URI and hash of a file hosted elsewhere, as arguments for the SDK client."""
         return {"feedback_uri": self.uri, "feedback_hash": self.file_hash}
 
     def content(self, invocation: Invocation) -> tuple[str | bool | FeedbackValue, str, str, str, FeedbackFile | None]:
@@ -99,7 +99,7 @@ class FeedbackOptions:
         return stars_to_value(self.value), STARRED, self.tag2, self.endpoint, file
 
     def _file(self, invocation: Invocation) -> FeedbackFile | None:
-        """Return the feedback file, if the options create or specify one."""
+        """Return the feedback file if the options create or specify one."""
         from bilateral.core.text.encoding import decode_object  # noqa: PLC0415
         from bilateral.documents import FeedbackFile, prepare_feedback_file  # noqa: PLC0415  # slow to import
 
@@ -161,7 +161,7 @@ def parse_feedback(text: str) -> FeedbackId:
 app = make_group("feedback")
 
 
-_MAX_TAGS: Final = 5  # a hint on one line
+_MAX_TAGS: Final = 5  # so that the hint fits on one line
 
 
 @command(app, writes=True, stores=True, takes_negative_numbers=True)

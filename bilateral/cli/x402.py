@@ -30,7 +30,7 @@ app.add_typer(signers)
 
 SIGNING_VARIABLE: Final = "BILATERAL_X402_KEY"
 
-_MIN_DIGITS: Final = 8  # four bytes: few keys begin alike by chance
+_MIN_DIGITS: Final = 8  # four bytes, because few keys begin alike by chance
 _HOUR: Final = timedelta(hours=1)
 
 
@@ -88,7 +88,7 @@ def list_command(invocation: Invocation, agent: Agent) -> None:
 
 
 def _date(unix: object) -> object:
-    """Return a time from a registration file as a date, or anything else unchanged: these files are untrusted."""
+    """Return a time in a registration file as a date, or anything else unchanged, because files are untrusted."""
     try:
         return parse_time(unix) if isinstance(unix, int) else unix
     except InvalidArgumentError:

@@ -16,9 +16,9 @@ from bilateral.core.signatures import Domain
 from bilateral.documents import RegistrationFile
 
 _PARTS = (2, 3)
-"""A service as one line of text: its name, its endpoint and, optionally, a version."""
+"""The numbers of words in a service's line: its name, its endpoint and, optionally, its version."""
 
-_MOST_SERVICES = 50  # the form shows them all; files with more are written by hand
+_MOST_SERVICES = 50  # the form shows all of them; larger files are written by hand
 
 
 class ServiceEntry(BaseModel):
@@ -142,11 +142,11 @@ class RegisterAgent(_Keepable):
         handle = client.register_agent(self.uri, file=file)
         if file is None or not self.keep:
             return handle
-        return client.register_agent(self._stored_uri(client, file))  # only what would succeed is stored
+        return client.register_agent(self._stored_uri(client, file))  # stores the file only if it would succeed
 
 
 class _OfAgent(Action):
-    """An action that an agent's owner or operator takes."""
+    """An action by an agent's owner or operator."""
 
     agent: Annotated[AgentText, Field(description="The agent, such as 8453:247.")]
 
@@ -179,7 +179,7 @@ class EditRegistration(_OfAgent, _Keepable):
         if not self.keep:
             return handle
         file = client.runner.run(changed_file(client.state, self.agent, RegistrationChanges(_fields_of(self))))
-        return client.set_agent_uri(self.agent, self._stored_uri(client, file))  # only what would succeed is stored
+        return client.set_agent_uri(self.agent, self._stored_uri(client, file))  # stored only if this would succeed
 
 
 class SetAgentWallet(_OfAgent):

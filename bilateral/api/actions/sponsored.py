@@ -1,4 +1,4 @@
-"""The action for clients whose feedback this service's aggregator sends: it takes two signatures and no gas."""
+"""The action for clients whose feedback this service's aggregator sends. It takes two signatures and no gas."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bilateral.x402.proof.types import InteractionData
 
 _LONGEST = 20_000
-"""The maximum length of a statement in characters: 2,000 is typical."""
+"""The maximum length of a statement in characters; 2,000 is typical."""
 
 _UNSIGNED = b"\0"
 _TAG2 = "x402"

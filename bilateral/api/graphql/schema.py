@@ -72,7 +72,7 @@ def entity_types() -> dict[str, GraphQLObjectType]:
 
 
 def is_derived(field: GraphQLField) -> bool:
-    """Return True if a field lists the entities that refer to its own entity."""
+    """Return True if a field lists entities that refer back to the entity with the field."""
     node = field.ast_node
     return node is not None and any(directive.name.value == "derived" for directive in node.directives or ())
 
@@ -170,7 +170,7 @@ def _orders(entity: GraphQLObjectType) -> str:
         if isinstance(kind, GraphQLObjectType) and not is_derived(field):
             names += [name, *(f"{name}__{inner}" for inner in _sortable(kind))]
     if entity.name == "Agent":
-        names.append("name")  # a published SDK sorts by it, and means the name in the registration file
+        names.append("name")  # a published SDK sorts by it, meaning the name in the registration file
     return f"enum {entity.name}_orderBy {{ {' '.join(names)} }}"
 
 
@@ -185,7 +185,7 @@ _WHOLE: Final = re.compile(r"-?[0-9]{1,80}(?:\.0+)?", re.ASCII)
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,80}(?:\.[0-9]{1,80})?(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
 _BYTES: Final = re.compile(r"(?:0[xX])?(?:[0-9a-fA-F]{2})*", re.ASCII)
 _NUMBERS: Final = (IntValueNode, FloatValueNode, StringValueNode)
-_MAX_LITERAL: Final = 80  # characters of a refused value: an error stays on a line
+_MAX_LITERAL: Final = 80  # characters of a rejected value, so that an error fits on one line
 
 
 @dataclass(frozen=True)
@@ -193,8 +193,8 @@ class Scalar:
     """A scalar type.
 
     Attributes:
-        parse: Parses a text as a value; returns None if it is invalid.
-        nodes: The literal types that it accepts.
+        parse: Parses a text as a value, or returns None if the text is invalid.
+        nodes: The types of literals that the scalar accepts.
         description: A description of the values.
     """
 
@@ -203,7 +203,7 @@ class Scalar:
     description: str
 
     def adorn(self, scalar: GraphQLScalarType) -> None:
-        """Set how a scalar in a schema parses its values."""
+        """Make a scalar type in a schema parse its values accordingly."""
         name = scalar.name
 
         def parse_value(value: Any) -> Any:

@@ -190,7 +190,7 @@ def _signed(credential: TierCredential, domain: Domain, signer: Any, policy: str
     )
 
 
-_DAY_SECONDS: Final = 86_400  # seconds; Unix time has no leap seconds
+_DAY_SECONDS: Final = 86_400  # seconds; Unix time ignores leap seconds
 _SIGNATURE: Final = r"^0x[0-9a-fA-F]{130}$"
 _IDENTITY: Final = rf"^0x[0-9a-fA-F]{{{2 * IDENTITY_BYTES}}}$"
 

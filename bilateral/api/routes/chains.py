@@ -20,7 +20,7 @@ from bilateral.index.reading.statistics import DayStatistics, statistics
 
 router = APIRouter(default_response_class=Response)
 
-_DEFAULT_DAYS = 30  # a month, with one row a day for each chain
+_DEFAULT_DAYS = 30  # a month, with one row per day and chain
 
 
 @dataclass(frozen=True, slots=True)

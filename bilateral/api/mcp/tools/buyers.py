@@ -21,7 +21,7 @@ _Policy = Annotated[_PolicyName, Field(description="brp-1.0 or independent-1.0."
 
 
 def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> None:
-    """Add the tools."""
+    """Add the tools to a server."""
 
     @server.tool(title="Get buyer", annotations=READS)
     async def get_buyer(address: _Buyer, chain: _Chain = None, policy: _Policy = None) -> dict[str, Any]:
@@ -54,6 +54,6 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """Return a response as JSON values. It does not contain untrusted text."""
+    """Return a response as JSON values. The response does not contain untrusted text."""
     parsed: dict[str, Any] = json.loads(encode(value))
     return parsed

@@ -43,7 +43,7 @@ _CLIENT: Final = brief(_AboutClient, {"client": "0x… or 8453:247.", "chain": "
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:
-    """Add the tools."""
+    """Add the tools to a server."""
 
     @server.tool(name="check_server", title="Check server", annotations=READS)
     @asks(_SERVER)

@@ -47,7 +47,7 @@ _Search: Final = brief(
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:
-    """Add the tool."""
+    """Add the tool to a server."""
 
     @server.tool(title="Search agents", annotations=READS)
     @asks(_Search)
