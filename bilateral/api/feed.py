@@ -73,7 +73,7 @@ class Feed:
         return self._last
 
     async def read(self, since: str, chosen: FeedFilter, limit: int) -> FeedPage:
-        """Return the next changes that match a filter. There are none at the end or before many other changes."""
+        """Return the next changes that match a filter; none at the feed's end, or if many other changes come first."""
         for _ in range(_READS):
             page: FeedPage = await self._service.read_aside(read_feed, since, chosen, limit)
             if page.items or page.is_end:

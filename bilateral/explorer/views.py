@@ -58,7 +58,7 @@ _READS: Final = 8
 """The number of ratings to read for each rating shown, because a few raters may have given most of them."""
 
 _LEAST: Final = {Side.SERVER: 50.0, Side.CLIENT: float(LEAST_RATING)}
-"""The minimum standing for leaders, at which most raters are satisfied or policies accept the client."""
+"""The minimum standing of leaders: most raters are satisfied with the server, or policies accept the client."""
 
 _BOARDS: Final = ((Side.SERVER, "starred"), (Side.CLIENT, ""))
 """The leaderboards on the home page, by side and tag. A standing covers all tags, so one board per side is enough."""

@@ -17,7 +17,7 @@ MAX_DEPTH: Final = 8
 """The maximum nesting depth of selected entities."""
 
 MAX_OBJECTS: Final = 150_000
-"""The maximum number of entities that a query requests through its lists' `first`. Published SDKs request 103,000."""
+"""The maximum number of entities that a query requests through `first`. Published SDKs request up to 103,000."""
 
 MAX_SELECTIONS: Final = 2_000
 """The maximum number of fields. Fields in a fragment count each time the fragment is spread."""

@@ -103,7 +103,7 @@ def _published(name: str, field: FieldInfo) -> str | None:
 
 
 def asks(model: type[BaseModel]) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]]:
-    """Turn a model's fields into arguments of a tool, before the tool's own. Required arguments come first."""
+    """Turn a model's fields into tool arguments, which precede the tool's own. Required arguments come first."""
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         @wraps(function)

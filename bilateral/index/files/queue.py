@@ -156,7 +156,7 @@ class FileQueue:
         return True
 
     def release(self, leases: Iterable[Lease]) -> None:
-        """Release leases on files that were not fetched, which become due immediately."""
+        """Release the leases of files that were not fetched, so that the files become due immediately."""
         now = self.clock()
         for lease in leases:
             with self.engine.begin() as connection:

@@ -167,7 +167,7 @@ def kind_literal(kind: Kind) -> sa.ColumnElement[str]:
 
 
 def set_file(connection: sa.Connection, file_id: bytes, values: dict[str, Any], lease: bytes | None = None) -> bool:
-    """Set a file's columns if the file is still leased. Return False otherwise."""
+    """Set a file's columns, and return True if it exists. With a lease, the file must still have that lease."""
     table = schema.file
     statement = sa.update(table).where(table.c.file_id == file_id).values(values)
     if lease is not None:

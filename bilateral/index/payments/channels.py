@@ -1,8 +1,8 @@
 """Payments through channels: claims, to the extent that they spend the payer's own money.
 
-Anyone can open a channel in any payer's name, with their own money and their own voucher key, and its claims look like
-all others. Each deposit is therefore attributed to the account whose transfer funded it. Money that leaves a channel is
-taken first from the payer's share, then from the shares of other funders, and finally from money of unknown origin.
+Anyone can open a channel in any payer's name, with their own money and voucher key, and its claims look like any other
+claims. Each deposit is therefore attributed to the account whose transfer funded it. Money that leaves a channel is
+taken first from the payer's share, then from other funders' shares, and last from money of unknown origin.
 """
 
 from collections import Counter

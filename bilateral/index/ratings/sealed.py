@@ -15,7 +15,7 @@ from bilateral.index.reading.pages import Page, newest_page
 from bilateral.index.reading.registries import AgentKey, Wide
 
 ANSWER_SECONDS: Final = 86_400
-"""How many seconds after a client's feedback on a server the server's rating may count as a response to it."""
+"""The number of seconds after a client's feedback within which the server's rating may be a response to it."""
 
 _SEALED: Final = schema.EVENT_TABLES[RatingsSealed]
 _OPENED: Final = schema.EVENT_TABLES[RatingsOpened]
