@@ -1,8 +1,8 @@
 """The vault, which stores salts and sealed ratings before anything is signed.
 
-If a salt is lost, its rating is lost too, and two envelopes with different ratings for the same interaction would
-contradict each other. The vault therefore stores the first rating for each interaction on disk, and returns it on every
-later call.
+A rating whose salt is lost can never be opened, and two envelopes with different ratings for the same interaction would
+contradict each other. The vault therefore stores the first rating for each interaction on disk, and returns that rating
+on every later call.
 """
 
 from __future__ import annotations  # so that error messages can quote the annotations
@@ -68,7 +68,7 @@ class Sealed:
     Attributes:
         chain_id: The chain's EIP-155 id.
         opening: The opening of the seal.
-        signed: The most recently signed envelope; None if the program stopped before signing it.
+        signed: The most recently signed envelope; None if the program stopped before signing one.
     """
 
     chain_id: int
@@ -79,7 +79,7 @@ class Sealed:
 
 @checked_class
 class BlindVault:
-    """A file that stores openings. Programs can share it, and no opening of a signed envelope is lost in a crash."""
+    """A file that stores openings. Programs can share it, and a crash never loses a signed envelope's opening."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -117,7 +117,7 @@ class BlindVault:
             database.execute(_SIGN, (signed.to_json(), *_key(domain, signed.envelope)))
 
     def count_interaction(self, registry: object, client: str, interaction: bytes) -> int:
-        """Count a client's paid interaction. The same interaction counts only once.
+        """Count a client's paid interaction. The same interaction is counted only once.
 
         Args:
             registry: The identity registry of the server's agent.

@@ -26,12 +26,12 @@ from bilateral.x402.server.settling import SettlingSigner
 POLL_SECONDS = 0.005  # tests start many servers
 RECEIPT_POLL_SECONDS = 0.01  # the local node mines at once
 KEEP_ALIVE_SECONDS = 600
-"""Seconds until an idle connection is closed: long enough that a request in transit never finds it closed."""
+"""Seconds until an idle connection is closed: long enough that no request arrives just after the closing."""
 
 
 @contextmanager
 def serving(app: FastAPI, port: int = 0) -> Iterator[str]:
-    """Run an ASGI application in a thread."""
+    """Run an ASGI application in a thread, and yield its URL."""
     config = uvicorn.Config(
         app, host="127.0.0.1", port=port, log_level="critical", lifespan="on", timeout_keep_alive=KEEP_ALIVE_SECONDS
     )
@@ -74,7 +74,7 @@ def facilitator_app(rpc: str, secret: str, network: str, registry: str | None = 
 
 
 def facilitator_app_of(facilitator: x402FacilitatorSync) -> FastAPI:
-    """Add the HTTP interface to an SDK facilitator."""
+    """Create the HTTP interface for an SDK facilitator."""
     app = FastAPI()
 
     def perform(action: str, message: dict[str, Any]) -> dict[str, Any]:

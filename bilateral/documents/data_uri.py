@@ -34,7 +34,7 @@ _RAW: Final = -zlib.MAX_WBITS  # without a header, which some servers send as "d
 
 
 def unpacked(content: bytes, limit: int) -> bytes | None:
-    """Decompress gzip or deflate data without allocating more than one byte above the limit."""
+    """Decompress gzip or deflate data, producing at most one byte more than the limit."""
     for window in (_EITHER, _RAW):
         decoder = zlib.decompressobj(window)
         try:
@@ -49,12 +49,12 @@ def unpacked(content: bytes, limit: int) -> bytes | None:
 
 
 def is_inline(uri: str) -> bool:
-    """Return True if a URI, or a string used in place of one, is the document itself."""
+    """Return True if a URI, or a string used in place of a URI, contains the document itself."""
     return uri[:5].lower() == "data:" or bool(_BARE_JSON.match(uri) or _BARE_BASE64.fullmatch(uri))
 
 
 def encode_data_uri(content: bytes) -> str:
-    """Return a data URI with a document, as in ERC-8004. Its media type is generic if the document is not JSON."""
+    """Return a data URI with a document, as in ERC-8004. The media type is generic unless the document is JSON."""
     kind = _JSON if _is_json(content) else _BYTES
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 

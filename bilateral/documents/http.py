@@ -100,7 +100,7 @@ class Validators:
 
     @classmethod
     def of(cls, headers: httpx.Headers) -> Self:
-        """Read a response's validators. Malformed validators are dropped, because they would later be sent back."""
+        """Read a response's validators. Malformed ones are dropped, because they would later be sent to the server."""
         etag, last_modified = headers.get("etag", ""), headers.get("last-modified", "")
         return cls(etag if _ETAG.fullmatch(etag) else None, last_modified if _DATE.fullmatch(last_modified) else None)
 
@@ -111,7 +111,7 @@ class Validators:
 
 
 UNKNOWN_VERSION: Final = Validators()
-"""The validators to use for a document that has never been loaded."""
+"""Empty validators, for a document that has never been loaded."""
 
 
 @lru_cache(maxsize=512)  # files repeat a few hosts, and a URL may have up to 64 KiB in httpx
@@ -188,7 +188,7 @@ class HttpSession:
 
     @property
     def first_byte_seconds(self) -> float:
-        """The number of seconds from the start to the headers of the last response."""
+        """The number of seconds from the start of the session to the headers of the last response."""
         return self._deadline.answered_at - self._deadline.began_at
 
     def send(self, method: str, url: str, *, limit: int | None = None, **options: Any) -> bytes:
@@ -262,7 +262,7 @@ class Deadline:
         return errors.DocumentTimeoutError(self._seconds, self.phase)
 
     def trace(self, event: str, _: object) -> None:
-        """Record an httpcore event."""
+        """Update the current phase on an httpcore event."""
         self.phase = _PHASES.get(event, self.phase)
         if event == "http11.receive_response_headers.complete":
             self.answered_at = time.monotonic()

@@ -111,7 +111,7 @@ class Loader:
             The document. Its `integrity` indicates which check it passed.
 
         Raises:
-            UnsupportedUriError: The URI is malformed or has a different scheme, or files are not allowed.
+            UnsupportedUriError: The URI is malformed or has another scheme, or loading files is not allowed.
             ForbiddenAddressError: The URI leads, directly or through a redirect, to an address that is not public, or
                 to a file outside the folder.
             UnreachableDocumentError: No server delivers the document. If there are several gateways, the error is from

@@ -1,7 +1,7 @@
 """Stores that make documents available at a URI: in the URI itself, in a folder, on a web server, or on IPFS.
 
-No IPFS service is trusted: each document is read back by the CID that the service returned, and compared. The IPFS
-stores (a node with Kubo's API, a pinning service, and Pinata) need the extra `ipfs`.
+No IPFS service is trusted: the CID that it returns is checked against the document, which is read back if necessary.
+The IPFS stores (a node with Kubo's API, a pinning service, and Pinata) need the extra `ipfs`.
 """
 
 from __future__ import annotations  # so that error messages can quote the annotations
@@ -45,12 +45,12 @@ class StoredDocument:
 
     @property
     def hash(self) -> bytes:
-        """The keccak-256 hash of the stored bytes, as for `feedbackHash`."""
+        """The keccak-256 hash of the stored bytes, for use as `feedbackHash`, for example."""
         return document_hash(self.content)
 
 
 class Store(Protocol):
-    """A place to store documents. Each stored document gets a URI."""
+    """A place to store documents, which assigns a URI to each document."""
 
     def put(self, content: bytes) -> StoredDocument:
         """Store a document.
@@ -76,7 +76,7 @@ class DataUriStore:
 @checked_class
 @dataclass(frozen=True)
 class FolderStore:
-    """Stores documents as files that are named by hash, so that the document at a URI never changes.
+    """Stores documents as files that are named after their hash, so that the document at a URI never changes.
 
     Attributes:
         folder: The folder, which is created if it is missing.
@@ -114,7 +114,8 @@ class FolderStore:
 class HttpPutStore:
     """Stores one document with a PUT request to a URL, such as a presigned URL from S3 or another object store.
 
-    The document is then loaded from its public URL and compared, so that no broken URL is stored on chain.
+    The document is then loaded from its public URL and compared with the original, so that no broken URL is stored on
+    chain.
 
     Attributes:
         upload_url: The URL for the PUT request. Its query may be a signature, which is never shown in errors or logs.
@@ -220,7 +221,7 @@ class PinningStore:
     Attributes:
         api_url: The service's URL, to which `/pins` is appended.
         token: The access token, which is sent as Bearer authentication and never shown in errors or logs.
-        limits: The limits for one document. The time limit includes the wait for the pin.
+        limits: The limits for one document. The time limit covers the wait for the pin.
         network: The settings of connections.
     """
 

@@ -28,7 +28,7 @@ class AsyncBuyerMethods(AsyncRunner):
     """Methods for buyers' records, which are backed by payments (Buyer Reputation Protocol, section 8)."""
 
     async def settle_payment(self, payment: SignedPayment) -> AsyncHandle[SettledPayment]:
-        """Submit an x402 payment and record it in the same transaction (`settle`). Anyone may call it.
+        """Submit an x402 payment and record it in the same transaction (`settle`). Anyone may do so.
 
         Args:
             payment: The payment that the buyer signed, with the seller's wallet as the payee.
@@ -42,14 +42,14 @@ class AsyncBuyerMethods(AsyncRunner):
     async def record_payment(
         self, buyer: str, amount: int, transaction_hash: bytes | str
     ) -> AsyncHandle[AttestedPayment]:
-        """As the attestor, record a payment that is the only one in a transaction on this chain (`recordPayment`).
+        """As the attestor, record the only payment in a transaction on the registry's chain (`recordPayment`).
 
         Args:
             buyer: The account that paid.
             amount: The amount, in millionths of a dollar.
 
         Raises:
-            PaymentSettledHereError: The registry itself settled and counted the payment, so it would count twice.
+            PaymentSettledHereError: The registry itself settled and counted the payment, so it would be counted twice.
             MissingReceiptError: The node has no receipt for the transaction, so it is unknown who settled the payment.
             ContractRevertError: The registry reverts with `not_role_holder`, `payment_too_high` or
                 `payment_already_recorded`.
@@ -69,7 +69,7 @@ class AsyncBuyerMethods(AsyncRunner):
 
         Raises:
             InvalidArgumentError: The list of payments is empty.
-            PaymentSettledHereError: The registry itself settled and counted a payment, so it would count twice.
+            PaymentSettledHereError: The registry itself settled and counted a payment, so it would be counted twice.
             MissingReceiptError: The node has no receipt for a payment's transaction on the registry's own chain.
             ContractRevertError: The registry reverts with `not_role_holder`, `payment_time_out_of_range` or
                 `payment_already_recorded`.
@@ -149,7 +149,7 @@ class AsyncBuyerMethods(AsyncRunner):
         """Return a buyer's score, from 0 to 100, based on the settled and attested records (`getBuyerScore`).
 
         The score reflects only payments, reviews and disputes that were settled or attested. If payments are missing,
-        it is too low; if disputes are missing, it is too high.
+        the score is too low; if disputes are missing, the score is too high.
 
         Args:
             buyer: The account.
@@ -175,7 +175,7 @@ class AsyncBuyerMethods(AsyncRunner):
         return await self._run(buyers.settlement_score(self.state, buyer))
 
     async def get_buyer_records(self, buyer: str) -> BuyerRecords:
-        """Return a buyer's settled and attested records (`recordsOf`). For an unknown account, all values are zero.
+        """Return a buyer's settled and attested records (`recordsOf`). For an unknown account, both are empty.
 
         Args:
             buyer: The account.
@@ -204,7 +204,7 @@ class AsyncBuyerMethods(AsyncRunner):
         return await self._run(buyers.feedback(self.state, buyer, seller))
 
     async def get_next_epoch(self) -> int:
-        """Return the epoch of the next root (`getNextEpoch`)."""
+        """Return the epoch of the next root to be posted (`getNextEpoch`)."""
         return await self._run(buyers.next_epoch(self.state))
 
     async def get_root(self, epoch: int) -> bytes | None:
@@ -212,7 +212,7 @@ class AsyncBuyerMethods(AsyncRunner):
         return await self._run(buyers.root_of(self.state, epoch))
 
     async def verify_buyer(self, buyer_state: BuyerState, epoch: int, proof: Sequence[bytes]) -> bool:
-        """Return whether a state is in an epoch's anchored tree (`verifyBuyer`).
+        """Return whether an epoch's anchored tree contains a buyer's state (`verifyBuyer`).
 
         Args:
             proof: The sibling hashes, from the leaf up.
@@ -285,10 +285,10 @@ class AsyncBuyerMethods(AsyncRunner):
             nullifier: The proof's nullifier.
             points: The eight coordinates of the proof's points.
             policy: The hash of the scoring policy's name.
-            minimum: The lowest tier that is accepted.
+            minimum: The lowest tier to accept.
             epoch: The UTC day of the roots: today or yesterday.
             scope: The scope hash of the place and day of use; see `bilateral.buyers.private.tiers.private_gate_scope`.
-            message: The hash of the use to which the proof is bound; see `bilateral.buyers.private.tiers.use_message`.
+            message: The hash that binds the proof to one use; see `bilateral.buyers.private.tiers.use_message`.
 
         Raises:
             ContractRevertError: The contract reverts with `epoch_over`, `unknown_root`, `proof_malformed` or

@@ -34,7 +34,7 @@ class AuthorizedFeedbackEntry:
         client: The client that gave the feedback.
         score: The score, from 0 to 100.
         tag1: The first tag; empty if not set.
-        tag2: As for `tag1`, but for the second tag.
+        tag2: The second tag; empty if not set.
         position: The entry's position among all of the agent's entries, counted from 0; None if the entry was just
             given.
         given_at: The time of the entry's block; None if the entry was just given.
@@ -125,7 +125,7 @@ def give(
     feedback_auth: FeedbackAuthorization | bytes | str,
     draft: Draft,
 ) -> Operation[Sent[AuthorizedFeedbackEntry]]:
-    """See `Client.give_authorized_feedback`. The draft's value is the score."""
+    """See `Client.give_authorized_feedback`. The draft's own value is replaced by the score."""
     agent = registries.agent_of((yield from registries.connect(state)), agent_id)
     client = registries.require_address(state)
     words = [tag_word(tag) for tag in (draft.tag1, draft.tag2)]
@@ -179,7 +179,7 @@ def read(
 
 
 def later(time: datetime | None, name: str) -> Operation[int]:
-    """Return a time as Unix time after checking that it has not passed on chain; by default, one day from now."""
+    """Return a time in Unix seconds, by default a day after the chain's time. Reject times that have passed."""
     now = yield from registries.block_time()
     if time is None:
         if now > datetime.now(UTC) + LIFETIME:  # a malicious node could make the signature last for ever
@@ -195,7 +195,7 @@ def later(time: datetime | None, name: str) -> Operation[int]:
 
 
 def tag_word(tag: str) -> bytes:
-    """Return a tag as the registry for authorised feedback stores it: UTF-8, padded with zeros."""
+    """Return a tag as the registry for authorised feedback stores it: UTF-8, padded with zeros to 32 bytes."""
     word = tag.encode()
     if len(word) > 32 or word.endswith(b"\0"):  # noqa: PLR2004  # a word
         raise errors.InvalidArgumentError("a tag must have at most 32 bytes in UTF-8 and must not end in NUL")

@@ -1,4 +1,4 @@
-"""Blind ratings: both envelopes, their seal on chain, and their openings."""
+"""Operations on blind ratings: signing envelopes, sealing them on chain, and opening them."""
 
 import secrets
 import time
@@ -35,7 +35,7 @@ class BlindStatus:
     Attributes:
         state: The state: none, open, sealed or blind.
         pair_hash: The hash of the stored pair; 0 if no pair is stored.
-        is_feedback_open: True if the feedback of the stored pair is open.
+        is_feedback_open: True if the feedback in the stored pair has been opened.
     """
 
     client: AgentId

@@ -294,8 +294,9 @@ def _attested(
 
 
 VERIFY_GAS: Final = 1_000_000
-"""The gas limit for a verification, which needs 300,000. If the gas runs out, Semaphore's verifier returns false
-instead of failing, so an estimate of the gas would be too low."""
+"""The gas limit for a verification, which uses 300,000 gas. If the gas runs out, Semaphore's verifier returns false
+instead of failing, so an estimate of the gas would be too low.
+"""
 
 ROOTS: Final = 3  # one for each tier that has a group
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 LAG_SECONDS: Final = 15.0
-"""The maximum lag, in seconds, between two nodes behind the same host name."""
+"""The maximum number of seconds by which a node may lag behind another with the same host name."""
 
 
 def read_receipt(hash_: str) -> Operation[dict[str, Any] | None]:
@@ -48,9 +48,9 @@ def is_nonce_used(state: ClientState, nonce: int, block: str = "latest") -> Oper
 def has_its_nonce(state: ClientState, nonce: int, hash_: str, *, is_priced_out: bool) -> Operation[bool | None]:
     """After a node reported that a nonce is already used, check whether this transaction itself used it.
 
-    This can happen because a proxy may have forwarded the transaction twice and reported the second result, and the
-    node may not have received the transaction yet. Only a block that contains a different transaction with the same
-    nonce proves the opposite.
+    The transaction may have done so, because a proxy can forward it twice and report only the second result. The node
+    may not have received the transaction yet, so only a block with a different transaction of the same nonce proves
+    that this one did not use the nonce.
     """
     end = time.monotonic() + LAG_SECONDS
     while True:

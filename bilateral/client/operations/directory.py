@@ -25,11 +25,11 @@ _WALLET_TOPIC: Final = "0x" + keccak(text=WALLET_KEY).hex()
 
 @dataclass(frozen=True)
 class DirectoryEntry:
-    """An agent's entry in the directory (August 2025).
+    """An agent's entry in the directory (ERC-8004 of August 2025).
 
     Attributes:
-        domain: The agent's domain as registered; empty if it has none.
-        address: The agent's wallet, or its owner if it has no wallet.
+        domain: The agent's domain as registered; empty if the agent has none.
+        address: The agent's wallet, or the agent's owner if there is no wallet.
     """
 
     agent: AgentId
@@ -62,7 +62,7 @@ class Rater:
     """The identity behind an address that gave feedback (best practices, "Agent-as-Rater").
 
     Attributes:
-        agent: The address's primary agent; None if it has none.
+        agent: The address's primary agent; None if the address has none.
     """
 
     address: str

@@ -1,4 +1,4 @@
-"""Inspection of a deployment's registries: their code, their owners, and whether they belong together."""
+"""Inspection of a deployment's registries: their code, their owners, and whether they share an identity registry."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -40,7 +40,7 @@ class RegistryReport:
     """The on-chain state of a registry.
 
     Attributes:
-        registry: The registry's attribute in `Deployment`, such as `identity`.
+        registry: The name of the registry's attribute in `Deployment`, such as `identity`.
         origin: The authors of the registry's code, from the deployment record; None if the caller specified the
             address.
         has_code: True if there is a contract at the address.
@@ -81,7 +81,7 @@ class DeploymentReport:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """The problems of all registries."""
+        """The problems that were found, from the reports on all registries."""
         return tuple(registry.problem for registry in self.registries if registry.problem is not None)
 
 

@@ -1,7 +1,7 @@
 """A watchtower's measurements, each published once per period (best practices, "Watchtower Monitoring").
 
 The registry stores the period as `tag2`, so one call per agent shows which of a period's signals are already on chain.
-Their endpoints are read from their events. To complete an interrupted run, run it again.
+The signals' endpoints are read from their events. To complete an interrupted run, repeat it.
 """
 
 import time

@@ -28,7 +28,7 @@ _NONCE_MEMORY_SECONDS: Final = 60.0
 
 
 class NonceUsedError(Exception):
-    """A different transaction has already used the nonce. Nothing was sent."""
+    """Another transaction has already used the nonce. Nothing was sent."""
 
 
 def send(
@@ -87,7 +87,7 @@ def prepare(
 
 
 def next_nonce(state: ClientState) -> Operation[int]:
-    """Return the nonce for the signer's next transaction: the node's or, if larger, this client's own count."""
+    """Return the nonce for the signer's next transaction: the node's count or, if larger, this client's."""
     return _later_nonce(state, (yield from confirmations.transaction_count(state, "pending")))
 
 
@@ -145,7 +145,7 @@ def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operati
 
 
 def remember_nonce(state: ClientState, nonce: int) -> None:
-    """Record that a nonce has been used, because some nodes may not count it yet."""
+    """Record that a nonce has been used, because some nodes may not have its transaction yet."""
     state.nonces = NonceMemory(nonce + 1, time.monotonic())
 
 
@@ -162,7 +162,7 @@ def require_event(events: Sequence[Event], kind: type[E], **expected: Any) -> E:
 
 
 def require_balance(state: ClientState, wei: int) -> Operation[None]:
-    """Check that the signer can pay."""
+    """Check that the signer's balance covers the given amount in wei."""
     sender = registries.require_address(state)
     _require_balance(sender, answers.quantity((yield Rpc("eth_getBalance", (sender, "latest")))), wei)
 

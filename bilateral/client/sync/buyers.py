@@ -29,7 +29,7 @@ class BuyerMethods(Runner):
     """Methods for buyers' records, which are backed by payments (Buyer Reputation Protocol, section 8)."""
 
     def settle_payment(self, payment: SignedPayment) -> Handle[SettledPayment]:
-        """Submit an x402 payment and record it in the same transaction (`settle`). Anyone may call it.
+        """Submit an x402 payment and record it in the same transaction (`settle`). Anyone may do so.
 
         Args:
             payment: The payment that the buyer signed, with the seller's wallet as the payee.
@@ -41,14 +41,14 @@ class BuyerMethods(Runner):
         return self._write(buyers.settle(self.state, payment))
 
     def record_payment(self, buyer: str, amount: int, transaction_hash: bytes | str) -> Handle[AttestedPayment]:
-        """As the attestor, record a payment that is the only one in a transaction on this chain (`recordPayment`).
+        """As the attestor, record the only payment in a transaction on the registry's chain (`recordPayment`).
 
         Args:
             buyer: The account that paid.
             amount: The amount, in millionths of a dollar.
 
         Raises:
-            PaymentSettledHereError: The registry itself settled and counted the payment, so it would count twice.
+            PaymentSettledHereError: The registry itself settled and counted the payment, so it would be counted twice.
             MissingReceiptError: The node has no receipt for the transaction, so it is unknown who settled the payment.
             ContractRevertError: The registry reverts with `not_role_holder`, `payment_too_high` or
                 `payment_already_recorded`.
@@ -66,7 +66,7 @@ class BuyerMethods(Runner):
 
         Raises:
             InvalidArgumentError: The list of payments is empty.
-            PaymentSettledHereError: The registry itself settled and counted a payment, so it would count twice.
+            PaymentSettledHereError: The registry itself settled and counted a payment, so it would be counted twice.
             MissingReceiptError: The node has no receipt for a payment's transaction on the registry's own chain.
             ContractRevertError: The registry reverts with `not_role_holder`, `payment_time_out_of_range` or
                 `payment_already_recorded`.
@@ -144,7 +144,7 @@ class BuyerMethods(Runner):
         """Return a buyer's score, from 0 to 100, based on the settled and attested records (`getBuyerScore`).
 
         The score reflects only payments, reviews and disputes that were settled or attested. If payments are missing,
-        it is too low; if disputes are missing, it is too high.
+        the score is too low; if disputes are missing, the score is too high.
 
         Args:
             buyer: The account.
@@ -170,7 +170,7 @@ class BuyerMethods(Runner):
         return self._run(buyers.settlement_score(self.state, buyer))
 
     def get_buyer_records(self, buyer: str) -> BuyerRecords:
-        """Return a buyer's settled and attested records (`recordsOf`). For an unknown account, all values are zero.
+        """Return a buyer's settled and attested records (`recordsOf`). For an unknown account, both are empty.
 
         Args:
             buyer: The account.
@@ -199,7 +199,7 @@ class BuyerMethods(Runner):
         return self._run(buyers.feedback(self.state, buyer, seller))
 
     def get_next_epoch(self) -> int:
-        """Return the epoch of the next root (`getNextEpoch`)."""
+        """Return the epoch of the next root to be posted (`getNextEpoch`)."""
         return self._run(buyers.next_epoch(self.state))
 
     def get_root(self, epoch: int) -> bytes | None:
@@ -207,7 +207,7 @@ class BuyerMethods(Runner):
         return self._run(buyers.root_of(self.state, epoch))
 
     def verify_buyer(self, buyer_state: BuyerState, epoch: int, proof: Sequence[bytes]) -> bool:
-        """Return whether a state is in an epoch's anchored tree (`verifyBuyer`).
+        """Return whether an epoch's anchored tree contains a buyer's state (`verifyBuyer`).
 
         Args:
             proof: The sibling hashes, from the leaf up.
@@ -278,10 +278,10 @@ class BuyerMethods(Runner):
             nullifier: The proof's nullifier.
             points: The eight coordinates of the proof's points.
             policy: The hash of the scoring policy's name.
-            minimum: The lowest tier that is accepted.
+            minimum: The lowest tier to accept.
             epoch: The UTC day of the roots: today or yesterday.
             scope: The scope hash of the place and day of use; see `bilateral.buyers.private.tiers.private_gate_scope`.
-            message: The hash of the use to which the proof is bound; see `bilateral.buyers.private.tiers.use_message`.
+            message: The hash that binds the proof to one use; see `bilateral.buyers.private.tiers.use_message`.
 
         Raises:
             ContractRevertError: The contract reverts with `epoch_over`, `unknown_root`, `proof_malformed` or

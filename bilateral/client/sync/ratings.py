@@ -29,13 +29,13 @@ class RatingMethods(Runner):
         """As the signer's primary agent, rate a client (EIP-8004a, `rateClient`). Ratings are final.
 
         The registry checks that the rater and the client's owner are as expected (`rateClientAs`), because a
-        reorganisation can assign the client's id to a different agent. If the registry lacks this function, the SDK
-        client calls `rateClient`, which checks neither; if you pass `server_id` or `owner`, it raises an error instead.
+        reorganisation can assign the client's id to another agent. If the registry lacks this function, the SDK client
+        calls `rateClient`, which checks neither, or raises an error if you passed `server_id` or `owner`.
 
         Args:
             rating: The rating, from 0 to 100.
             server_id: The server that rates; by default the signer's primary agent at the time of the call.
-            owner: The client's owner; by default the owner at the time of the call.
+            owner: The client's expected owner; by default its owner at the time of the call.
             confirmations: For how many blocks, including the latest, the client must have had its current owner. With
                 the default, 1, the call does not wait. Choose as many blocks as a reorganisation may replace. The node
                 must still have the state at the first of these blocks; most nodes retain it for the last 128 blocks.
@@ -44,7 +44,7 @@ class RatingMethods(Runner):
         Raises:
             InvalidArgumentError: The rating is not a uint8, `confirmations` is 0 or less, or the registry cannot check
                 `server_id` or `owner`.
-            AgentUnsettledError: The client's owner had not been the same for that many blocks when the timeout expired.
+            AgentUnsettledError: When the timeout expired, the client had not had the same owner for that many blocks.
                 Nothing was sent.
             ContractRevertError: The registry reverts with `unexpected_rater`, `unexpected_owner`,
                 `erc721_nonexistent_token`, `rater_not_registered`, `rating_too_high`, `cannot_rate_self` or
@@ -71,7 +71,7 @@ class RatingMethods(Runner):
             validator_id: The validator, an agent.
             rating: The rating, from 0 to 100.
             server_id: See `rate_client`.
-            owner: The validator's owner; by default the owner at the time of the call.
+            owner: The validator's expected owner; by default its owner at the time of the call.
             confirmations: See `rate_client`.
             timeout: See `rate_client`.
 
@@ -101,7 +101,7 @@ class RatingMethods(Runner):
         Raises:
             InvalidArgumentError: A rating is not a uint8, two keys identify the same client, or `confirmations` is 0 or
                 less.
-            AgentUnsettledError: A client's owner had not been the same for that many blocks when the timeout expired.
+            AgentUnsettledError: When the timeout expired, a client had not had the same owner for that many blocks.
                 Nothing was sent.
             ContractRevertError: The registry reverts with `empty_batch`, `unexpected_rater`, `unexpected_owner`,
                 `erc721_nonexistent_token`, `rater_not_registered` or `rating_refused`.
@@ -136,12 +136,12 @@ class RatingMethods(Runner):
         """Return the rating that a server gave a client (EIP-8004a, `getClientRating`).
 
         Returns:
-            The rating. Its `rating` is None if the server has not rated the agent.
+            The rating, whose `rating` is None if the server has not rated the agent.
         """
         return self._run(ratings.get(self.state, RatingKind.CLIENT, client_id, server_id))
 
     def get_client_ratings(self, client_ids: Sequence[AgentLike], server_id: AgentLike) -> list[Rating]:
-        """Return the ratings that a server gave many clients, in the order of the clients (`getClientRatings`)."""
+        """Return the ratings that a server gave many clients, in the order of `client_ids` (`getClientRatings`)."""
         return self._run(ratings.get_many(self.state, client_ids, server_id))
 
     def get_validator_rating(self, validator_id: AgentLike, server_id: AgentLike) -> Rating:
@@ -169,8 +169,8 @@ class ValidationMethods(Runner):
             validator_address: The validator, the only account that may respond.
             request_uri: The URI of the material for the validator.
             request_hash: The keccak-256 hash of the material, which identifies the request.
-            document: The material for the validator, as an alternative to URI and hash. It is saved to the client's
-                store.
+            document: The material for the validator, as an alternative to `request_uri` and `request_hash`. It is saved
+                to the client's store.
 
         Raises:
             InvalidArgumentError: Neither a document nor a hash is passed, or both are.
@@ -189,7 +189,7 @@ class ValidationMethods(Runner):
         response_hash: bytes | str | None = None,
         tag: str = "",
     ) -> Handle[validation.ValidationAnswered]:
-        """Respond to a validation request as its validator (ERC-8004, `validationResponse`). The last response counts.
+        """As the validator, respond to a request, replacing any earlier response (ERC-8004, `validationResponse`).
 
         Args:
             response: 0 for failed, 100 for passed, or any value in between.
@@ -219,8 +219,8 @@ class ValidationMethods(Runner):
         The summary is read in a single call, which a node may reject if the agent has a very large number of requests.
 
         Args:
-            validators: The validators whose responses count. By default, all validators count, including any that
-                belong to the agent's owner.
+            validators: The validators whose responses to include. By default, all validators are included, even any
+                that belong to the agent's owner.
             tag: The tag that responses must have; an empty string matches any tag.
         """
         return self._run(validation.summarize(self.state, agent_id, validators, tag))

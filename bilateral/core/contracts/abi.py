@@ -37,7 +37,7 @@ def abi(registry: Registry) -> tuple[Mapping[str, Any], ...]:
 
 @cache
 def selectors(registry: Registry, kind: str) -> Mapping[bytes, Mapping[str, Any]]:
-    """Return the entries of one kind from a registry's ABI, by 4-byte selector or, for events, by 32-byte topic.
+    """Return a registry's ABI entries of one kind, keyed by 4-byte selector or, for events, by 32-byte topic.
 
     Args:
         kind: `function`, `error` or `event`.
@@ -47,12 +47,12 @@ def selectors(registry: Registry, kind: str) -> Mapping[bytes, Mapping[str, Any]
 
 
 def selector_of(entry: Mapping[str, Any]) -> bytes:
-    """Hash the signature of a function, error or event. The first bytes of the hash are the selector."""
+    """Hash the signature of a function, error or event. The selector is the first four bytes of the hash."""
     return keccak(f"{entry['name']}({','.join(map(type_of, entry['inputs']))})".encode())
 
 
 def type_of(part: Mapping[str, Any]) -> str:
-    """Return the type of a parameter. For a struct, this is the list of its fields' types."""
+    """Return the type of a parameter. A struct's type is the parenthesised list of its fields' types."""
     kind = str(part["type"])
     if not kind.startswith("tuple"):
         return kind

@@ -45,8 +45,7 @@ def decode_result(registry: Registry, function: str, data: bytes) -> tuple[Any, 
         The values. Strings become `ChainText`, addresses are checksummed, and structs become dictionaries.
 
     Raises:
-        UnexpectedAnswerError: The data does not match the function. Most likely, a different contract is at the
-            address.
+        UnexpectedAnswerError: The data does not match the function. Most likely, the wrong contract is at the address.
     """
     return _decode(_function(registry, function)["outputs"], data, f"{registry} returned the result of {function}")
 
@@ -232,8 +231,8 @@ class ContractRevertError(BilateralError):
 
     Attributes:
         error: The error's name in Solidity, or the text of `Error(string)`; empty if the registry returned neither.
-        arguments: The error's arguments, by name; addresses are checksummed.
-        reason: The error in snake_case.
+        arguments: The error's arguments, keyed by name; addresses are checksummed.
+        reason: The error's name, converted to snake_case.
         advice: What the caller can do next; empty if unknown.
         data: The complete revert data.
         __cause__: For a batch of ratings, the revert of the rating that made the batch revert.

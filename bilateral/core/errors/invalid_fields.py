@@ -18,7 +18,7 @@ _OF_OURS: Final = "Value error, "
 
 
 def message_of(problem: Mapping[str, Any]) -> str:
-    """Return the message for one problem."""
+    """Return the message for one problem in a pydantic error."""
     return str(problem["msg"]).removeprefix(_OF_OURS)
 
 

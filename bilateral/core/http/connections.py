@@ -44,10 +44,10 @@ _OWN_FAULTS: Final = {
 
 
 class HostUnreachableError(httpcore.ConnectError):
-    """A host has no address, or none of its addresses responds.
+    """A host's name cannot be resolved, or none of the host's addresses responds.
 
     Attributes:
-        cause: The cause. `no_name` and `refused` are caused by the host; `resolver` and `no_route` by this machine.
+        cause: The cause. `no_name` and `refused` are caused by the host, and `resolver` and `no_route` by this machine.
     """
 
     def __init__(self, message: str, cause: Cause) -> None:

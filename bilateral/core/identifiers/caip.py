@@ -20,7 +20,7 @@ ZERO_ADDRESS: Final = "0x" + "00" * 20
 ADDRESS_BYTES: Final = 32  # a Solana address is an Ed25519 public key, or a derived address of the same length
 
 FAMILIES: Final = {EVM: "EVM", SOLANA: "Solana"}
-"""The name of each supported kind of chain, by its namespace (CAIP-2). Non-EVM chains are called foreign."""
+"""The names of the supported kinds of chain, keyed by namespace (CAIP-2). Non-EVM chains are called foreign."""
 
 FOREIGN_PREFIXES: Final = tuple(f"{namespace}:" for namespace in FAMILIES if namespace != EVM)
 """The prefixes of identifiers on foreign chains."""
@@ -204,7 +204,7 @@ def checksummed(address: str) -> str:
     """Convert an EVM address to checksum form (EIP-55).
 
     Args:
-        address: 0x and 40 hexadecimal digits, either all in the same case, or in mixed case with the right checksum.
+        address: 0x and 40 hexadecimal digits: letters all in the same case, or in mixed case with the right checksum.
 
     Raises:
         MalformedIdentifierError: The text is not an address, or its checksum is wrong, for example because of a typing
@@ -215,7 +215,7 @@ def checksummed(address: str) -> str:
 
 
 def require(kind: str, expected: type, *values: object) -> None:
-    """Reject values of the wrong type in an identifier. A `bool` is not a number."""
+    """Reject values of the wrong type in an identifier. A `bool` is not accepted as a number."""
     for value in values:
         if not (is_whole(value) if expected is int else isinstance(value, expected)):
             raise MalformedIdentifierError(kind, value, f"expected a value of type {expected.__name__}")

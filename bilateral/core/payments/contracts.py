@@ -40,14 +40,14 @@ CANONICAL: Final = frozenset(
     | set(ESCROWS)
     | set(ESCROW_COLLECTORS)
 )
-"""All of these contracts. Money only passes through them, so they never count as payers, payees or sources of funds."""
+"""All contracts in this module. Money only passes through them: none is a payer, payee or source of funds."""
 
 TRANSFER: Final = keccak(b"Transfer(address,address,uint256)")
 AUTHORIZATION_USED: Final = keccak(b"AuthorizationUsed(address,bytes32)")
 AUTHORIZATION_CANCELED: Final = keccak(b"AuthorizationCanceled(address,bytes32)")
 NONCE_INVALIDATED: Final = keccak(b"UnorderedNonceInvalidation(address,uint256,uint256)")
 SETTLED: Final = frozenset({keccak(b"Settled()"), keccak(b"SettledWithPermit()")})
-"""The events of both proxies. They contain no accounts and no data."""
+"""The topics of both proxies' settlement events, which contain no accounts and no data."""
 
 _CONFIG: Final = "(address,address,address,address,address,uint40,bytes32)"
 CHANNEL_CREATED: Final = keccak(f"ChannelCreated(bytes32,{_CONFIG})".encode())

@@ -1,8 +1,8 @@
 """Permit2 settlements: the calls to the proxies, and the transfers that they made.
 
 The proxies' events contain no accounts, and Permit2 logs nothing. A payment is therefore proven by its transaction's
-calldata or, if another contract called the proxy, by a trace. All relevant words are at fixed positions, so that every
-reader interprets them in the same way. Extra bytes after the calldata are normal.
+calldata or, if another contract called the proxy, by a trace. All relevant words are at fixed positions, so every
+program interprets them in the same way. Extra bytes at the end of the calldata are ignored.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ class ProxyCall(NamedTuple):
 
 
 def proxy_call(to: str | None, data: bytes) -> ProxyCall | None:
-    """Return the payment that a call settles; None if it is not a call to a proxy."""
+    """Return the payment that a call settles; None if the call does not settle a payment through a proxy."""
     function = _FUNCTIONS.get(((to or "").lower(), data[:_SELECTOR].hex()))
     if function is None:
         return None

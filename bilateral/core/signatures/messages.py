@@ -56,8 +56,8 @@ class Domain:
     """The EIP-712 domain of one registry on one chain.
 
     Attributes:
-        chain_id: EIP-155 id of the chain.
-        verifying_contract: Address of the registry.
+        chain_id: The EIP-155 id of the chain.
+        verifying_contract: The address of the registry.
     """
 
     chain_id: int
@@ -84,8 +84,8 @@ class TypedMessage:
     """The base class of messages. A message is a struct with Solidity types that one kind of registry verifies.
 
     Attributes:
-        domain_name: The `name` in the EIP-712 domain of that kind of registry; the `version` is `1`.
-        solidity_types: The Solidity type of each field, by Solidity name.
+        domain_name: The `name` in the registry's EIP-712 domain, whose `version` is `1`.
+        solidity_types: The Solidity type of each field, keyed by Solidity name.
     """
 
     domain_name: ClassVar[str]
@@ -164,7 +164,8 @@ class AgentWalletSet(TypedMessage):
     Attributes:
         new_wallet: The wallet that consents and signs.
         owner: The agent token's current owner.
-        deadline: The last second at which the registry accepts the signature, in Unix time; at most 5 minutes from now.
+        deadline: The last second at which the registry accepts the signature, in Unix time; at most 5 minutes after the
+            time of the transaction's block.
     """
 
     agent_id: Uint256
@@ -181,7 +182,7 @@ class Feedback(TypedMessage):
 
     Attributes:
         agent_id: The rated agent.
-        client_address: The client, who signs the message.
+        client_address: The client, which signs the message.
         feedback_index: The feedback's future index: `registry.getLastIndex(agent_id, client_address) + 1`.
         value: The value, times `10 ** value_decimals`; from -10**38 to 10**38.
         tag1: The first tag; may be empty.
@@ -216,7 +217,7 @@ class FeedbackAuth(TypedMessage):
         index_limit: The registry accepts feedback while the client's last index for the agent (its number of entries so
             far) is below this limit: `registry.getLastIndex(agent_id, client_address) + n` allows `n` more entries.
         expiry: The last second at which the registry accepts the authorisation, in Unix time.
-        chain_id: EIP-155 id of the registry's chain.
+        chain_id: The EIP-155 id of the registry's chain.
     """
 
     agent_id: Uint256
@@ -238,7 +239,7 @@ class FeedbackAuth(TypedMessage):
 
     @property
     def expires(self) -> datetime:
-        """The expiry in UTC; for any later time, the end of the year 9999."""
+        """The expiry in UTC; for any time after the year 9999, the end of that year."""
         return chain_time(self.expiry)
 
 
@@ -257,7 +258,7 @@ def encode_feedback_auth(auth: FeedbackAuth, signature: bytes) -> bytes:
 
 
 def sign_feedback_auth(auth: FeedbackAuth, domain: Domain, owner: BaseAccount) -> bytes:
-    """Authorise feedback, using the key of the agent's owner.
+    """Authorise feedback by signing with the key of the agent's owner.
 
     Args:
         auth: The authorisation.

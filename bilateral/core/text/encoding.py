@@ -1,7 +1,7 @@
 """JSON documents, decoded strictly and encoded canonically.
 
 Decoding is strict, because attackers can exploit files that two readers interpret differently. Encoding is canonical,
-so that the bytes that are hashed are those that are stored.
+so that the hashed bytes are identical to the stored bytes.
 """
 
 import json
@@ -58,7 +58,7 @@ def encode_object(value: dict[str, Any]) -> bytes:
 def is_shallow(text: str) -> bool:
     """Return whether a JSON text is nested at most 64 levels deep.
 
-    The parser is recursive. If a library has raised Python's recursion limit, text that consists only of brackets would
+    The parser is recursive. If a library has raised Python's recursion limit, a long series of opening brackets would
     crash the program.
     """
     if text.count("[") + text.count("{") <= MAX_DEPTH:
