@@ -34,7 +34,7 @@ def verify_state(state: BuyerState, root: bytes, proof: Sequence[bytes]) -> bool
 
 
 class StateTree:
-    """The Merkle tree of all buyers' states at one time. The states may be passed in any order.
+    """The Merkle tree of all buyers' states at one point in time. The states may be passed in any order.
 
     Args:
         states: The states, at least one. No two states may have the same buyer, chain and policy.

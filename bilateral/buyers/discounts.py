@@ -1,4 +1,4 @@
-"""Discounts that sellers offer to buyers (sections 5.2, 6 and 9)."""
+"""Discounts that sellers offer to buyers (sections 5.2, 6 and 9 of the specification)."""
 
 # ruff: noqa: N815  # the specification's names
 
@@ -36,7 +36,7 @@ def _require_number(value: Any) -> Any:
 
 
 JsonNumber: Final = BeforeValidator(_require_number)
-"""Validates a number in a request body. Strings are rejected."""
+"""A validator for a number in a request body, which rejects strings."""
 
 Percent = Annotated[
     Decimal,
@@ -57,7 +57,7 @@ CONDITIONS: Final[Mapping[BuyerTier, str]] = {
 
 
 class TierDiscounts(BaseModel):
-    """Each tier's discount, in percent. A tier that is missing gets the discount of the next lower tier."""
+    """Each tier's discount, in percent. A missing tier gets the discount of the nearest lower tier that is set."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -82,7 +82,7 @@ class BuyerIncentives(BaseModel):
 
 
 def incentives_of(value: Any) -> BuyerIncentives:
-    """Read a seller's policy."""
+    """Read a seller's policy for buyers."""
     incentives = value.get("buyerIncentives", value) if isinstance(value, dict) else value
     try:
         return BuyerIncentives.model_validate(incentives)
@@ -133,9 +133,9 @@ class BuyerFacts:
 
     Attributes:
         dispute_rate: Disputes as a percentage of payments.
-        fairness: The effective fairness; None without reviews.
+        fairness: The effective fairness; None if there are no reviews.
         sellers: The number of sellers that the buyer paid.
-        is_withheld: True if one of the buyer's agents has the status `held_back` as a client in a trust analysis.
+        is_withheld: True if an agent whose wallet is the buyer has the status `held_back` as a client.
     """
 
     score: int
@@ -147,7 +147,7 @@ class BuyerFacts:
 
 
 def facts_of(standing: Standing, *, is_withheld: bool = False) -> BuyerFacts:
-    """Return the facts about a buyer from its standing."""
+    """Return the facts about a buyer from the buyer's standing."""
     metrics = standing.weighed.metrics
     fairness, sellers = metrics.effective_fairness, standing.weighed.sellers
     return BuyerFacts(score_of(metrics), tier_of(metrics), metrics.dispute_rate, fairness, sellers, is_withheld)
@@ -213,7 +213,7 @@ def _refused(verdict: Verdict, reason: str) -> Discount:
 
 
 def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:
-    """Return the percentage that a seller lists for a tier or, if none is listed, for the next lower tier."""
+    """Return the percentage that a seller lists for a tier or, failing that, for the nearest lower tier listed."""
     percentage = Decimal(0)
     for rank in BuyerTier:
         listed = getattr(incentives.discounts, rank.value, None)

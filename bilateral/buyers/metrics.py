@@ -27,7 +27,7 @@ MOST_REVIEWS: Final = 10_000
 """The maximum number of on-chain reviews to read per buyer, newest first."""
 
 MOST_FUNDED: Final = 100
-"""The maximum number of accounts per funder. A funder of more accounts is ignored as an exchange or faucet."""
+"""The maximum number of accounts per funder. A funder of more is assumed to be an exchange or faucet, and ignored."""
 
 _HIGHEST: Final = 100  # the Buyer Reputation Protocol rates from 0 to 100
 _LAST_BLOCK: Final = 2**62  # a block that no chain reaches, within a BIGINT
@@ -247,7 +247,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
     until: int | None = None,
     paid_until: int | None = None,
 ) -> None:
-    """Add the money that sellers returned, and mark the sellers that share a funder with the buyer."""
+    """Add to the dealings the money that sellers returned, and mark sellers that share a funder with the buyer."""
     block = _LAST_BLOCK if until is None else until
     paid = block if paid_until is None else paid_until
     table = payment.c

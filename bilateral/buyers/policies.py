@@ -76,7 +76,7 @@ class ScoringPolicy:
 
 
 BRP: Final = ScoringPolicy("brp-1.0")
-"""The specification's formula. Payments from a buyer to itself do not count."""
+"""The specification's formula. A buyer's payments to its own agents do not count."""
 
 INDEPENDENT: Final = ScoringPolicy(
     "independent-1.0",
@@ -89,11 +89,11 @@ INDEPENDENT: Final = ScoringPolicy(
 """The policy for independent dealings. It excludes returned money, repeated payments and shared funders."""
 
 POLICIES: Final[Mapping[str, ScoringPolicy]] = {policy.name: policy for policy in (BRP, INDEPENDENT)}
-"""The policies by name."""
+"""The policies, keyed by name."""
 
 
 def policy_of(name: str) -> ScoringPolicy:
-    """Return a policy."""
+    """Return the policy with the given name."""
     if name not in POLICIES:
         raise InvalidArgumentError(f"the policy {name[:80]!r} is unknown: use one of {', '.join(POLICIES)}")
     return POLICIES[name]
@@ -106,8 +106,8 @@ class Weighed:
     Attributes:
         metrics: The metrics from which the score is computed.
         first_at: The time of the first payment that counts; None if no payment counts.
-        last_at: The time of the last payment.
-        sellers: The number of sellers whose payments count.
+        last_at: The time of the last payment that counts; None if no payment counts.
+        sellers: The number of sellers to which the buyer made payments that count.
         reasons: The reasons why dealings were excluded or require caution.
     """
 
@@ -119,7 +119,7 @@ class Weighed:
 
 
 def weigh(policy: ScoringPolicy, dealings: Mapping[Seller, Dealings], now: int) -> Weighed:
-    """Weigh a buyer's dealings."""
+    """Compute a buyer's metrics from its dealings, according to a policy."""
     reasons: set[Reason] = set()
     if any(dealing.own for dealing in dealings.values()):
         reasons.add(Reason.OWN_PAYMENTS)
@@ -182,10 +182,10 @@ class BuyerSettings:
     """The settings of the buyer service.
 
     Attributes:
-        policy: The default scoring policy of responses.
+        policy: The default scoring policy for responses.
         credential_policies: The scoring policies for which the service issues tier credentials; if empty, only the
             default policy.
-        nodes: The URL of a node for each chain, by the chain's decimal id. The nodes are used to check contract
+        nodes: The URL of a node for each chain, keyed by the chain's decimal id. The nodes are used to check contract
             signatures (ERC-1271) and payments that are not yet indexed.
         disputes: True if sellers may file disputes.
         requires_signature: True to reject unsigned feedback and reviews; otherwise they are accepted but do not count.

@@ -237,7 +237,7 @@ def _accepts(url: str, account: str, digest: bytes, signature: bytes) -> bool:
 def operators_of(
     connection: Connection, chain_id: int, identity_registry: str, agent_id: int, accounts: Collection[str]
 ) -> set[str]:
-    """Return the accounts that an agent's owner has approved for all its agents (ERC-721)."""
+    """Return the accounts that an agent's owner has approved for all of the owner's agents (ERC-721)."""
     table, agent = schema.EVENT_TABLES[ApprovalForAll].c, agent_tables.agent.c
     query = (
         select(table.operator, table.is_approved)

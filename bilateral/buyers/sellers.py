@@ -47,11 +47,11 @@ class Offer:
 
     @property
     def prices(self) -> dict[str, Decimal]:
-        """The price per call in dollars, by service."""
+        """The price per call in dollars, keyed by the service's name."""
         return {service.name: service.price for service in self.services if service.price is not None}
 
     def of_service(self, name: str) -> Offer | None:
-        """Return the offer reduced to a single service."""
+        """Return the offer reduced to the service with the given name, or None if there is none."""
         services = tuple(service for service in self.services if service.name == name)
         return Offer(services) if services else None
 

@@ -49,7 +49,7 @@ REPEATABLE: Final = frozenset(
         *("getSignatureStatuses", "getSignaturesForAddress", "getTransaction"),
     }
 )
-"""The methods, on any kind of chain, that are safe to retry. A transaction is sent once and then looked up."""
+"""The methods that are safe to retry, for all kinds of chains. A transaction is sent only once, and then looked up."""
 
 _TOO_LARGE: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
 """HTTP statuses which mean that a request is too large and should be split."""
@@ -62,7 +62,7 @@ class Post:
     Attributes:
         body: The bytes.
         method: The JSON-RPC method, for messages.
-        deadline: The monotonic clock's time by which the reply must be complete.
+        deadline: The time on the monotonic clock by which the reply must be complete.
     """
 
     body: bytes
@@ -89,7 +89,7 @@ class Reply:
 
     @property
     def problem(self) -> str:
-        """The HTTP status, and the new origin if the node's URL has moved."""
+        """A text with the HTTP status, and with the new origin if the node's URL has moved."""
         if not self.is_redirect:
             return f"HTTP status {self.status}"
         to = f" to {self.location}" if self.location else ""

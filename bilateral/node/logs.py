@@ -26,7 +26,7 @@ class LogFilter:
 
     Attributes:
         addresses: The contracts, as 0x and 40 hexadecimal digits. Some nodes reject a filter without addresses.
-        topics: The topics, by position.
+        topics: The filters for the topics, in the order of their positions.
     """
 
     addresses: Sequence[str]
@@ -40,10 +40,10 @@ class LogFilter:
 
 @dataclass
 class RangeLimit:
-    """The number of blocks in a range that a node accepts, adjusted after each response or rejection.
+    """The largest number of blocks per request that a node accepts, adjusted after each response or rejection.
 
-    Readers of a few logs first request the whole range. The index reads the whole chain, so it uses a more precise
-    limit (`bilateral.index.chain.source.RangeSize`).
+    Readers that need only a few logs first request the whole range. The index reads the whole chain, so it uses a more
+    precise limit (`bilateral.index.chain.source.RangeSize`).
 
     Attributes:
         span: The number of blocks to request next; None for the whole range.
@@ -55,7 +55,7 @@ class RangeLimit:
     _successes: int = 0
 
     def accepted(self) -> None:
-        """Record a response. After eight consecutive responses, the span grows by a quarter, up to the ceiling."""
+        """Record a response. After eight responses in a row, the span grows by a quarter, up to the ceiling."""
         self._successes += 1
         if self.span is not None and self.ceiling is not None and self._successes % _SUCCESSES_TO_GROW == 0:
             self.span = min(self.ceiling, self.span + max(1, self.span // 4))

@@ -41,10 +41,10 @@ class PaidTransfer(NamedTuple):
 def read_transfers(
     transaction: str, receipt: Mapping[str, Any], payer: str, payee: str, *, traces: bool = True
 ) -> Operation[list[PaidTransfer]]:
-    """Return a transaction's transfers from payer to payee, in order. Only the payer's payments can cause them.
+    """Return a transaction's transfers from payer to payee, in order. Only payments by the payer can cause them.
 
     Args:
-        traces: False to request no trace. The kind of settlements by other contracts is then unknown.
+        traces: False to request no trace; the kind of payments settled by other contracts is then unknown.
     """
     logs = [receipt_log(record) for record in answers.records(receipt.get("logs"))]
     accounts = TRANSFER, address_topic(payer), address_topic(payee)

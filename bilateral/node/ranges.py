@@ -1,4 +1,4 @@
-"""Classify rejections of block ranges, whose messages may state a node's block limit. Only this module does so.
+"""Classify rejections of block ranges, whose messages may state a node's block limit. No other module does this.
 
 Each node has its own limits, and its own messages for them. The kind of rejection takes precedence over any number in
 its message, which is only used as a ceiling to try. `tests/index/test_limits.py` lists the supported messages.
@@ -18,7 +18,7 @@ class Reaction(StrEnum):
     """How to react to a rejection."""
 
     SPLIT = "split"
-    """Request fewer blocks: the number that the rejection states, or half as many."""
+    """Request fewer blocks: as many as the rejection states, or else half of the rejected range."""
 
     WAIT = "wait"
     """Try again later."""
@@ -35,11 +35,11 @@ class Verdict:
     """How to react to a particular rejection.
 
     Attributes:
-        reaction: What to do.
+        reaction: The first reaction.
         blocks: The number of blocks to request next, if the reaction is `SPLIT` and the rejection states a number.
         repeats: The number of consecutive rejections to which this reaction applies; None for any number.
         otherwise: The reaction to subsequent rejections.
-        limits_blocks: False if the node limits logs, bytes or time, so that the number of blocks only applies to this
+        limits_blocks: False if the node limits logs, bytes or time, so that the number of blocks applies only to this
             part of the chain.
     """
 

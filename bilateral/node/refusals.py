@@ -1,4 +1,4 @@
-"""Classify rejections by nodes, which use their own wording and few codes. Only this module does so.
+"""Classify rejections by nodes, which use their own wording and few codes. No other module does this.
 
 Deployment scripts also use this module, so it accepts plain messages, codes and HTTP statuses.
 """
@@ -19,7 +19,7 @@ class Refusal(Enum):
     HAS_IT = auto()
     """The node already has this transaction."""
     PRICE_TOO_LOW_TO_REPLACE = auto()
-    """A different transaction with the same nonce is pending."""
+    """Another transaction with the same nonce is pending, and this one's fees are too low to replace it."""
     NONCE_USED = auto()
     """A transaction with the same nonce was mined. It may be this transaction."""
     UNCLEAR = auto()

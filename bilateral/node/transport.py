@@ -31,7 +31,7 @@ class Transport:
     """Sends requests to a node, and blocks until it responds.
 
     Args:
-        rpc: The URL of the node's JSON-RPC, or a provider.
+        rpc: The URL of the node's JSON-RPC endpoint, or a provider.
         timeout: The timeout for a request, including its retries, in seconds. A provider has its own timeouts.
 
     Raises:

@@ -37,7 +37,7 @@ class Outcome(IntEnum):
 
 
 class ContentType(IntEnum):
-    """The types of content. SATI reserves 6 to 15."""
+    """The types of content. SATI reserves the numbers 6 to 15."""
 
     NONE = 0
     JSON = 1

@@ -115,7 +115,7 @@ class SatiIdentity(Closing):
         return self._run(self._set(mint, WALLET_KEY, str(account)))
 
     def remove(self, mint: str, key: str) -> str:
-        """Remove an additional metadata field. See `set_uri`. Without a wallet, payments go to the holder."""
+        """Remove an additional metadata field. See `set_uri`. If the wallet is removed, payments go to the holder."""
         return self._run(self._remove(mint, key))
 
     def transfer(self, mint: str, to: str) -> str:

@@ -137,7 +137,7 @@ class ChainPayment:
 
     Attributes:
         amount: The amount that arrived, in the token's smallest unit.
-        time: The slot's time.
+        time: The time of the payment's slot.
     """
 
     amount: int

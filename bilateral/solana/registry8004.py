@@ -1,4 +1,4 @@
-"""Agents in 8004-solana. Each consists of an account of that program and the Metaplex Core asset that it describes.
+"""Agents in 8004-solana. Each is an account of that program plus the Metaplex Core asset that the account describes.
 
 Like ERC-8004, the program requires the wallet's signature, and clears the wallet when it transfers an agent. A transfer
 made directly through Metaplex Core does not update the stored owner or wallet until somebody calls `sync_owner`. The
@@ -86,7 +86,7 @@ class Agent8004:
         uri: The URI of the registration file.
         wallet: The account to which payments go.
         wallet_source: `proven`, or `owner` if the agent has no wallet of its own.
-        remarks: Deviations that do not make the agent unusable; always empty.
+        remarks: Irregularities that do not make the agent unusable; always empty.
         slot: The slot of the node's response.
     """
 
@@ -108,7 +108,7 @@ class Agent8004:
 
 
 def agent_address(asset: str, program: str) -> str:
-    """Derive an agent's account."""
+    """Derive the address of an agent's account."""
     return program_address(program, b"agent", address_bytes(asset))[0]
 
 

@@ -1,4 +1,4 @@
-"""Reads SATI accounts, and the agent that they prove together, in two requests.
+"""Reads the SATI accounts that together prove an agent, in two requests.
 
 An agent is a Token-2022 mint with one token. Its membership in the SATI registry's group proves that SATI registered
 it, because only the registry's own address can sign for a membership. Everything else, including the wallet, is text
@@ -59,7 +59,7 @@ class MintedAgent:
     """An agent according to its mint. The holder has not been determined yet.
 
     Attributes:
-        member: The membership.
+        member: The agent's membership in SATI's group.
         is_soulbound: True if the agent cannot be transferred.
         pointer_authority: The account that may point the agent to different metadata; None if nobody may.
     """
@@ -90,11 +90,11 @@ class SatiAgent:
         token_account: The account that contains the token.
         uri: The URI of the registration file.
         wallet: The account to which payments go; empty if the agent only declares a wallet on another chain.
-        wallet_source: `metadata`, which is unproven, or `owner`.
+        wallet_source: `metadata` (unproven), or `owner` if there is no wallet.
         metadata: The whole metadata.
         is_soulbound: True if the agent cannot be transferred.
         pointer_authority: The account that may point the agent to different metadata; None if nobody may.
-        remarks: Deviations that do not make the agent unusable.
+        remarks: Irregularities that do not make the agent unusable.
         slot: The slot of the node's response.
     """
 

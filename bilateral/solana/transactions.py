@@ -37,7 +37,7 @@ class SignedTransaction:
     Attributes:
         signatures: The signatures, starting with the fee payer's.
         message: The bytes that every signer signs.
-        signers: The number of accounts that must sign. They come first in `accounts`.
+        signers: The number of accounts that must sign. These accounts come first in `accounts`.
         accounts: The accounts listed in the message itself.
         has_lookups: True if additional accounts come from lookup tables.
         blockhash: The recent blockhash.

@@ -1,4 +1,4 @@
-"""Servers' offers: a request's price, as stated in a 402 response. This module does not need an extra."""
+"""Servers' offers: a request's price, as stated in a 402 response. This module does not need any extra."""
 
 import base64
 import binascii

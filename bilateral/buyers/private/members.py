@@ -1,7 +1,7 @@
-"""The service's part in private tiers: it accepts members, builds a day's list and posts the roots, and can be rerun.
+"""The service's part in private tiers: it accepts members, builds a day's list and posts its roots. It can be rerun.
 
-A day's list is stored before its roots are sent. A later run finds it and sends the same roots. The contract accepts
-roots only once per day.
+A day's list is stored before its roots are sent. A later run finds the stored list and sends the same roots. The
+contract accepts roots only once per day.
 """
 
 import json
@@ -38,7 +38,7 @@ _SIGNATURE_BYTES: Final = 65  # of a buyer's key: the identity's public key and 
 
 
 def take_member(engine: sa.Engine, message: TierMember, policy: str, signatures: bytes, now: int) -> None:
-    """Store a buyer's commitment if the buyer's record proves a tier. Repeating the message changes nothing.
+    """Store a buyer's commitment if the buyer's record proves a tier. Sending the same message again changes nothing.
 
     `post_tiers` checks the identity later, because Semaphore's keys and hashes require the prover's packages.
     """
@@ -80,7 +80,7 @@ class PostedTiers:
     Attributes:
         epoch: The UTC day.
         policy: The scoring policy's name.
-        sizes: The number of members in each group, by tier.
+        sizes: The number of members in each group, keyed by tier.
         roots: The roots for the tiers `verified`, `trusted` and `premium`.
     """
 
@@ -120,7 +120,7 @@ class StoredList:
     Attributes:
         document: The published document.
         roots: The three roots, concatenated.
-        sizes: The number of members in each group, by tier.
+        sizes: The number of members in each group, keyed by tier.
     """
 
     document: bytes
@@ -144,7 +144,7 @@ def read_published(engine: sa.Engine, policy: str, epoch: int) -> bytes | None:
 
 
 def read_last_sizes(engine: sa.Engine, policy: str) -> tuple[int, dict[str, int]] | None:
-    """Return the last day with a list, and the number of members in each group that day; None without any list."""
+    """Return the last day with a list, and the number of members in each group that day; None if there is no list."""
     table = tier_list.c
     row = _read(engine, sa.select(table.epoch, table.sizes).where(table.policy == policy).order_by(table.epoch.desc()))
     return None if row is None else (row.epoch, json.loads(row.sizes))

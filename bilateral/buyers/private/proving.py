@@ -35,7 +35,7 @@ _SECONDS: Final = 60.0
 """The timeout for fetching a service's lists, which may be large."""
 
 Progress = Callable[[str], None]
-"""Called before each step with a sentence that describes it."""
+"""A function that is called before each step with a sentence that describes the step."""
 
 
 def identity_secret(signer: TransactionSigner) -> bytes:
@@ -85,7 +85,7 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
 
 
 def fetch_list(service: str, policy: str, epoch: int, *, http: httpx.Client | None = None) -> bytes:
-    """Fetch a day's whole member list. Do so daily, even if you need no proof, so that the time reveals nothing."""
+    """Fetch a day's whole member list. Do so daily, even if you need no proof, so that the timing reveals nothing."""
     url = f"{base_of(service)}/api/tier-lists/{policy}/{epoch}"
     opened = httpx.Client(timeout=_SECONDS) if http is None else nullcontext(http)
     try:

@@ -59,7 +59,7 @@ class BlindMessage:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
-        """Read a message."""
+        """Parse a message from bytes."""
         if len(content) > MAX_BYTES:
             raise invalid("", f"{len(content)} bytes exceed the limit of {MAX_BYTES}")
         try:

@@ -31,7 +31,7 @@ def relay_blind_rating(
 
     Args:
         signed: Your side's signed envelope.
-        opening: The envelope's opening. `BlindVault.all()` returns both.
+        opening: The envelope's opening. `BlindVault.all()` returns envelopes with their openings.
         network: The registry's chain (CAIP-2), such as `eip155:8453`.
         relay: The URL to post to: `https://…/v1/aggregator/blind-ratings`.
         http: The HTTP client. The default client accepts only https URLs and does not follow redirects.

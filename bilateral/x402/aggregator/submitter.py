@@ -1,8 +1,8 @@
-"""An aggregator's worker: sends one account's queue and tracks each transaction until it is confirmed.
+"""An aggregator's worker: sends one account's queued feedback, and tracks each transaction until it is confirmed.
 
 A transaction is stored before it is sent. If the process is killed at any point, the next process finds the nonce, the
-transaction or its receipt, and continues from there. The registry accepts signed feedback only once, so even a
-transaction sent twice results in one entry.
+transaction or its receipt, and continues from there. The registry accepts signed feedback only once, so even if a
+transaction is sent twice, only one entry results.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class SignedMessage:
 
     Attributes:
         agent_id: The rated agent.
-        arguments: The function's arguments.
+        arguments: The arguments of `giveFeedbackBySig`.
     """
 
     agent_id: int
@@ -57,7 +57,7 @@ class SignedMessage:
 
     @classmethod
     def of_row(cls, row: Row[Any]) -> SignedMessage:
-        """Read a row from the queue."""
+        """Return the signed message stored in a row of the queue."""
         return cls.of(row, row.client, row.signature)
 
     @classmethod
@@ -85,7 +85,7 @@ def prepare(state: ClientState, message: SignedMessage) -> Operation[Sent[Any]]:
 
 
 def restore(state: ClientState, message: SignedMessage, fees_: Mapping[str, int]) -> Operation[Sent[Any]]:
-    """Return the prepared form of a stored transaction for signed feedback."""
+    """Return a feedback transaction in its prepared form, using the stored fees."""
     decode = yield from _decoder(state, message)
     data = registries.calldata(Registry.REPUTATION, FUNCTION, message.arguments)
     deployment = yield from registries.connect(state)
@@ -154,7 +154,7 @@ class AccountStatus:
     Attributes:
         head: The latest block's number.
         used: The number of nonces used by transactions in blocks.
-        receipts: The receipts of the transactions that are in blocks, by transaction hash.
+        receipts: The receipts of the transactions that are in blocks, keyed by transaction hash.
     """
 
     head: int
@@ -163,7 +163,7 @@ class AccountStatus:
 
 
 def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[AccountStatus]:
-    """Look up transactions in one batch."""
+    """Look up the account's transactions in one batch."""
     requests = (
         Rpc("eth_blockNumber", ()),
         Rpc("eth_getTransactionCount", (registries.address_of(state), "latest")),
@@ -182,7 +182,7 @@ def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[AccountStatus
 
 
 def outcome(state: ClientState, prepared: Sent[Any], hash_: bytes, receipt: Mapping[str, Any]) -> Operation[str | None]:
-    """Evaluate a feedback transaction's receipt."""
+    """Return why a feedback transaction failed, according to its receipt, or None if it succeeded."""
     try:
         yield from confirmations.outcome_of(state, prepared, "0x" + hash_.hex(), receipt)
     except (ContractRevertError, errors.TransactionFailedError, errors.UnexpectedAnswerError) as problem:
@@ -210,7 +210,7 @@ _NONCE_USED: Final = "another transaction of the account has the nonce"
 
 
 class Submitter:
-    """Sends one account's queue.
+    """Sends the feedback in one account's queue.
 
     Args:
         settings: The settings of the aggregator.
@@ -389,5 +389,5 @@ class Submitter:
 
 
 def back_off(attempts: int) -> float:
-    """Return the seconds until the next attempt."""
+    """Return how many seconds to wait before the next attempt."""
     return float(min(_FIRST_SECONDS * 2 ** min(attempts, 16), _MOST_SECONDS))

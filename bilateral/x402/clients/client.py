@@ -34,7 +34,7 @@ class Reputation8004ClientExtension:
 
     Args:
         verifier: Checks servers: an `AsyncVerifier` for `x402Client`, or a `Verifier` for `x402ClientSync`.
-        client_agent: The agent that this client claims to be. Servers check that the payer is its wallet or owner.
+        client_agent: The agent that this client claims to be. Servers check that the agent's wallet or owner pays.
     """
 
     transport_hooks = None

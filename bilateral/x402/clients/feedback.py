@@ -86,7 +86,7 @@ def draft_file(
 
 
 def feedback_file(fields: dict[str, Any], comment: str | None, payment: dict[str, str] | None) -> FeedbackFile:
-    """Return a feedback file from fields in either format."""
+    """Create a feedback file from fields in either format."""
     fields_of_text = {"reasoning" if "proofOfInteraction" in fields else "comment": comment}
     return prepare_feedback_file(**fields, **fields_of_text, proof_of_payment=payment)  # type: ignore[arg-type]
 
@@ -97,8 +97,8 @@ class Claim:
 
     Attributes:
         chain_id: The account's chain; None if it is not an EVM chain.
-        digests: The signed hash, first without and then with the EIP-191 prefix.
-        signature: The signature. One made by a key ends in 27 or 28.
+        digests: The hash that was signed, first without and then with the EIP-191 prefix.
+        signature: The signature; if a key made it, it ends in 27 or 28.
     """
 
     account: str
@@ -174,7 +174,7 @@ QUALITY: Final = Tags("starred", X402_TAG)
 """The tags for a quality rating in the profile `reputation`, whose second tag is always `x402`."""
 
 REACHABLE: Final = Tags("reachable", X402_TAG)
-"""The tags for a delivery without a rating in the profile `reputation`; the value is 1 or 0."""
+"""The tags for reporting only whether an answer was delivered (value 1 or 0) in the profile `reputation`."""
 
 PAYMENT_STATUS: Final = "paymentStatus"
 """A field that this package adds to feedback files: `not_provable` if the file contains no proof of the payment."""
@@ -200,7 +200,7 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
             payment.
         value: The on-chain integer value, from 0 to 255 except in the profile `reputation`; at most 100 once decimals
             are applied.
-        signer: The client's key, which made the payment.
+        signer: The client's key, with which the payment was made.
         tags: Both tags; by default `RESOURCE_DELIVERED`, or `QUALITY` in the profile `reputation`.
         decimals: The number of decimals in the value.
         comment: A comment for human readers.
@@ -222,7 +222,7 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
 
 
 def human_value(value: int, decimals: int) -> FeedbackValue:
-    """Return a value from 0 to 100 on the human scale."""
+    """Return a feedback value, after checking that it is from 0 to 100 on the human scale."""
     stored = FeedbackValue(value, decimals)
     if not 0 <= stored.human <= MAX_HUMAN:
         raise InvalidArgumentError(f"value {stored.human} is out of range 0..{MAX_HUMAN}")
@@ -237,7 +237,7 @@ def feedback_arguments(  # noqa: PLR0913, PLR0917  # the parts of a feedback
     fields: dict[str, Any],
     comment: str | None,
 ) -> dict[str, Any]:
-    """Return the arguments of `give_feedback`, with a signed file's fields and the proof of its payment."""
+    """Return the arguments of `give_feedback`, including a signed file's fields and the proof of payment."""
     interaction, registration, _ = required_parts(verification)
     payment, proof = verification.payment, None
     if payment is None:
@@ -329,7 +329,7 @@ def is_signed_by_client(file: FeedbackFile, client: Client | None = None) -> boo
     Args:
         file: The feedback file.
         client: The SDK client for the chain, which is used to verify signatures by contract wallets (ERC-1271). Without
-            it, only signatures by keys are accepted.
+            a client, only signatures by keys are accepted.
 
     Raises:
         NodeError: The node does not respond, or a contract wallet uses up all the gas.

@@ -1,4 +1,4 @@
-"""The adapter for requests.
+"""The adapter for the HTTP library requests.
 
 Example:
     response = verifying_session(client, verifier).get(url)

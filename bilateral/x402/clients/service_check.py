@@ -49,7 +49,7 @@ class ServiceCheck:
     Attributes:
         verdict: The worst verdict among the findings and the agents.
         price: Up to ten payment options as stated by the server, which are untrusted text. `text` describes each option
-            in words, such as "0.01 TUSD to 0x7099…". Rely on `asset`, because a token's contract can choose any symbol.
+            in words, such as "0.01 TUSD to 0x7099…". Rely on `asset` instead: a token's contract can choose any symbol.
         findings: The checks of the declaration, as returned by `check_url`.
         agents: The checks of the declared agents on the client's chain.
         unknown: The facts that could not be determined.

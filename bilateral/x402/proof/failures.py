@@ -28,9 +28,9 @@ MOST_BLOCKS: Final = 64
 """The maximum number of blocks between the two states: funds that a payer had long before signing prove nothing."""
 
 MOST_SECONDS: Final = 900
-"""The maximum seconds between a state and the payment's deadline. States from before the signature prove nothing.
+"""The maximum time between a state and the payment's deadline, in seconds. States before the signature prove nothing.
 
-The time of signing is not part of a payment. By default, sellers give clients 300 seconds.
+The time of signing is not part of a payment. By default, sellers give clients 300 seconds to pay.
 """
 
 _KEY_SIGNATURE: Final = 65  # bytes
@@ -39,7 +39,7 @@ _PERMIT: Final = "((address,uint256),uint256,uint256)"
 
 @dataclass(frozen=True)
 class FailureProof:
-    """The chain states that show why a payment did not settle.
+    """The chain states that show why a payment was not settled.
 
     Attributes:
         reason: Why the payment could not be settled at `block`.
@@ -98,7 +98,7 @@ class FailedPayment:
             raise UnprovenFailureError("still_payable", "the payment can still be settled: wait until it expires")
 
     def reason_at(self, block: int) -> Operation[FailureReason | None]:
-        """Return why the payment could not be settled at a block, or None if the payer did not cause this."""
+        """Return why the payment could not be settled at a block, or None if the payer is not the cause."""
         signed, payer, at = self.signed, ("address", self.signed.payer), hex(block)
         nonces_call, bit = nonce_call(signed)
         calls = [_call(signed.asset, "balanceOf", payer), nonces_call]

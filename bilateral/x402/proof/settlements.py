@@ -47,8 +47,8 @@ class Settlement:
         problem: The reason why the state is unknown; empty otherwise.
         is_expired: True if the authorization is unused and can no longer be used.
         is_canceled: True if the payer canceled the authorization, so that nobody can use it.
-        amount: The amount that a Permit2 payment moved; None if its transaction was not found. With the scheme `upto`,
-            it may then be anything from 1 to the ceiling.
+        amount: The amount that a Permit2 payment moved; None if its transaction was not found; with the scheme `upto`,
+            the amount may then be anything from 1 to the ceiling.
         signed: The payment as its payer signed it; None if its kind is unsupported.
     """
 

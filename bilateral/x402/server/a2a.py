@@ -28,7 +28,7 @@ from bilateral.x402.proof.verdicts import PaidRequest
 from bilateral.x402.server.exchange import CURRENT, Exchange
 
 RECEIPTS: Final = "x402.payment.receipts"
-"""The key of the list of settlements in a message's metadata, oldest first (x402's A2A extension)."""
+"""The metadata key under which a message lists its settlements, oldest first (x402's A2A extension)."""
 
 
 @dataclass
@@ -42,7 +42,7 @@ class MessageExchange(Exchange):
     limit: int = MAX_BODY
 
     def answer(self, parts: Sequence[Any]) -> None:
-        """Accept the answer. Without an answer, nothing is settled."""
+        """Record the agent's answer. Without an answer, nothing is settled."""
         self.response = message_parts(parts, self.limit)
 
 

@@ -51,7 +51,7 @@ class HttpAdapter:
 
     Attributes:
         limit: The maximum size of a decoded body in bytes.
-        answers: Retained answers, for clients that lost them.
+        answers: The store of answers that are retained for clients that lost them.
         cors: The policy that decides which web pages may buy.
     """
 
@@ -94,7 +94,7 @@ class HttpAdapter:
     def access(self, method: str, origin: str, verb: str, *paths: str) -> tuple[bool, list[tuple[bytes, bytes]] | None]:
         """Return whether a route declares a profile, and the CORS headers for a page that wants to buy.
 
-        The page sends a preflight request with the intended method as `verb`. For any other request, the headers are
+        The headers are returned only for a preflight request, whose intended method is `verb`; otherwise, they are
         None.
         """
         is_preflight = method == "OPTIONS" and origin and verb and self.declares(verb, *paths)
@@ -188,7 +188,7 @@ class HttpAdapter:
             logger.exception("the store of paid answers failed: the client cannot fetch this answer again")
 
     def count_unsigned(self, exchange: Exchange) -> None:
-        """Count the missing proofs of a payment settled in advance, if its answer has no `PAYMENT-RESPONSE`."""
+        """Count the missing proofs of an answer that was paid in advance but has no `PAYMENT-RESPONSE`."""
         for key in tuple(exchange.declarations):
             del exchange.declarations[key]
             self._extensions[key].count_unsigned("no PAYMENT-RESPONSE")
@@ -213,7 +213,7 @@ class HttpAdapter:
 
 
 def texts_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the headers as strings, by lower-case name."""
+    """Return the headers as strings, keyed by lower-case name."""
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
 
 

@@ -3,9 +3,9 @@
     app = FastAPI()
     app.add_middleware(ReputationMiddleware, routes=routes, server=server)
 
-Use it instead of the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is
-verified, and the response's body is captured inside the SDK's middleware. Add this middleware last; compression
-middleware may be placed inside or outside it.
+Use `ReputationMiddleware` instead of the SDK's `payment_middleware`, which it wraps. The request's body is read once
+the payment is verified, and the response's body is captured inside the SDK's middleware. Add this middleware last;
+compression middleware may be placed inside or outside it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ReputationMiddleware:
     Raises:
         PreflightError: A check at start-up did not pass.
         StreamingRouteError: A paid route that declares the extension streams its responses. Raised at start-up.
-        InvalidArgumentError: A route declares the extension, but it is not registered with the server.
+        InvalidArgumentError: A route declares the extension, but the extension is not registered with the server.
     """
 
     def __init__(  # noqa: PLR0913  # settings, all but two with a default

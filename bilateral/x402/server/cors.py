@@ -50,4 +50,4 @@ class CorsPolicy:
 
 
 EVERY_PAGE: Final = CorsPolicy()
-"""Every page may buy. Payments need no cookies, so a page cannot get anything that other clients cannot."""
+"""The policy that lets every page buy. Payments need no cookies, so a page gets nothing that other clients cannot."""

@@ -82,7 +82,7 @@ class FailedSettlement:
         at: The time, in Unix seconds.
         code: The facilitator's reason.
         reason: The buyer's act that caused the failure. None if the buyer did not cause it or the cause is unknown; the
-            failure then does not count.
+            failure is then not counted.
         payment: The signed payment, with the fields `accepted` and `payload`.
         amount: The amount to be settled.
         method: The request's method; empty for tool calls and messages.
@@ -125,7 +125,7 @@ class FailedSettlement:
 
 
 class FailedSettlements:
-    """A seller's failed settlements, in memory. Thread-safe. Both profiles share it.
+    """A seller's failed settlements, in memory. Thread-safe. Both profiles can share one object.
 
     Args:
         on_failure: Called once after each failed settlement, no matter who caused it, so that the seller can undo its

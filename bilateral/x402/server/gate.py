@@ -64,9 +64,9 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
         minimum: The lowest rating, 0 to 100, at which this server still serves a client that it has rated.
         anonymous: True to serve clients that do not claim to be an agent.
         newcomers: False to serve only clients that this server has rated.
-        index: Reads an index. `bilateral.checks.check_client` is then used before the chain is queried. The owner and
-            the wallet are always read from the chain, because they can change. If the index fails or lags behind,
-            everything is read from the chain.
+        index: A reader for an index. If it is set, `bilateral.checks.check_client` is used before the chain is queried.
+            The owner and the wallet are always read from the chain, because they can change. If the index fails or lags
+            behind, everything is read from the chain.
         policy: The policy for the index's check. A client that the policy declines, or that cannot be checked, is not
             served. Without a policy, only this server's own rating of the client matters.
         buyers: A source of buyers' records for the index's check.
@@ -187,7 +187,7 @@ def rate_client(client: Client, standing: VerifiedClient, rating: int) -> Handle
     The registry checks that the agent's owner has not changed since the payment.
 
     Args:
-        client: The server's SDK client, whose signer's primary agent rates.
+        client: The server's SDK client. The primary agent of its signer gives the rating.
         standing: The client, from `reputable_client`.
         rating: The rating, from 0 to 100.
     """

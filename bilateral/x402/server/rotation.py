@@ -68,7 +68,7 @@ def add_signer(
 def add_public_key(
     client: Client, agent_id: AgentLike, public_key: str, algorithm: str, **options: Unpack[SignerOptions]
 ) -> Handle[AgentUriSet]:
-    """Add a key by its public key, for a program that does not hold the key. No test message is signed."""
+    """Add a key by its public key, from a program that does not hold the private key. No test message is signed."""
     listed = list_signers(client, agent_id)
     if any(signer.public_key.lower() == public_key.lower() for signer in listed):
         raise InvalidArgumentError(f"the key {public_key[:16]}… is already listed")

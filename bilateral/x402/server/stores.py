@@ -123,7 +123,7 @@ class StoredAnswers(PaidAnswers):
 
 
 class StoredReservations(Reservations):
-    """Reserves authorizations in a database that several processes share. Settled ones are stored until they expire.
+    """Authorizations reserved in a database that several processes share. Used ones are stored until they expire.
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.

@@ -3,8 +3,8 @@
     app = Flask(__name__)
     protect_flask(app, routes, server)  # server: x402ResourceServerSync
 
-Use it instead of the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is
-verified, and the response's body is captured inside the SDK's middleware.
+Use `protect_flask` instead of the SDK's `payment_middleware`, which it wraps. The request's body is read once the
+payment is verified, and the response's body is captured inside the SDK's middleware.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
     """Wrap a Flask application in the SDK's payment middleware, capturing bodies and signing paid answers.
 
     Paid views that yield their responses are rejected: immediately, or at the first request if they are added later.
-    Flask does not reveal whether other views stream. If one does, its answer is rejected when it is paid for, and
-    nothing is settled.
+    Flask does not reveal whether other views stream. If such a view does, its answer is rejected when a client pays for
+    it, and nothing is settled.
 
     Args:
         app: The application.
@@ -76,7 +76,7 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
     Raises:
         PreflightError: A check did not pass.
         StreamingRouteError: A view that yields its response declares the extension.
-        InvalidArgumentError: A route declares the extension, but it is not registered with the server.
+        InvalidArgumentError: A route declares the extension, but the extension is not registered with the server.
     """
     adapter = HttpAdapter(routes, server, limit, answers or PaidAnswers(), preflight, cors=cors)
     adapter.check_routes()
