@@ -52,7 +52,7 @@ class Feed:
             (self._waiting.total(), MOST_WAITING, "the service"),
         ):
             if count >= most:
-                detail = f"{whose} has {count} requests waiting for changes, but at most {most} are allowed: end one"
+                detail = f"{whose} has {count} requests waiting for changes, but at most {most} are allowed: close one"
                 headers = {"Retry-After": "10"}
                 raise ProblemError(HTTPStatus.TOO_MANY_REQUESTS, "too_many_waiting", detail, headers=headers)
         self._waiting[address] += 1

@@ -67,7 +67,7 @@ SealedOnly = Annotated[
 ]
 """A filter for ratings that were sealed before either side saw the other's rating."""
 
-Tag = Annotated[str | None, Query(max_length=1_000, description="The tag, exactly.")]
+Tag = Annotated[str | None, Query(max_length=1_000, description="The exact tag.")]
 """A feedback tag: untrusted text that may be empty."""
 
 

@@ -121,7 +121,7 @@ class BuyerMessages:
         body = requests.parse_body(requests.EnrichmentBody, value)
         unsigned = {name: part for name, part in value.items() if name != "signature"}
         if body.issuedAt > time.time() + _AHEAD:
-            raise requests.invalid("issuedAt: the time is in the future")
+            raise requests.invalid("issuedAt is in the future: check the clock")
         content = content_hash(unsigned)
         with self._engine.connect() as connection:
             seller = self._seller(connection, body.globalId, None)

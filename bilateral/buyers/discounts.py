@@ -183,9 +183,9 @@ def discount_by(  # noqa: PLR0911  # one a condition
     if incentives is None:
         return NOT_OFFERED
     if not incentives.enabled:
-        return _refused(Verdict.DISABLED, "The seller has switched its discounts off")
+        return _refused(Verdict.DISABLED, "The seller has disabled its discounts")
     if facts.is_withheld:
-        reason = "A trust analysis withholds the buyer's agent: its ratings as a client were made up"
+        reason = "The trust analysis found that the ratings of the buyer's agent as a client were made up"
         return _refused(Verdict.WITHHELD, reason)
     if score < incentives.minimumBuyerScore:
         reason = f"Buyer score {score} is below the seller's minimum of {incentives.minimumBuyerScore}"
@@ -199,7 +199,7 @@ def discount_by(  # noqa: PLR0911  # one a condition
         words = "unknown" if fairness is None else f"{float(fairness):.2f}"
         return _refused(Verdict.FAIRNESS_TOO_LOW, f"Review fairness {words} is below the seller's minimum of {least}")
     if incentives.minimumSellers is not None and facts.sellers < incentives.minimumSellers:
-        reason = f"{facts.sellers} sellers were paid; the seller requires {incentives.minimumSellers}"
+        reason = f"The buyer has paid {facts.sellers} sellers; the seller requires {incentives.minimumSellers}"
         return _refused(Verdict.TOO_FEW_SELLERS, reason)
     offered = offered_to(incentives, tier)
     if not offered or tier is BuyerTier.NEW:
@@ -226,7 +226,7 @@ def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:
 def warnings_of(incentives: BuyerIncentives) -> tuple[str, ...]:
     """Return advice to a seller, stating which percentages exceed the maximum for their tier."""
     return tuple(
-        f"{tier.value}: {listed} % is above the tier's cap and counts as {tier.discount_eligibility} %"
+        f"{tier.value}: {listed} % exceeds the tier's maximum and is reduced to {tier.discount_eligibility} %"
         for tier in BuyerTier
         if (listed := getattr(incentives.discounts, tier.value, None)) is not None
         and listed > tier.discount_eligibility

@@ -102,7 +102,7 @@ def find_payment(
         if tuple(agent) == expected
     ]
     if not fitting:
-        detail = f"{claim.payee} was not the wallet of {seller.id} when it was paid"
+        detail = f"{claim.payee} was not the wallet of {seller.id} at the time of the payment"
         raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "other_seller", detail)
     if len(fitting) > 1:
         indices = [row.log_index for row, _ in fitting]
@@ -153,7 +153,7 @@ def _look_up(  # noqa: PLR0911  # one a reason
     try:
         receipt: Any = _ask(url, "eth_getTransactionReceipt", (transaction,), dict | None)
         if receipt is None:
-            return "payment_not_found", "the chain does not have it"
+            return "payment_not_found", "the chain does not contain it"
         if receipt.get("status") != "0x1":
             return "payment_not_found", "it failed"
         traces = indexed is not None and indexed.terms.traces
@@ -178,10 +178,10 @@ def _look_up(  # noqa: PLR0911  # one a reason
         return ("payment_not_provable", NO_TRACE) if None in kinds else ("payment_not_settled", NOT_SETTLED)
     if block <= indexed.block:
         problem = (
-            "the index has its block, and counted no payment in it: the payee was no agent's wallet, or got nothing"
+            "its block is indexed, but no payment in it counted: the payee was no agent's wallet, or received nothing"
         )
         return "payment_not_counted", problem
-    return "payment_pending", "the payment is on chain, and has too few confirmations or is not indexed yet: try again"
+    return "payment_pending", "the payment is on chain, but has too few confirmations or is not indexed yet: try again"
 
 
 def _perform(url: str, step: Any) -> Any:

@@ -48,9 +48,9 @@ MOST_REQUESTS: Final = 60
 _MOST_TRUSTED_AGENTS: Final = 5
 """The maximum number of agents to look up per policy. Each lookup takes four requests."""
 
-_TIMES = "the time of each rating, and the files behind ratings: registries keep neither"
-_ANALYSIS = "findings and standings of trust analysis, and the raters' own ratings: an index makes them"
-_PROOFS = "proofs of domains, and payments by raters"
+_TIMES = "the time of each rating, and the files behind ratings: registries store neither"
+_ANALYSIS = "findings and standings from the trust analysis, and the raters' own ratings: only an index has them"
+_PROOFS = "proofs of domains, and payments by raters: only an index has them"
 
 _NEEDS_INDEX: Final = (
     *("require_payment_proof", "blind", "maximum_rating_age_days", "maximum_repeats", "minimum_validations"),
@@ -170,7 +170,7 @@ class _Reader:
             entries = self._run(reading.read_all(self._client.state, agent.id, reviewers, reading.Selection(tag1=tag)))
         except RequestsSpentError as error:
             self._unknown.append(f"ratings: {error}")
-            return Unknown("The ratings could not be read, so none counts.")
+            return Unknown("The ratings could not be read, so none of them counts.")
         self._report(f"read {len(entries):,} ratings")
         own = {account for account in (agent.owner, agent.wallet) if account}
         return facts.RatingFacts(_counted(entries, own, tag), is_vetted=reviewers is not None)
@@ -231,10 +231,10 @@ class _Reader:
         if missing and isinstance(then.exists, Unknown):
             block = max(places.values(), default=head.number)
             reason = "the node returns neither older logs nor older states"
-            self._unknown.append(f"changes of the {names} before block {block}: {reason}")
+            self._unknown.append(f"changes of {names} before block {block}: {reason}")
         elif missing:
             recent = days(self._policy.recent_days)
-            self._unknown.append(f"changes of the {names} in the last {recent} that were undone")
+            self._unknown.append(f"changes of {names} in the last {recent} that were reversed since")
 
 
 def _counted(entries: Iterable[FeedbackEntry], own: set[str], tag: str) -> facts.Counted:
@@ -350,7 +350,7 @@ def read_holders(state: ClientState, agent_id: int, block: int) -> Operation[Hol
     except ContractRevertError:
         return Holders(block, exists=False)
     except _UNREADABLE:
-        return Holders(block, exists=Unknown("no state so far back"))
+        return Holders(block, exists=Unknown("the node has no state from that long ago"))
     return Holders(block, True, str(owner), str(wallet) if int(str(wallet), 16) else None)
 
 

@@ -22,16 +22,16 @@ class Snapshot(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    at_block: Annotated[_Block | None, Field(description="The block; the last indexed one by default.")] = None
+    at_block: Annotated[_Block | None, Field(description="The block to check at; the last indexed block by default.")] = None
     history: Annotated[
         str | None,
         Field(
             pattern="^0x[0-9a-fA-F]{64}$",
-            description="The `history` value of an earlier answer; a different fork is rejected.",
+            description="The `history` value of an earlier check result. If the chain has been reorganised since, the check is rejected.",
         ),
     ] = None
     analysis: Annotated[
-        _Block | None, Field(description="The `analysis` value of an earlier answer, to reproduce it.")
+        _Block | None, Field(description="The `analysis` value of an earlier check result, to reproduce it.")
     ] = None
     findings: Annotated[bool, Field(description="False to omit the trust analysis's findings.")] = True
 
@@ -50,16 +50,16 @@ class OfServer(BaseModel):
 
     agent_id: Annotated[Text, Field(alias="agent", description="The server, such as 8453:247.")]
     pay_to: Annotated[Text | None, Field(description="The account that would receive the payment.")] = None
-    amount: Annotated[Decimal | None, Field(ge=0, description="The requested amount, in units of the token.")] = None
+    amount: Annotated[Decimal | None, Field(ge=0, description="The amount requested, in whole tokens.")] = None
     payment_chain: Annotated[_Block | None, Field(description="The payment's chain.")] = None
     for_client: Annotated[
         Text | None, Field(alias="client", description="The client that makes the request: an account or an agent.")
     ] = None
-    files: Annotated[_Block | None, Field(description="The `files` value of an earlier answer, to reproduce it.")] = (
+    files: Annotated[_Block | None, Field(description="The `files` value of an earlier check result, to reproduce it.")] = (
         None
     )
     measurements: Annotated[
-        _Block | None, Field(description="The `measurements` value of an earlier answer, to reproduce it.")
+        _Block | None, Field(description="The `measurements` value of an earlier check result, to reproduce it.")
     ] = None
 
     def check(self, connection: Connection, /, **options: Any) -> checks.Check:
@@ -87,7 +87,7 @@ class OfClient(BaseModel):
     ] = None
     chain: Annotated[_Block | None, Field(description="The account's chain.")] = None
     payments: Annotated[
-        _Block | None, Field(description="The `payments` value of an earlier answer, to reproduce it.")
+        _Block | None, Field(description="The `payments` value of an earlier check result, to reproduce it.")
     ] = None
 
     def check(self, connection: Connection, /, **options: Any) -> checks.Check:

@@ -99,18 +99,18 @@ def ratings(facts: Facts, policy: Policy) -> Drafts:
         sentence = f"Only {raters} rated the agent; the policy requires {policy.minimum_raters}."
         yield Draft(Code.FEW_RATERS, sentence, evidence, stake.softened(Code.FEW_RATERS))
     if not facts.ratings.is_vetted:
-        sentence = "The policy does not say whose ratings count, and anyone can create any number of raters."
+        sentence = "The policy does not specify whose ratings count, and anyone can create any number of raters."
         yield Draft(Code.UNVETTED_RATERS, sentence, evidence, stake.softened(Code.UNVETTED_RATERS))
 
 
 def _no_ratings(rated: RatingFacts, side: Side, stake: Stake) -> Draft:
     left_out = rated.counted.left_out
-    ignored = f" {number_of(left_out, 'rating')} by others did not count." if left_out else ""
+    ignored = f" {number_of(left_out, 'rating')} by other raters did not count." if left_out else ""
     whose = "no rating by a trusted rater" if rated.is_vetted else "no rating"
     tag, under, hint = stake.policy.tag, "", ""
     if side is Side.SERVER and (other_tags := _under_other_tags(rated.lines, tag)):
         under = f" under {tag or 'no tag'}"
-        hint = f" It has {', '.join(other_tags)}: set that tag in the policy to count these."
+        hint = f" It has {', '.join(other_tags)}. To count them, set their tag in the policy."
     sentence = f"The agent has {whose}{under}.{ignored}{hint}"
     return Draft(Code.NO_RATINGS, sentence, severity=stake.softened(Code.NO_RATINGS))
 
@@ -124,7 +124,7 @@ def _under_other_tags(lines: Sequence[Line], tag: str) -> list[str]:
         for line in standard
     ]
     if free:
-        words.append(f"{number_of(sum(line.count for line in free), 'rating')} under tags that its raters made up")
+        words.append(f"{number_of(sum(line.count for line in free), 'rating')} under non-standard tags")
     return words
 
 
@@ -158,13 +158,13 @@ def standing(facts: Facts, policy: Policy) -> Drafts:
     is_tried = amount is not None and amount <= limit.amount
     if limit.ground is Ground.HELD_BACK:
         why = ", ".join(reason.code.replace("_", " ") for reason in facts.standing.reasons[:2])
-        yield Draft(Code.HELD_BACK, f"The analysis holds the agent back: its ratings were made up ({why}).")
+        yield Draft(Code.HELD_BACK, f"The trust analysis holds the agent back because its ratings were made up ({why}).")
     elif limit.ground is Ground.CONTESTED:
         severity = Severity.NOTE if is_tried and Code.CONTESTED not in policy.severities else None
-        sentence = "The agent is suspected of arranging false ratings, which is unproven."
+        sentence = "The agent is suspected of arranging false ratings, but this is unproven."
         yield Draft(Code.CONTESTED, sentence, severity=severity)
     elif limit.ground is Ground.SHARED_TRIAL and not is_tried:
-        sentence = "The agent is new, and another new agent with the same source of funds is tried first."
+        sentence = "The agent is new, and another new agent with the same source of funds has to be tried first."
         yield Draft(Code.STAKE_ABOVE_EVIDENCE, sentence)
     elif limit.ground is Ground.EVIDENCE and amount is not None and not is_tried:
         cost = cents(facts.standing.evidence_cost)

@@ -24,12 +24,12 @@ _HASH_PROBLEMS: Final = frozenset({"hash_mismatch", "cid_mismatch"})
 
 _CAUSES: Final = {
     "host_not_found": "its host does not exist",
-    "connection_refused": "its host accepts no connection",
-    "document_timeout": "it did not arrive in time",
-    "certificate_expired": "the certificate of its host has expired",
-    "certificate_name": "the certificate of its host is for another one",
-    "certificate_self_signed": "the certificate of its host is signed by itself",
-    "certificate_authority": "the certificate of its host is of an unknown authority",
+    "connection_refused": "its host refuses connections",
+    "document_timeout": "it was not received in time",
+    "certificate_expired": "its host's certificate has expired",
+    "certificate_name": "its host's certificate is for a different host",
+    "certificate_self_signed": "its host's certificate is self-signed",
+    "certificate_authority": "its host's certificate is from an unknown authority",
 }
 """Why a file could not be fetched, by error code. Other errors are not shown, because they quote the server."""
 
@@ -74,7 +74,7 @@ def wallet(facts: Facts, _: Policy) -> Drafts:
         sentence = f"The payment would go to {payment.pay_to[:64]}; {whose} is {agent.wallet}."
         yield Draft(Code.PAY_TO_DIFFERS, sentence, (agent.wallet_event or agent.registered,))
     if agent.wallet is not None and not agent.is_wallet_proven:
-        yield Draft(Code.WALLET_UNPROVEN, "The holder set the wallet, but nobody proved that the wallet agreed.")
+        yield Draft(Code.WALLET_UNPROVEN, "The holder set the wallet, but there is no proof that the wallet agreed.")
 
 
 def payment_chain(facts: Facts, _: Policy) -> Drafts:
@@ -99,9 +99,9 @@ def age(facts: Facts, policy: Policy) -> Drafts:
             sentence = f"The agent is {days(agent.age_days)} old; the policy requires {minimum}."
             yield Draft(Code.TOO_YOUNG, sentence, (agent.registered,))
     elif agent.existed is False:
-        yield Draft(Code.TOO_YOUNG, f"The agent did not exist {minimum} ago, as the policy requires.")
+        yield Draft(Code.TOO_YOUNG, f"The agent did not exist {minimum} ago; the policy requires that it did.")
     elif isinstance(agent.existed, Unknown):
-        yield Draft(Code.TOO_YOUNG, f"Nothing shows that the agent is {minimum} old, as the policy requires.")
+        yield Draft(Code.TOO_YOUNG, f"There is no evidence that the agent is {minimum} old, as the policy requires.")
 
 
 def wallet_change(facts: Facts, policy: Policy) -> Drafts:
@@ -142,7 +142,7 @@ def file_state(facts: Facts, _: Policy) -> Drafts:
     if file.state is FileState.WAITING:
         sentence = "The index had not yet fetched the registration file at that block."
         if facts.source is not Source.INDEX:
-            sentence = "This machine could not fetch the registration file; its host is not at fault."
+            sentence = "This machine could not fetch the registration file, through no fault of the file's host."
         yield Draft(Code.FILE_NOT_LOADED, sentence, (facts.uri_event,))
     elif file.problem in _HASH_PROBLEMS:
         sentence = "The registration file's hash does not match the expected one."
@@ -184,7 +184,7 @@ def protection(facts: Facts, _: Policy) -> Drafts:
 def activity(facts: Facts, _: Policy) -> Drafts:
     """Yield a reason if the registration file declares that the agent is not in service."""
     if facts.registration is not None and facts.registration.active is False:
-        yield Draft(Code.INACTIVE, "The registration file says that the agent is not in use.", _file_evidence(facts))
+        yield Draft(Code.INACTIVE, "The registration file says that the agent is not in service.", _file_evidence(facts))
 
 
 def offer(facts: Facts, _: Policy) -> Drafts:
@@ -193,7 +193,7 @@ def offer(facts: Facts, _: Policy) -> Drafts:
     if facts.payment is None or registration is None or registration.file.state is not FileState.LOADED:
         return
     if registration.x402_support is not True and not isinstance(registration.x402_support, Unknown):
-        sentence = "The registration file does not say that the agent takes x402 payments."
+        sentence = "The registration file does not say that the agent accepts x402 payments."
         yield Draft(Code.PAYMENT_NOT_OFFERED, sentence, _file_evidence(facts))
 
 
@@ -209,10 +209,10 @@ def other_registrations(facts: Facts, _: Policy) -> Drafts:
             sentence = f"The agent is also {other.agent}{where}: both registration files list each other."
             yield Draft(Code.ALSO_PROVEN, sentence, evidence)
         elif is_index:
-            sentence = f"The agent claims to be {other.agent} on {family_of(other.agent)} too, {other.problem}."
+            sentence = f"The agent also claims to be {other.agent} on {family_of(other.agent)}, {other.problem}."
             yield Draft(Code.ALSO_CLAIMED, sentence, evidence)
         else:
-            yield Draft(Code.ALSO_CLAIMED, f"The agent claims to be {other.agent} too: {other.problem}.")
+            yield Draft(Code.ALSO_CLAIMED, f"The agent also claims to be {other.agent}: {other.problem}.")
 
 
 def domains(facts: Facts, policy: Policy) -> Drafts:
@@ -235,10 +235,10 @@ def _of_domain(domain: Domain, number: int, evidence: tuple[Observation | None])
     if domain.is_proven:
         return Draft(Code.DOMAIN_PROVEN, f"Domain {number} confirms the agent.", evidence)
     if domain.is_denied:
-        sentence = f"{where}, but this domain lists other agents and not this one."
+        sentence = f"{where}, but the domain lists other agents and not this one."
         return Draft(Code.DOMAIN_DENIED, sentence, evidence)
     if domain.is_read:
-        return Draft(Code.DOMAIN_UNPROVEN, f"{where}, but this domain does not list the agent.", evidence)
+        return Draft(Code.DOMAIN_UNPROVEN, f"{where}, but the domain does not list the agent.", evidence)
     sentence = f"{where}. This is unconfirmed: the index has not read the domain's file."
     return Draft(Code.DOMAIN_UNPROVEN, sentence, evidence)
 
@@ -295,8 +295,8 @@ def account_age(facts: Facts, policy: Policy) -> Drafts:
     """Yield reasons from the age of an account without an agent."""
     account = None if facts.client is None else facts.client.account_age
     if account is not None and (account.days or 0) < policy.minimum_age_days:
-        since = "was never seen" if account.days is None else f"was first seen {days(account.days)} ago"
-        sentence = f"The account {since}; the policy requires {days(policy.minimum_age_days)}."
+        since = "has never been seen" if account.days is None else f"was first seen {days(account.days)} ago"
+        sentence = f"The account {since}; the policy requires an age of {days(policy.minimum_age_days)}."
         yield Draft(Code.TOO_YOUNG, sentence, (account.event,))
 
 

@@ -47,8 +47,8 @@ def list_accounts(invocation: Invocation) -> None:
         except KeyUnavailableError as error:
             row["problem"] = str(error)
         rows.append(row)
-    fields = columns("alias", address=lambda row: row["address"] or row["problem"] or "not named in the keystore")
-    invocation.output.results(rows, fields, none="no accounts: make one by bilateral account new ALIAS")
+    fields = columns("alias", address=lambda row: row["address"] or row["problem"] or "not stored in the keystore")
+    invocation.output.results(rows, fields, none="no accounts: create one with bilateral account new ALIAS")
 
 
 def _create(invocation: Invocation, alias: str, key: bytes | None, title: str) -> None:

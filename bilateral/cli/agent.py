@@ -94,7 +94,7 @@ def show(
         loaded = client.load_agent(agent, load_file=load_file)
     invocation.output.result(loaded, title=f"Agent {loaded.id}")
     if loaded.file and not loaded.is_confirmed:
-        invocation.output.note("The file does not name this agent: somebody else may have written it.")
+        invocation.output.note("The file does not list this agent, so somebody else may have written it.")
 
 
 @command(app, writes=True, stores=True)

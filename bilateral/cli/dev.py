@@ -49,7 +49,7 @@ def dev(
         "--any-ports", "Use any free ports instead of 8545, 8004, 8402 and 8403.", envvar="BILATERAL_ANY_PORTS"
     ),
 ) -> None:
-    """Start a local chain with registries, a token, a facilitator, two agents and the service. Ctrl-C stops it all."""
+    """Start a local chain with registries, a token, a facilitator, two agents and the service. Stop it with Ctrl-C."""
     require_modules("all", *_PACKAGES)
     from bilateral.dev.anvil import Interrupted, find_anvil  # noqa: PLC0415  # slow to import
     from bilateral.dev.world import Ports, running_world  # noqa: PLC0415

@@ -266,7 +266,7 @@ def search(
     invocation: Invocation,
     options: SearchOptions,
     agents: list[str] | None = argument(
-        "[AGENT...]", "The rated agents; all agents if a reviewer is given.", default=None
+        "[AGENT...]", "The rated agents; all agents if --reviewer is passed.", default=None
     ),
 ) -> None:
     """Search feedback."""
@@ -291,15 +291,15 @@ def summary(
     invocation.output.result(shape, view=view_of(summary), title=f"Reputation of agent {summary.agent}")
     if summary.mixed_tags:
         tags = ", ".join(quoted_tag(tag) for tag in summary.mixed_tags[:_MAX_TAGS])
-        invocation.output.note(f"This average mixes the tags {tags}. Name one by --tag1.")
+        invocation.output.note(f"This average combines values with different tags: {tags}. Choose one with --tag1.")
     if summary.is_computed_here:
         invocation.output.note(
-            "The node refused the registry's computation as too large. This is the same average, computed here."
+            "The node rejected the registry's computation as too large, so the same average was computed locally."
         )
     if summary.is_everybody:
         invocation.output.note(
-            "Everybody counts here, and anybody can give any amount of feedback. "
-            "Name clients that you trust by --reviewer."
+            "This average counts feedback from everyone, and anyone can give any amount of feedback. "
+            "Choose the clients that you trust with --reviewer."
         )
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 _REMOVED: Final = {
-    "backfill": "bilateral index backfill is gone: one worker per chain fills its past, bilateral index run",
-    "plan": "bilateral index plan is gone: docs/scale.md has the figures to compute a size with",
+    "backfill": "bilateral index backfill has been removed: bilateral index run also indexes the past of each chain",
+    "plan": "bilateral index plan has been removed: use the figures in docs/scale.md to estimate sizes",
 }
 """The message for each command that was removed from this group, which names the replacement."""
 
@@ -109,7 +109,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     ),
     derived: bool = flag(
         "--derived",
-        "Recompute the derived tables and compare them with the stored ones; nothing is changed. Workers wait.",
+        "Recompute the derived tables and compare them with the stored ones; nothing is changed. Workers wait meanwhile.",
     ),
 ) -> None:
     """Read blocks from each node again, and compare them with the stored rows."""

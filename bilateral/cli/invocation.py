@@ -44,8 +44,8 @@ _WEB_FOLDER = re.compile(r"https?://[\w.~%:\[\]-]+(/[\w.~%!$&'()*+,;=:@/-]*)?", 
 """A web URL to which a file name can be appended (RFC 3986), without user and password."""
 
 _CHOICES: Final = {
-    "canonical": "canonical: the authors of ERC-8004 deployed them, by the packaged address book",
-    "bilateral": "bilateral: this project's, by the packaged deployment record",
+    "canonical": "canonical: deployed by the authors of ERC-8004, according to the packaged address book",
+    "bilateral": "bilateral: deployed by this project, according to the packaged deployment record",
 }
 """The packaged deployments that --deployment accepts by name, with the authors of their registries."""
 

@@ -147,7 +147,7 @@ COMMANDS: Final = {
     "mcp": ("service", "Serve tools to models over standard input and output (Model Context Protocol)."),
     "dev": (
         "dev",
-        "Start a local chain with registries, a token, a facilitator, two agents and the service. Ctrl-C stops it all.",
+        "Start a local chain with registries, a token, a facilitator, two agents and the service. Stop it with Ctrl-C.",
     ),
 }
 """The module and the help of each root command, which is imported when it runs."""

@@ -39,7 +39,7 @@ Confirmations = Annotated[
 class RatingOptions:
     """The rating of one agent, the agent that rates it, and the checks before the rating is sent."""
 
-    subject: Annotated[str, argument("SUBJECT", "The agent that is rated: 42 or 84532:42.")]
+    subject: Annotated[str, argument("SUBJECT", "The agent to rate: 42 or 84532:42.")]
     rating: Annotated[int, argument("RATING", "0 to 100.")]
     server_id: Server = None
     owner: str | None = optional(

@@ -69,8 +69,8 @@ def search(
         invocation.output.result(page)
         return
     if page.is_closest:
-        invocation.output.note("no agent has all words: these come closest to their meaning")
-    invocation.output.results(page.items, _COLUMNS, none="no agent fulfils all conditions")
+        invocation.output.note("no agent matches all words: these agents are closest in meaning")
+    invocation.output.results(page.items, _COLUMNS, none="no agent meets all conditions")
     if page.next is not None:
         invocation.output.note(f"more: --cursor {page.next}")
 

@@ -68,7 +68,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     ),
     checkpoints: str | None = _removed("--checkpoints", "run the whole analysis again"),  # noqa: ARG001
     memory: str | None = _removed(  # noqa: ARG001
-        "--memory", "an analysis holds all arrays in memory, 0.8 GB for a million opinions"
+        "--memory", "an analysis keeps all arrays in memory, 0.8 GB for a million opinions"
     ),
 ) -> None:
     """Analyse tables, and write the results as Parquet."""
@@ -210,7 +210,7 @@ def propose_seeds(
 
     proposals = seeds(Engine().fit(Tables.read(tables)), count)
     if not proposals:
-        invocation.output.note("no account bought from three sellers for two weeks and rated as others did")
+        invocation.output.note("no accounts to propose: none bought from three sellers over two weeks and rated them as others did")
     invocation.output.result({"proposals": [asdict(proposal) for proposal in proposals]}, title="Accounts to trust")
 
 

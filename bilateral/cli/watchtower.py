@@ -123,7 +123,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
             _answer_monitors(invocation, tower, monitor.metrics_host, monitor.metrics_port)
         invocation.output.note(f"{len(tower.endpoints)} endpoints on {len(tower.hosts)} hosts")
         if not tower.vantage.references:
-            invocation.output.note("no --reference: trouble of your own line would look like theirs")
+            invocation.output.note("no --reference: if your own connection fails, the measured hosts would appear to be down")
 
         seconds = count(1)
 
@@ -220,7 +220,7 @@ def _progress(tower: Watchtower) -> str:
     for (_, outcome), number in tower.outcomes.copy().items():
         outcomes[outcome] += number
     counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
-    place = "" if tower.vantage.is_online else "; this place is offline, so nobody is probed"
+    place = "" if tower.vantage.is_online else "; this vantage point is offline, so nothing is probed"
     return f"results: {counts or 'none yet'}; waiting: {len(tower.delays)}{place}"
 
 
@@ -239,7 +239,7 @@ def _show(invocation: Invocation, store: Store) -> None:
         for agent in entry.target.agents
     ]
     rows.sort(key=lambda row: (not row["alive"], row["agent"], row["url"]))
-    invocation.output.results(rows, _COLUMNS, none="no agent of the index lists an endpoint")
+    invocation.output.results(rows, _COLUMNS, none="no agent in the index lists an endpoint")
 
     counts = []
     for name in ("agent", "host"):

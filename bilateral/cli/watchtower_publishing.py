@@ -206,7 +206,7 @@ def buy(
                 rows.append({"url": entry.target.url, "outcome": str(outcome)})
                 if outcome is Purchase.OVER_BUDGET:
                     break
-    invocation.output.results(rows, columns("url", "outcome"), none="no seller has a price that was probed")
+    invocation.output.results(rows, columns("url", "outcome"), none="no seller's price has been probed yet")
 
 
 def _declining(reader: Reader) -> Callable[[AgentId, Mapping[str, Any]], bool]:

@@ -214,7 +214,7 @@ class RegistrationFile(DocumentModel):
             except MalformedIdentifierError as error:
                 problems.append(str(error))
             if str(registration.agent_id).startswith(FOREIGN_PREFIXES):
-                problems.append(f"agentId {quoted(str(registration.agent_id))} is not the mint alone")
+                problems.append(f"agentId {quoted(str(registration.agent_id))} is not just the mint address")
             if registration.model_extra:
                 problems.append("a registration has fields other than agentId and agentRegistry")
         problems += [

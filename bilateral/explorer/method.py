@@ -68,11 +68,11 @@ LEAST: Final = 20
 """The minimum group size: the prover rejects smaller groups."""
 
 LINES: Final = (
-    ("The seller", "learns the proven tier, the payer, and a number that stands for the buyer there on that day."),
+    ("The seller", "learns the proven tier, the payer, and a number that identifies the buyer there for that day only."),
     ("The service", "learns the buyer and its commitment, but neither where nor when the tier is used."),
     ("Everybody", "sees the members of each group and the numbers that were used, but not which member used them."),
-    ("A fresh wallet", "that the main wallet funded reveals the main wallet. No proof can prevent that."),
-    ("A small group", "hides its members badly: a proof reveals that one of them acted."),
+    ("A fresh wallet", "reveals the main wallet if the main wallet funded it. No proof can prevent that."),
+    ("A small group", "hides its members poorly, because a proof reveals that one of them acted."),
 )
 """What each party learns from a proof, one line per party."""
 

@@ -123,8 +123,8 @@ def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], p
     holder = _owner_of(asset, asset_account, record.collection)
     if holder != record.owner:
         problem = (
-            f"the agent {asset} was transferred to {holder}, and the registry still has wallet and URI of its former "
-            f"owner {record.owner}: call sync_owner first"
+            f"the agent {asset} was transferred to {holder}, but the registry still has the wallet and URI of its "
+            f"former owner {record.owner}: call sync_owner first"
         )
         raise AgentRefusedError(problem, MISMATCH)
     return Agent8004(

@@ -199,7 +199,7 @@ def has_holder(account: Account | None, mint: str, holder: str) -> bool:
 def transferred(mint: str, authority: str) -> AgentRefusedError:
     """Return the error for an agent whose holder is not its update authority."""
     problem = (
-        f"the agent {mint} was transferred, and its former owner {authority} still controls wallet and URI: "
+        f"the agent {mint} was transferred, and its former owner {authority} still controls its wallet and URI: "
         "the holder must take over the update authority first"
     )
     return AgentRefusedError(problem, MISMATCH)
@@ -234,7 +234,7 @@ def wallet_of(minted: MintedAgent, chain: ChainId) -> tuple[str, str, tuple[str,
         return minted.authority, OWNER, ()
     bare = text.removeprefix("solana:")
     if ":" not in bare and base58_problem(bare, _ADDRESS_BYTES, "an address") is None:
-        return bare, METADATA, (f"agentWallet {text[:80]} does not name its chain (CAIP-10)",)
+        return bare, METADATA, (f"agentWallet {text[:80]} does not specify its chain (CAIP-10)",)
     if not text:
         return "", METADATA, ("agentWallet is empty",)
     try:

@@ -78,8 +78,8 @@ def send(node: SolanaNode, calls: Sequence[Call], keypair: Keypair, seconds: flo
     refusal = ""
     try:
         yield Rpc("sendTransaction", (text, sending))
-    except BilateralError as failure:  # it may have been sent anyway, so it is looked up
-        refusal = f"; the node said: {failure}"
+    except BilateralError as failure:  # it may have been sent all the same, so it is looked up
+        refusal = f"; the node reported: {failure}"
     return (yield from _confirmed(node, signature, blockhash, time.monotonic() + seconds, refusal))
 
 

@@ -128,7 +128,7 @@ def _answered(table: pa.Table, asks: pa.Table) -> pa.Table:
 
 def _answer(agent_id: int, standing: Standing | None, amount: float) -> dict[str, Any]:
     if standing is None:
-        reason = f"agent {agent_id} is not registered at this time"
+        reason = f"agent {agent_id} was not registered at the time"
         return {"verdict": "decline", "score": None, "lower": 0.0, "status": _UNKNOWN, "reason": reason}
     limit = limit_of(standing)
     is_accepted = not limit.refuses and limit.ground is not Ground.LOW_RATING and amount <= limit.amount
@@ -146,11 +146,11 @@ def _why(standing: Standing, limit: Limit, amount: float, *, is_accepted: bool) 
         return f"may be tried for {amount:g}, up to {TRIAL:g}"
     verb = "suffices" if is_accepted else "does not suffice"
     return {
-        Ground.HELD_BACK: "is held back: its ratings were made up",
+        Ground.HELD_BACK: "is held back because its ratings were made up",
         Ground.BAD: f"is rated at most {standing.upper:.0f} of 100",
         Ground.LOW_RATING: f"is rated {standing.rating or 0:.0f} of 100",
-        Ground.CONTESTED: "is tied to false ratings by acts of its own",
-        Ground.SHARED_TRIAL: "is new, and another new agent with the same source of funds is tried first",
+        Ground.CONTESTED: "is suspected of arranging false ratings (unproven)",
+        Ground.SHARED_TRIAL: "is new, and another new agent with the same source of funds has to be tried first",
         Ground.EVIDENCE: f"has evidence{standing.since} that cost {standing.evidence_cost:.2f}, which {verb} for "
         f"{amount:g}",
     }[limit.ground]

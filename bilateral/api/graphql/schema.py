@@ -209,13 +209,13 @@ class Scalar:
         def parse_value(value: Any) -> Any:
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if not isinstance(value, str) and not (is_number and IntValueNode in self.nodes):
-                raise GraphQLError(f"{name} cannot represent {self._cut(repr(value))}: it takes {self.description}")
+                raise GraphQLError(f"{name} cannot represent {self._cut(repr(value))}: expected {self.description}")
             return self._parsed(name, str(value))
 
         def parse_literal(node: ValueNode, _: Any = None) -> Any:
             if not isinstance(node, self.nodes):
                 literal = self._cut(print_ast(node))
-                raise GraphQLError(f"{name} cannot represent {literal}: it takes {self.description}", node)
+                raise GraphQLError(f"{name} cannot represent {literal}: expected {self.description}", node)
             return self._parsed(name, node.value)  # type: ignore[attr-defined]
 
         own: Any = scalar
@@ -225,7 +225,7 @@ class Scalar:
     def _parsed(self, name: str, text: str) -> Any:
         parsed = self.parse(text)
         if parsed is None:
-            raise GraphQLError(f"{name} cannot represent {self._cut(repr(text))}: it takes {self.description}")
+            raise GraphQLError(f"{name} cannot represent {self._cut(repr(text))}: expected {self.description}")
         return parsed
 
     @staticmethod
@@ -246,10 +246,10 @@ def _bytes(text: str) -> str | None:
 
 
 SCALARS: Final = {
-    "BigInt": Scalar(_whole, _NUMBERS, "an integer of at most 80 digits, as a number or a text"),
-    "BigDecimal": Scalar(_decimal, _NUMBERS, "a decimal number of at most 80 digits, as a number or a text"),
-    "Bytes": Scalar(_bytes, (StringValueNode,), "0x and pairs of hexadecimal digits"),
-    "Int8": Scalar(_whole, _NUMBERS, "an integer, as a number or a text"),
-    "Timestamp": Scalar(_whole, _NUMBERS, "microseconds since 1970, as a number or a text"),
+    "BigInt": Scalar(_whole, _NUMBERS, "an integer of at most 80 digits, as a number or a string"),
+    "BigDecimal": Scalar(_decimal, _NUMBERS, "a decimal number of at most 80 digits, as a number or a string"),
+    "Bytes": Scalar(_bytes, (StringValueNode,), "0x followed by pairs of hexadecimal digits"),
+    "Int8": Scalar(_whole, _NUMBERS, "an integer, as a number or a string"),
+    "Timestamp": Scalar(_whole, _NUMBERS, "microseconds since 1970, as a number or a string"),
 }
 """The scalars that GraphQL itself does not define, by name."""

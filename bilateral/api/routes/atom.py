@@ -33,9 +33,9 @@ _ANSWERS: Final = one_of(str, 404) | {200: {"content": {MEDIA_TYPE: {"schema": {
 _VERBS: Final = {
     "registered": "Registered by",
     "transferred": "Transferred to",
-    "wallet": "Wallet",
-    "file": "New file, set by",
-    "domain": "New domain, for",
+    "wallet": "Wallet:",
+    "file": "File changed by",
+    "domain": "Domain changed by",
 }
 
 _Entry = tuple[int, str, str, str, str]
@@ -75,7 +75,7 @@ def _feedback(entry: Feedback) -> _Entry:
 
 
 def _change(key: AgentKey, entry: Change) -> _Entry:
-    title = f"{_VERBS[entry.kind]} {entry.account or 'taken away'}"
+    title = f"{_VERBS[entry.kind]} {entry.account or 'removed'}"
     text = f"{plain(entry.text, _TEXT)}\nTransaction {entry.transaction}".strip()
     return entry.time, f"{key.chain_id}:{entry.block}:{entry.log_index}", title, text, agent_path(key.id)
 

@@ -131,8 +131,8 @@ def _require_consent(request: Request, standing: Standing) -> None:
         if find_signer(digest, standing.chain_id, proof, {standing.buyer}, settings.nodes) is not None:
             return
     detail = (
-        "only the buyer sees its payments: send X-Buyer-Until, Unix seconds at most ten minutes ahead, and "
-        f"X-Buyer-Signature of the text {consent_text(identity, 0)[:-1]}… (EIP-191; ERC-1271 for a contract)"
+        "only the buyer can see its payments: send X-Buyer-Until (Unix seconds, at most ten minutes ahead), and "
+        f"X-Buyer-Signature, a signature over the text {consent_text(identity, 0)[:-1]}… (EIP-191; contracts: ERC-1271)"
     )
     raise ProblemError(HTTPStatus.UNAUTHORIZED, "signature_required", detail)
 

@@ -116,11 +116,11 @@ class ChangesQuery(BaseModel):
         ),
     ] = None
     agents: Annotated[
-        list[Annotated[str, Query(max_length=200)]] | None, _values("agent", "Changes of one of these agents.")
+        list[Annotated[str, Query(max_length=200)]] | None, _values("agent", "Changes to one of these agents.")
     ] = None
     accounts: Annotated[
         list[Annotated[str, Query(max_length=42)]] | None,
-        _values("account", "Changes that name one of these accounts."),
+        _values("account", "Changes that involve one of these accounts."),
     ] = None
     tags: Annotated[
         list[Annotated[str, Query(max_length=1_000)]] | None,
@@ -129,7 +129,7 @@ class ChangesQuery(BaseModel):
     kinds: Annotated[list[ChangeKind] | None, _values("kind", "Changes of these kinds.")] = None
     limit: Annotated[int, Query(ge=1, le=AT_ONCE, description="The maximum number of changes.")] = _DEFAULT
     wait: Annotated[
-        float, Query(ge=0, le=30, description="How many seconds to wait for a change if there is none.")
+        float, Query(ge=0, le=30, description="The seconds to wait for a change if there is none yet.")
     ] = 0.0
     list_format: Annotated[FeedFormat, Query(alias="format", description="The format.")] = FeedFormat.JSON
 
@@ -141,8 +141,8 @@ async def read_changes(
     last_event_id: Annotated[
         str | None,
         Header(
-            description="The cursor at which a stream goes on. It counts more than `since`. A stream that cannot go on "
-            "there begins now, with an event `reset`: browsers would never connect again after an error."
+            description="The cursor at which a stream resumes; it overrides `since`. A stream that cannot resume there "
+            "starts with new changes, after a `reset` event. It reports no error, because browsers would not reconnect."
         ),
     ] = None,
 ) -> Response:

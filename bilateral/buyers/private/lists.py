@@ -122,7 +122,7 @@ def read_list(document: bytes) -> MemberList:
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
         raise MemberListError("document", f"a field is missing or malformed: {problem}") from None
     if version != VERSION:
-        reason = "one group member could prove for many" if version == 1 else f"this package only reads {VERSION}"
+        reason = "in that version, one member could make proofs for several members" if version == 1 else f"this package only reads {VERSION}"
         raise MemberListError("version", f"version {version!r} cannot be used: {reason}")
     listed = MemberList(chain_id, tier_proofs, policy, *epochs, members)
     _require_order(listed)
@@ -133,7 +133,7 @@ def _require_order(listed: MemberList) -> None:
     """Reject members that are out of order, appear twice, or share a commitment."""
     buyers = [member.state.buyer.lower() for member in listed.members]
     if buyers != sorted(set(buyers)):
-        raise MemberListError("members", "the members are not sorted by address, or one appears twice")
+        raise MemberListError("members", "the members are not sorted by address, or a member appears twice")
     if len({member.commitment for member in listed.members}) != len(buyers):
         raise MemberListError("members", "two members have the same commitment")
     if len(buyers) > MOST_MEMBERS:

@@ -69,7 +69,7 @@ def take_member(engine: sa.Engine, message: TierMember, policy: str, signatures:
             detail = "this commitment was used before: create a new identity"
             raise BuyerRefusalError(HTTPStatus.CONFLICT, "commitment_taken", detail) from None
         if (bytes(stored.commitment), stored.payments_chain_id) != (values["commitment"], message.chain_id):
-            detail = "the buyer has a different commitment or one for another chain from this day on: pass a later day"
+            detail = "from this day on, the buyer already has a different commitment, or one for another chain: pass a later day"
             raise BuyerRefusalError(HTTPStatus.CONFLICT, "member_exists", detail) from None
 
 
@@ -227,7 +227,7 @@ def _identities(members: Sequence[Member], checked: set[bytes], prover: Prover) 
     listed = [member for member in members if member.identity and proven.get(id(member), True)]
     if len(listed) < len(members):
         unproven = ", ".join(member.state.buyer for member in members if member not in listed)
-        _LOG.warning("left out are members whose identities did not sign, who must join again: %s", unproven)
+        _LOG.warning("members whose identities did not sign are omitted and must join again: %s", unproven)
     return listed
 
 

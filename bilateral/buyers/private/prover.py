@@ -170,9 +170,9 @@ def install_prover(folder: Path | None = None, *, progress: Callable[[str], None
     place.mkdir(parents=True, exist_ok=True)
     for name in SOURCES:
         (place / name).write_bytes(packaged(name))
-    report("installing Semaphore's packages by npm (90 MB)")
+    report("installing Semaphore's packages with npm (90 MB)")
     _run_npm([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], place)
-    report("fetching the circuit and the proving key by npm (109 MB, 6 MB are kept)")
+    report("downloading the circuit and the proving key with npm (109 MB, of which 6 MB are kept)")
     with tempfile.TemporaryDirectory(dir=place) as scratch:
         _run_npm([npm, "pack", PACKAGE, "--silent", "--pack-destination", scratch], place)
         (archive,) = Path(scratch).glob("*.tgz")

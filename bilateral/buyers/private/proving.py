@@ -128,7 +128,7 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
             f"no member of the {minimum.value} group has this secret on day {audited.members.epoch}: join first, "
             "or prove a lower tier"
         )
-    report("making the proof, some seconds")
+    report("creating the proof, which takes several seconds")
     epoch = audited.members.epoch
     place, use = signal_of(scope(epoch)), signal_of(use_message(holder, request))
     _, nullifier, points = worker.prove(secret, group, place, use)

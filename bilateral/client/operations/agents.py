@@ -243,8 +243,8 @@ def wallet_deadline() -> Operation[tuple[datetime, str]]:
     if last + _WALLET_LIMIT - now >= _WALLET_LEEWAY:
         deadline = min(deadline, last + _WALLET_LIMIT)
     return deadline, (
-        f"The chain's last block is of {last.isoformat()}, and this machine's clock says "
-        f"{clock.isoformat(timespec='seconds')}. Set the clock, or give a deadline by the chain's time."
+        f"The chain's last block is from {last.isoformat()}, but this machine's clock says "
+        f"{clock.isoformat(timespec='seconds')}. Set the clock, or pass a deadline based on the chain's time."
     )
 
 

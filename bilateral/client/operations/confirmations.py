@@ -159,7 +159,7 @@ def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[s
                 raise
         except errors.NODE_FAILURES:
             continue
-    raise errors.TransactionFailedError("was mined but failed; the node returned no reason", hash_, sent.raw)
+    raise errors.TransactionFailedError("was mined but failed, and the node returned no reason", hash_, sent.raw)
 
 
 def _require_ours(state: ClientState, sent: Sent[Any], hash_: str, receipt: Mapping[str, Any]) -> None:

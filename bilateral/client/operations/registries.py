@@ -108,7 +108,7 @@ def connect_to_sign(state: ClientState) -> Operation[Deployment]:
     if is_node_trusted and not state.is_chain_announced:
         state.is_chain_announced = True
         _LOGGER.warning(
-            "Signing for chain %d (%s), by the node's word: pin the chain by chain_id=%d or --chain %d.",
+            "Signing for chain %d (%s), as reported by the node: to be sure, pass chain_id=%d or --chain %d.",
             *(deployment.chain_id, network_of(deployment.chain_id), deployment.chain_id, deployment.chain_id),
         )
     return deployment

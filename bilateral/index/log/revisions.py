@@ -13,7 +13,7 @@ from bilateral.index.log.dialects import dialect_of, wait_for_locks
 _UNRELEASED: Final = re.compile(r"0\d{3}|[1-4]")
 """The versions of the tables before the first release. Released versions contain a dot."""
 
-_REBUILD: Final = "they are from before the first release, so delete the database or name another, and index again"
+_REBUILD: Final = "they predate the first release, so delete the database or choose a different one, and index again"
 
 _MIGRATIONS = Path(__file__).parents[2] / "migrations"
 _ADVISORY_LOCK = 80048004

@@ -93,7 +93,7 @@ def _problems(chains: list[ChainStatus], *, needs_analysis: bool) -> list[str]:
         if chain.problem is not None:
             problems.append(f"chain {chain.chain_id}: {chain.problem}")
         elif (seconds := _silence(chain)) > _MAX_SILENCE:
-            problems.append(f"chain {chain.chain_id} was last looked at {seconds:.0f} seconds ago")
+            problems.append(f"chain {chain.chain_id} was last polled {seconds:.0f} seconds ago")
         if needs_analysis and (lack := chain.standings.lack):
             problems.append(f"chain {chain.chain_id} {lack}")
     return problems
@@ -107,16 +107,16 @@ CHAIN: Final = ("chain_id",)
 _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainStatus], float]], ...]] = (
     ("chain_block", "The last indexed block.", lambda chain: chain.block),
     ("chain_head", "The head of the chain.", lambda chain: chain.head),
-    ("chain_lag_blocks", "The blocks between the two.", lambda chain: chain.lag),
-    ("chain_silence_seconds", "Seconds since the last look.", _silence),
-    ("chain_events", "The stored events.", lambda chain: chain.event_rows),
+    ("chain_lag_blocks", "Blocks between the head of the chain and the last indexed block.", lambda chain: chain.lag),
+    ("chain_silence_seconds", "Seconds since the chain was last polled.", _silence),
+    ("chain_events", "Stored events.", lambda chain: chain.event_rows),
     ("chain_reorganizations", "Reorganisations that removed blocks.", lambda chain: chain.reorganizations),
-    ("chain_waits", "1 while a problem stops the chain.", lambda chain: chain.problem is not None),
-    ("chain_files_waiting", "Files that were not fetched yet.", lambda chain: chain.files_waiting),
-    ("standings_age_seconds", "Seconds since standings were made.", lambda chain: chain.standings.age or 0),
-    ("standings_fail", "1 while the analysis fails.", lambda chain: chain.standings.problem is not None),
-    ("standings_missing", "1 before the first analysis.", lambda chain: chain.standings.is_missing),
-    ("standings_stale", "1 while standings are stale.", lambda chain: chain.standings.is_stale),
+    ("chain_waits", "1 while a problem stops indexing of the chain.", lambda chain: chain.problem is not None),
+    ("chain_files_waiting", "Files that have not been fetched yet.", lambda chain: chain.files_waiting),
+    ("standings_age_seconds", "Seconds since the standings were computed.", lambda chain: chain.standings.age or 0),
+    ("standings_fail", "1 if the last analysis failed or cannot run.", lambda chain: chain.standings.problem is not None),
+    ("standings_missing", "1 until the first analysis.", lambda chain: chain.standings.is_missing),
+    ("standings_stale", "1 while the standings are out of date.", lambda chain: chain.standings.is_stale),
 )
 
 
@@ -149,11 +149,11 @@ class _Figures(Collector):
         except DBAPIError:
             return
         states = ((state, getattr(figures, state)) for state in ("active", "failing", "stopped"))
-        yield gauge("webhooks", "The webhooks.", ("state",), states)
+        yield gauge("webhooks", "Webhooks, by state.", ("state",), states)
         seconds = figures.failing_seconds
-        yield GaugeMetricFamily("bilateral_webhook_failing_seconds", "Seconds of the longest failure.", seconds)
-        yield CounterMetricFamily("bilateral_webhook_deliveries", "Deliveries that were taken.", figures.delivered)
-        yield CounterMetricFamily("bilateral_webhook_failures", "Attempts that failed.", figures.failed)
+        yield GaugeMetricFamily("bilateral_webhook_failing_seconds", "Seconds since the first failure of the webhook that has been failing longest.", seconds)
+        yield CounterMetricFamily("bilateral_webhook_deliveries", "Deliveries accepted by receivers.", figures.delivered)
+        yield CounterMetricFamily("bilateral_webhook_failures", "Failed delivery attempts.", figures.failed)
 
 
 def gauge(name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[object, ...]]) -> GaugeMetricFamily:

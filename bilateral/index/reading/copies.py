@@ -131,9 +131,9 @@ class Copy:
             self.delay = math.inf if primary.states.keys() - common else float(max([0, *delays]))
         self.is_up = problem is None
         if problem is not None and self._problem is None:
-            _LOGGER.warning("the database %s is left out of reads: %s", self.name, problem)
+            _LOGGER.warning("the database %s is excluded from reads: %s", self.name, problem)
         elif problem is None and self._problem is not None:
-            _LOGGER.warning("the database %s answers again", self.name)
+            _LOGGER.warning("the database %s responds again", self.name)
         self._problem = problem
 
 

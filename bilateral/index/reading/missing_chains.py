@@ -26,11 +26,11 @@ _LOOK_SECONDS: Final = 1.0
 _LOOK_MILLISECONDS: Final = 3_000
 """The time limit for a check, which exceeds the coordinator's two-second limit for connecting to a shard."""
 
-MISSING_FIGURE: Final = ("chain_missing", "1 while its shard fails.")
+MISSING_FIGURE: Final = ("chain_missing", "1 while the chain's shard is not responding.")
 """The name and help text of the metric, which has one value per chain."""
 
-NO_ANSWER: Final = "no shard answers"
-"""The reason why an index is not ready while the servers of its chains are not responding."""
+NO_ANSWER: Final = "no shard is responding"
+"""The reason why an index is not ready while a chain's server is not responding."""
 
 _PREPARE: Final = text(
     "SELECT set_config('search_path', CAST(:path AS text), true), set_config(CAST(:of_down AS text), :down, true), "
@@ -128,9 +128,9 @@ class ChainServers:
             problems = list(threads.map(self._problem, [shard.number for shard in shards]))
         failing = {shard.name: problem for shard, problem in zip(shards, problems, strict=True) if problem is not None}
         for name in sorted(failing.keys() - self.down):
-            _LOGGER.warning("the shard %s is left out of reads: %s", name, failing[name])
+            _LOGGER.warning("the shard %s is excluded from reads: %s", name, failing[name])
         for name in sorted(self.down - failing.keys()):
-            _LOGGER.warning("the shard %s answers again", name)
+            _LOGGER.warning("the shard %s responds again", name)
         self.missing = frozenset(chain_id for shard in shards if shard.name in failing for chain_id in shard.chains)
         self.down = frozenset(failing)
         self._checked_at = time.monotonic()

@@ -42,7 +42,7 @@ _NOT_AGAINST: Final = ("paid", "no_payments", SHARED_TRIAL, OWNER_CHANGED)
 """The reasons that do not count against an agent's ratings."""
 
 _SAME: Final = {
-    SHARED_TRIAL: "another new agent with the same source of funds is tried first",
+    SHARED_TRIAL: "another new agent with the same source of funds has to be tried first",
     "no_payments": "no payment is on record",
 }
 """The wording for reasons that have no figures."""
@@ -56,7 +56,7 @@ def sentence_of(reason: StandingReason) -> str:
     if reason.code in _SAME:
         return _SAME[reason.code]
     if reason.code == "false_raters":
-        return f"{100 * figures['share']:.0f} % of the weight of its ratings came from false raters"
+        return f"{100 * figures['share']:.0f} % of the weight of its ratings comes from false raters"
     if reason.code == "few_raters":
         return _worth_of(figures["raters"], figures["effective"])
     if reason.code == OWNER_CHANGED:

@@ -96,7 +96,7 @@ class StandingsProcess:
         """Record that the process exited by itself, unless the process has already recorded a problem."""
         if code not in (0, _NOTED):
             _LOGGER.warning("standings=ended code=%s", code)
-            note_everywhere(self._engine, f"the process of the analysis ended with code {code}; it starts again")
+            note_everywhere(self._engine, f"the analysis process exited with code {code} and will be restarted")
 
 
 _NOTED: Final = 3

@@ -157,10 +157,10 @@ class Links(Detector):
         own |= child
         parent, sibling = funder[account] == rater, (shared >= 0) & (shared == funder[account])
         return [
-            _Link("judge what they own themselves", itself, account, itself, certain=True),
-            _Link("judge the account that funded them", child, account, own, funds=_RATER),
-            _Link("judge an account that they funded", parent & ~itself, account, own, funds=_RATED),
-            _Link("judge an account of their own funder", sibling & ~itself, shared, own, funds=_RATER | _RATED),
+            _Link("rated agents or accounts of their own", itself, account, itself, certain=True),
+            _Link("rated the account that funded them", child, account, own, funds=_RATER),
+            _Link("rated an account that they funded", parent & ~itself, account, own, funds=_RATED),
+            _Link("rated an account with the same funder", sibling & ~itself, shared, own, funds=_RATER | _RATED),
             _Link(
                 _SOURCE,
                 same & ~(child | parent | sibling) & ~itself & ~hub,
@@ -170,7 +170,7 @@ class Links(Detector):
             ),
             _Link(_GIFT, to_rater & ~itself & ~hub, account, own, by_rated=True),
             _Link(
-                "judge an account that made them its operator",
+                "rated an account that had made them its operator",
                 _operated(context.ledger, rater, agent) & same_owner & ~itself,
                 account,
                 np.ones(len(rater), bool),

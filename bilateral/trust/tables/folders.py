@@ -54,7 +54,7 @@ class Folder:
 
     def has(self, name: str) -> bool:
         """Return True if the folder has a table."""
-        with self._readable(f"no answer about {name}.parquet in {quoted(self.label)}"):
+        with self._readable(f"cannot check for {name}.parquet in {quoted(self.label)}"):
             if isinstance(self.filesystem, pafs.PyFileSystem):
                 return _exists(self.filesystem.handler.fs, self._file(name))
             return bool(self.filesystem.get_file_info(self._file(name)).type != pafs.FileType.NotFound)

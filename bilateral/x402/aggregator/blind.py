@@ -155,14 +155,14 @@ class BlindRelay:
         if row.state == PairState.WAITING:
             is_expired = min(part.envelope.deadline for part in signed) < self._now()
             later = {"next_at": self._clock() + _LEAST_SECONDS}
-            return _failed("the envelope expired before the other side came") if is_expired else later
+            return _failed("the envelope expired before the other side sent its own") if is_expired else later
         pair, _ = pair_of(*signed)
         openings = [read_opening(text) for text in (row.client_opening, row.server_opening)]
         status = self._client.get_blind_status(pair.client_id, pair.server_id)
         if (verdict := self._verdict(pair, status, openings)) is not None:
             return verdict
         if not budget_left():
-            return {"next_at": self._clock() + _LEAST_SECONDS, "problem": "the budget of the day is spent"}
+            return {"next_at": self._clock() + _LEAST_SECONDS, "problem": "today's budget is spent"}
         if status.state is RatingState.NONE and not self._chain.exchanges:
             self._send(self._client.seal_ratings(*signed))
             return {"state": PairState.SEALED, "problem": None, "next_at": self._clock()}
@@ -178,9 +178,9 @@ class BlindRelay:
     def _verdict(self, pair: Pair, status: BlindStatus, openings: Sequence[Opening]) -> dict[str, Any] | None:
         """Return the final changes to a pair's row, or None while work on the pair remains."""
         if status.state is RatingState.OPEN or status.pair_hash not in (0, pair.hash):
-            return _failed("the server rated this client before, or sealed another pair")
+            return _failed("the server has already rated this client, or sealed a different pair")
         if status.state is RatingState.BLIND and status.pair_hash == 0:  # one transaction opened both ratings of a pair
-            return _OPENED if self._has_feedback(pair, openings) else _failed("both sides opened another pair")
+            return _OPENED if self._has_feedback(pair, openings) else _failed("both sides opened a different pair")
         if status.state is RatingState.BLIND and status.is_feedback_open:
             return _OPENED
         if status.state is RatingState.NONE and min(pair.client_deadline, pair.server_deadline) < self._now():

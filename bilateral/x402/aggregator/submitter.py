@@ -206,7 +206,7 @@ _MOST_PENDING: Final = 16
 _LAG_SECONDS: Final = 15.0
 """How long nodes behind the same host name may disagree on which nonces have been used."""
 
-_NONCE_USED: Final = "another transaction of the account has the nonce"
+_NONCE_USED: Final = "another transaction from the account used the nonce"
 
 
 class Submitter:
@@ -283,7 +283,7 @@ class Submitter:
             nonce = self.queue.assign_nonce(row, prepared.nonce, fees.most(prepared.transaction))
             self._sign_and_send(row, prepared, nonce)
         except BudgetSpentError:
-            self.queue.postpone(row, _MOST_SECONDS, "the budget of the day is spent")
+            self.queue.postpone(row, _MOST_SECONDS, "today's budget is spent")
 
     def _sign_and_send(self, row: Row[Any], prepared: Sent[Any], nonce: int, *, is_empty: bool = False) -> None:
         signed = self._run(transactions.sign(self._state, prepared, nonce))

@@ -91,10 +91,10 @@ def check_service(  # noqa: PLR0913  # the service, and how to ask
         except (ContractRevertError, ValueError):  # a finding reports it
             unknown.append(f"agent {printable(agent[:80])}: the registry does not have it")
     if not answers:
-        unknown.append("the agent: none on this chain is declared, so nobody has ratings to look at")
+        unknown.append("the agent: the service declares no agent on this chain, so there are no ratings to check")
     verdicts = [*(answer.verdict for answer in answers), *map(_verdict, findings)]
     if len(declared) > _MOST_AGENTS:
-        unknown.append(f"{len(declared) - _MOST_AGENTS} further agents that are declared: {_MOST_AGENTS} are checked")
+        unknown.append(f"{len(declared) - _MOST_AGENTS} more declared agents: only {_MOST_AGENTS} are checked")
         verdicts.append(Verdict.CAUTION)
     return ServiceCheck(
         verdict=max(verdicts, key=_GRAVITY.index, default=Verdict.CAUTION),

@@ -177,7 +177,7 @@ class ReputationMiddleware:
                     await asyncio.to_thread(self._adapter.check_agents)
                     self._problem, self._checked_until = None, float("inf")
                 except (PreflightError, StreamingRouteError, InvalidArgumentError) as error:
-                    logger.error("paid routes are refused: %s", error)  # noqa: TRY400  # no fault of the program
+                    logger.error("requests to paid routes are rejected: %s", error)  # noqa: TRY400  # no fault of the program
                     self._problem, self._checked_until = error, time.monotonic() + _RECHECK_SECONDS
         return self._problem
 

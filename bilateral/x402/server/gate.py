@@ -171,7 +171,7 @@ def _ask_index(
         except BilateralError as error:
             if policy is not None:
                 raise PaymentRefusedError("cannot_check", f"the index did not respond: {error}") from error
-            logger.warning("the index fails, and the chain is asked instead", exc_info=True)
+            logger.warning("the index failed, so the chain is queried instead", exc_info=True)
             return None, None
 
     return ask

@@ -18,8 +18,8 @@ from bilateral.x402.server.exchange import Exchange
 
 logger = logging.getLogger("bilateral.x402")
 
-SIGNED: Final = Counter("x402_signed_responses", "Paid answers that carry a signed proof", ["profile"])
-UNSIGNED: Final = Counter("x402_unsigned_responses", "Paid answers that went out without a proof", ["profile"])
+SIGNED: Final = Counter("x402_signed_responses", "Paid answers with a signed proof", ["profile"])
+UNSIGNED: Final = Counter("x402_unsigned_responses", "Paid answers sent without a proof", ["profile"])
 
 
 class AnswerSigner:

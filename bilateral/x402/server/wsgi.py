@@ -205,7 +205,7 @@ class _Outer:
             try:
                 self._adapter.refuse_streaming(flask_streams(self._flask))
             except StreamingRouteError as error:
-                logger.error("paid routes are refused: %s", error)  # noqa: TRY400  # no fault of the program
+                logger.error("requests to paid routes are rejected: %s", error)  # noqa: TRY400  # no fault of the program
                 self._problem = error.reason
             self._is_checked = True
         return bool(self._problem)

@@ -210,7 +210,7 @@ def test_words_of_the_service_do_not_replace_those_of_the_page(acting, market):
     press(page, CONNECT)
     expect(page.get_by_text("Rate agent 31337:1 with 90 under the tag starred.")).to_be_visible()
     expect(page.get_by_text("It is a gift.")).to_be_hidden()
-    assert page.get_by_text("stays on the chain for ever").is_visible()
+    assert page.get_by_text("stays on the chain permanently").is_visible()
 
 
 @pytest.fixture(scope="module")

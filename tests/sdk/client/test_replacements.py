@@ -83,7 +83,7 @@ def test_no_field_of_a_lying_node_is_signed(connect, node, newcomer, web3, send,
     pending = send(**KINDS[kind])
 
     node.interference["eth_getTransactionByHash"] = changed({field: lie})
-    with pytest.raises(MalformedNodeAnswerError, match="its fields and signature have another hash"):
+    with pytest.raises(MalformedNodeAnswerError, match="its fields and signature have a different hash"):
         getattr(connect(newcomer, to=node.url).find_transaction(pending), method)()
     assert ("eth_sendRawTransaction" in node.methods, web3.eth.get_balance(THIEF)) == (False, 0)
 

@@ -15,7 +15,7 @@ from bilateral.buyers.sellers import Offer, best_discount, is_withheld, read_off
 from bilateral.index.reading.readers import Reader
 
 _Buyer = Annotated[str, Field(max_length=200, description="0x… or eip155:8453:0x….")]
-_Chain = Annotated[int | None, Field(ge=1, lt=2**63, description="The first one by default.")]
+_Chain = Annotated[int | None, Field(ge=1, lt=2**63, description="The first chain by default.")]
 _PolicyName = Annotated[str | None, Field(max_length=64)]
 _Policy = Annotated[_PolicyName, Field(description="brp-1.0 or independent-1.0.")]
 

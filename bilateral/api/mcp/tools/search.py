@@ -20,20 +20,20 @@ def _only(is_sealed: object) -> object:
 _Gate: Final = brief(
     GateFilters,
     {
-        "tag": "Such as starred; empty for other sides.",
-        "side": "Rated as.",
-        "lower_bound": "Least, of 95 %.",
-        "count": "Least ratings.",
-        "clients": "Least raters.",
-        "reviewers": "Count only theirs: strangers cannot pass.",
-        "payment": "Only with a claimed payment.",
+        "tag": "Such as starred; empty unless server.",
+        "side": "Rated as this.",
+        "lower_bound": "Minimum (95 %).",
+        "count": "Minimum ratings.",
+        "clients": "Minimum raters.",
+        "reviewers": "Only their ratings count.",
+        "payment": "Only ratings that claim a payment.",
     },
     blind=Annotated[Blind | None, BeforeValidator(_only), WithJsonSchema({"type": "boolean"})],
 )
 _Search: Final = brief(
     AgentFilters,
     {
-        "text": "Words.",
+        "text": "Words to find.",
         "wallet": "Payee.",
         "capabilities": "All of these, such as mcp_tool:get_weather.",
         "services": "All of these, such as mcp.",
