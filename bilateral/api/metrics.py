@@ -37,7 +37,7 @@ _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainProgress], float]], ...]] =
     ("chain_lag_blocks", "Blocks between the head of the chain and the last indexed block.", lambda chain: chain.lag),
     ("chain_silence_seconds", "Seconds since the chain was last polled.", lambda chain: time.time() - chain.updated_at),
     ("standings_age_seconds", "Seconds since the standings were computed.", lambda chain: chain.standings.age or 0),
-    ("standings_fail", "1 if the last analysis failed or cannot run.", lambda chain: float(chain.standings.problem is not None)),
+    ("standings_fail", "1 if the last analysis failed.", lambda chain: float(chain.standings.problem is not None)),
     ("standings_missing", "1 until the first analysis.", lambda chain: float(chain.standings.is_missing)),
     ("standings_stale", "1 while the standings are out of date.", lambda chain: float(chain.standings.is_stale)),
 )
@@ -67,7 +67,7 @@ class Metrics:
             "bilateral_http_requests", "HTTP requests.", ("method", "route", "status"), registry=self.registry
         )
         self._seconds = Histogram(
-            "bilateral_http_request_seconds", "Response time in seconds.", ("route",), registry=self.registry, buckets=_BUCKETS
+            "bilateral_http_request_seconds", "Response time.", ("route",), registry=self.registry, buckets=_BUCKETS
         )
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -118,7 +118,7 @@ class _Servers(_LazyCollector):
     def collect(self) -> Iterable[Any]:
         """Return the figures."""
         servers = self._copies.all
-        yield gauge("database_up", "1 while the server responds.", ("server",), ((copy.name, copy.is_up) for copy in servers))
+        yield gauge("database_up", "1 while responding.", ("server",), ((copy.name, copy.is_up) for copy in servers))
         delays = ((copy.name, copy.delay) for copy in servers)
         yield gauge("database_behind_seconds", "Replication lag behind the primary, in seconds.", ("server",), delays)
 

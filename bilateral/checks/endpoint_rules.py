@@ -77,7 +77,7 @@ def _why_not_measured(measured: MeasurementFacts, *, is_fresh: bool, hours: int)
     if not any(entry.is_probed for entry in measured.endpoints):
         return "The registration file asks watchtowers not to probe the agent."
     if not is_fresh and measured.measured_at is not None:
-        return f"The last measurement is from {_time(measured.measured_at)}; the policy requires one from the last {hours} hours."
+        return f"The last measurement is from {_time(measured.measured_at)}; the policy allows up to {hours} hours."
     return "Whether the agent responds is unknown, because no probe of its endpoints counts."
 
 
@@ -89,7 +89,7 @@ def _of_drift(facts: Facts, entry: EndpointFacts, drift: Drift) -> Drafts:
         severity = Severity.CAUTION if is_raise else None
         yield Draft(Code.PRICE_CHANGED, f"The price {where} {what} {when}.", severity=severity)
     elif drift.kind == "pay_to" and drift.rotates:
-        yield Draft(Code.PAY_TO_ROTATES, f"Since {_time(drift.at)}, the payee {where} has been a new account for each payment.")
+        yield Draft(Code.PAY_TO_ROTATES, f"Since {_time(drift.at)}, the payee {where} changes for each payment.")
     elif drift.kind == "pay_to":
         yield from _of_payee(facts, drift, f"The payee {where} changed {when}")
     elif drift.kind == "keys":

@@ -22,12 +22,12 @@ class Snapshot(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    at_block: Annotated[_Block | None, Field(description="The block to check at; the last indexed block by default.")] = None
+    at_block: Annotated[_Block | None, Field(description="The block; by default, the last indexed one.")] = None
     history: Annotated[
         str | None,
         Field(
             pattern="^0x[0-9a-fA-F]{64}$",
-            description="The `history` value of an earlier check result. If the chain has been reorganised since, the check is rejected.",
+            description="The `history` value of an earlier check result; rejected after a reorganisation.",
         ),
     ] = None
     analysis: Annotated[
@@ -55,9 +55,9 @@ class OfServer(BaseModel):
     for_client: Annotated[
         Text | None, Field(alias="client", description="The client that makes the request: an account or an agent.")
     ] = None
-    files: Annotated[_Block | None, Field(description="The `files` value of an earlier check result, to reproduce it.")] = (
-        None
-    )
+    files: Annotated[
+        _Block | None, Field(description="The `files` value of an earlier check result, to reproduce it.")
+    ] = None
     measurements: Annotated[
         _Block | None, Field(description="The `measurements` value of an earlier check result, to reproduce it.")
     ] = None

@@ -158,7 +158,7 @@ def standing(facts: Facts, policy: Policy) -> Drafts:
     is_tried = amount is not None and amount <= limit.amount
     if limit.ground is Ground.HELD_BACK:
         why = ", ".join(reason.code.replace("_", " ") for reason in facts.standing.reasons[:2])
-        yield Draft(Code.HELD_BACK, f"The trust analysis holds the agent back because its ratings were made up ({why}).")
+        yield Draft(Code.HELD_BACK, f"The agent is held back because its ratings were made up ({why}).")
     elif limit.ground is Ground.CONTESTED:
         severity = Severity.NOTE if is_tried and Code.CONTESTED not in policy.severities else None
         sentence = "The agent is suspected of arranging false ratings, but this is unproven."

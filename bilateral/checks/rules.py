@@ -184,7 +184,7 @@ def protection(facts: Facts, _: Policy) -> Drafts:
 def activity(facts: Facts, _: Policy) -> Drafts:
     """Yield a reason if the registration file declares that the agent is not in service."""
     if facts.registration is not None and facts.registration.active is False:
-        yield Draft(Code.INACTIVE, "The registration file says that the agent is not in service.", _file_evidence(facts))
+        yield Draft(Code.INACTIVE, "The registration file says that the agent is inactive.", _file_evidence(facts))
 
 
 def offer(facts: Facts, _: Policy) -> Drafts:

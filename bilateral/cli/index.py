@@ -109,7 +109,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     ),
     derived: bool = flag(
         "--derived",
-        "Recompute the derived tables and compare them with the stored ones; nothing is changed. Workers wait meanwhile.",
+        "Recompute the derived tables and compare them with the stored ones, changing nothing. Workers must wait.",
     ),
 ) -> None:
     """Read blocks from each node again, and compare them with the stored rows."""

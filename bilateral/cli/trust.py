@@ -210,7 +210,7 @@ def propose_seeds(
 
     proposals = seeds(Engine().fit(Tables.read(tables)), count)
     if not proposals:
-        invocation.output.note("no accounts to propose: none bought from three sellers over two weeks and rated them as others did")
+        invocation.output.note("no account bought from three sellers over two weeks and rated as others did")
     invocation.output.result({"proposals": [asdict(proposal) for proposal in proposals]}, title="Accounts to trust")
 
 

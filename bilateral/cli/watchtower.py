@@ -123,7 +123,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
             _answer_monitors(invocation, tower, monitor.metrics_host, monitor.metrics_port)
         invocation.output.note(f"{len(tower.endpoints)} endpoints on {len(tower.hosts)} hosts")
         if not tower.vantage.references:
-            invocation.output.note("no --reference: if your own connection fails, the measured hosts would appear to be down")
+            invocation.output.note("no --reference: if your own connection fails, hosts will appear to be down")
 
         seconds = count(1)
 

@@ -68,7 +68,7 @@ LEAST: Final = 20
 """The minimum group size: the prover rejects smaller groups."""
 
 LINES: Final = (
-    ("The seller", "learns the proven tier, the payer, and a number that identifies the buyer there for that day only."),
+    ("The seller", "learns the proven tier, the payer, and a number that identifies the buyer there for one day."),
     ("The service", "learns the buyer and its commitment, but neither where nor when the tier is used."),
     ("Everybody", "sees the members of each group and the numbers that were used, but not which member used them."),
     ("A fresh wallet", "reveals the main wallet if the main wallet funded it. No proof can prevent that."),

@@ -21,15 +21,15 @@ _UNLISTED = (
     "No list of trusted accounts was used, so Sybils that no detector finds can distort the result. Specify accounts "
     "that you trust with --trust."
 )
-_LISTED = "Trust was propagated from a list of trusted accounts, as best practice recommends. The score does not use it."
+_LISTED = "Trust was propagated from a list of accounts, as best practice recommends. The score does not use it."
 
 _VISIBLE: Final = 0.05
 """The smallest part of a suspicion that is displayed. Smaller parts would be rounded to 0.0."""
 
 _ONLY_RANK: Final = frozenset(name.replace(" ", "_") for name in RANKING)
 _RANKED = (
-    "Weak signs, praise from flagged accounts and ties created by others only affect an account's rank. They never flag "
-    "it, because others may have caused them."
+    "Weak signs, praise from flagged accounts and ties created by others only affect an account's rank. They never "
+    "flag it, because others may have caused them."
 )
 
 
@@ -161,7 +161,7 @@ def _agent(results: Results, agent_id: int) -> dict[str, Any]:
         raise InvalidArgumentError(f"agent {agent_id} is not in these results")
     agent = agents[0]
     if agent["abstain"]:
-        verdict = f"There is too little evidence for a score: it is worth {agent['effective']:.1f} independent opinions."
+        verdict = f"There is too little evidence for a score: {agent['effective']:.1f} independent opinions."
     else:
         verdict = (
             f"The score is {agent['score']:.0f} of 100, with a 90 % interval from {agent['low']:.0f} to "

@@ -137,14 +137,14 @@ class Figures(Collector):
             probes.add_metric(labels, number)
         delays, published = tower.delays, tower.store.setting(PUBLISHED) or 0
         yield probes
-        yield CounterMetricFamily(f"bilateral_{name}_published", "Transactions sent by `watchtower publish`.", value=published)
+        yield CounterMetricFamily(f"bilateral_{name}_published", "Transactions sent by publish.", value=published)
         states = Counter(str(entry.condition.state) for entry in list(tower.endpoints.values()))
         yield gauge(f"{name}_endpoints", "Endpoints, by state.", ("state",), states.items())
         for figure, text, value in (
             ("round_seconds", "The duration of the last complete round.", tower.round_seconds),
             ("lag_seconds", "The delay of the most overdue probe.", max(delays, default=0.0)),
             ("vantage_up", "1 if enough reference hosts are reachable.", tower.vantage.is_online),
-            ("shared_cause", "1 while failures seem to have a shared cause.", tower.vantage.has_shared_cause(tower.time.now)),
+            ("shared_cause", "1 while failures have a shared cause.", tower.vantage.has_shared_cause(tower.time.now)),
             ("due", "Endpoints due for a probe.", len(delays)),
             ("queue", "Results not stored yet.", len(tower.pending)),
             ("clock_steps", "Jumps of the wall clock.", tower.time.steps),

@@ -200,7 +200,9 @@ def test_a_discount_is_worked_out_from_the_records_on_chain(
     shown = done("buyer", "discount", client, "--incentives", incentives, **with_buyers)
     assert (shown["tier"], shown["percentage"], shown["verdict"]) == (tier, percentage, verdict)
     assert shown["score"] == done("buyer", "show", client, **with_buyers)["score"]
-    assert shown["warnings"] == ([] if tier == "new" else ["trusted: 25 % exceeds the tier's maximum and is reduced to 10 %"])
+    assert shown["warnings"] == (
+        [] if tier == "new" else ["trusted: 25 % exceeds the tier's maximum and is reduced to 10 %"]
+    )
 
 
 def test_policy_of_another_seller_is_loaded_by_its_url(done, refused, with_buyers, client, pay, agent, incentives):

@@ -159,7 +159,7 @@ def test_an_explanation_says_if_no_list_was_used():
     reader = without.clients["address"][0].as_py()
     with_list = Results.of(Engine().fit(world()[0], trusted=[reader]))
     assert any("Trust was propagated from a list" in line for line in explain(with_list, "1")["summary"])
-    assert any("It receives" in line for line in explain(with_list, reader)["summary"])
+    assert any("of all trust from" in line for line in explain(with_list, reader)["summary"])
     assert any("It receives no trust" in line for line in explain(with_list, address)["summary"])
 
 
@@ -232,7 +232,7 @@ def test_a_review_overrides_findings_and_taints_kin():
     assert told["review"] == {"verdict": "innocent", "reason": "A class of students."}
     assert told["summary"][1:3] == [
         "Reviewers found it innocent, which overrides its findings.",
-        "The reviewers' reason: \"A class of students.\".",
+        'The reviewers\' reason: "A class of students.".',
     ]
     assert told["summary"][3].startswith("The parts without the review are: ")
     honest = next(a for a, row in truth().items() if row["group"] == "team")

@@ -49,12 +49,12 @@ def _words(value: Any) -> Any:
 
 Services = Annotated[
     list[ServiceEntry],
-    Field(max_length=_MOST_SERVICES, description="The agent's services, as objects or as a string with one service per line."),
+    Field(max_length=_MOST_SERVICES, description="The services, as objects or as a string with one service per line."),
     BeforeValidator(_services),
 ]
 Trusts = Annotated[
     list[Line],
-    Field(max_length=20, description="The trust models that the agent supports, as a list or a comma-separated string."),
+    Field(max_length=20, description="The supported trust models, as a list or a comma-separated string."),
     BeforeValidator(_words),
 ]
 _IsActive = Annotated[bool, Field(description="True if the agent is in service.")]
@@ -68,9 +68,7 @@ class _Keepable(Action):
         bool,
         Field(description="True to store the file on the service instead of on chain. The account signs it first."),
     ] = False
-    deadline: Annotated[
-        int | None, Field(ge=0, lt=2**40, description="The deadline that was signed; required with `signature`.")
-    ] = None
+    deadline: Annotated[int | None, Field(ge=0, lt=2**40, description="The deadline of `signature`.")] = None
     signature: Annotated[Signature | None, Field(description="The account's signature over `KeptFile`.")] = None
 
     def _stored_uri(self, client: Client, file: RegistrationFile) -> str:
@@ -188,17 +186,14 @@ class SetAgentWallet(_OfAgent):
     """Set the wallet that receives an agent's payments, with its signed consent (ERC-8004, `setAgentWallet`)."""
 
     final: ClassVar[str] = (
-        "From now on, payments to the agent go to this wallet. If you set a different wallet later, payments already "
-        "made stay in this one."
+        "From now on, payments to the agent go to this wallet. If you change the wallet later, they stay in this one."
     )
 
     words: ClassVar[str] = "Make {self.wallet} the wallet of agent {self.agent}."
 
     action: Literal["set_agent_wallet"]
     wallet: Annotated[Address, Field(description="The new wallet, which signs before the account does.")]
-    deadline: Annotated[
-        int | None, Field(ge=0, lt=2**40, description="The deadline that was signed; required with `signature`.")
-    ] = None
+    deadline: Annotated[int | None, Field(ge=0, lt=2**40, description="The deadline of `signature`.")] = None
     signature: Annotated[Signature | None, Field(description="The wallet's signature over `AgentWalletSet`.")] = None
 
     def perform(self, client: Client) -> Handle[Any]:
@@ -217,10 +212,7 @@ class SetAgentWallet(_OfAgent):
 class SetPrimaryAgent(_OfAgent):
     """Choose the account's primary agent (`setPrimaryAgent`)."""
 
-    final: ClassVar[str] = (
-        "From now on, ratings that your account gives count as ratings by this agent. You can choose a different agent "
-        "at any time."
-    )
+    final: ClassVar[str] = "From now on, your account rates others as this agent. You can choose another agent later."
 
     words: ClassVar[str] = "Rate others as agent {self.agent} from now on."
 

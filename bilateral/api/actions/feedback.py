@@ -130,7 +130,7 @@ class RevokeFeedback(_AboutFeedback):
 class AppendResponse(_AboutFeedback):
     """Respond to feedback, which anyone can do (ERC-8004, `appendResponse`)."""
 
-    final: ClassVar[str] = "A response stays on the chain permanently. You can add more responses, but you cannot remove any."
+    final: ClassVar[str] = "A response stays on the chain permanently. You can add others, but cannot remove any."
 
     action: Literal["append_response"]
     text: Annotated[Prose, Field(min_length=1, description="The response, which is stored as a data URI.")]
@@ -182,9 +182,7 @@ class RateValidator(_Rating):
 class RespondToValidation(Action):
     """As the validator, respond to a validation request (ERC-8004, `validationResponse`)."""
 
-    final: ClassVar[str] = (
-        "The response stays on the chain permanently. You can respond again, in which case only the last response counts."
-    )
+    final: ClassVar[str] = "The response stays on the chain. You can respond again, but only the last response counts."
 
     action: Literal["respond_to_validation"]
     chain: Annotated[int, Field(ge=1, lt=2**63, description="The chain.")]
@@ -205,16 +203,14 @@ class RespondToValidation(Action):
 class AuthorizeFeedback(Action):
     """Authorise a client to rate an agent in a registry that requires it (FeedbackAuth). No transaction is sent."""
 
-    final: ClassVar[str] = (
-        "You cannot withdraw the authorisation: the client can use it until it expires or is used up."
-    )
+    final: ClassVar[str] = "You cannot withdraw the authorisation: it is valid until it expires or is used up."
 
     action: Literal["authorize_feedback"]
     agent: Annotated[AgentText, Field(description="The agent, which the account owns.")]
     client: Annotated[Address, Field(description="The account that may rate it.")]
     count: Annotated[int, Field(ge=1, le=1_000, description="The number of additional feedback entries.")] = 1
-    index_limit: Annotated[int | None, Field(ge=0, lt=2**63, description="The signed limit; required with `signature`.")] = None
-    expiry: Annotated[int | None, Field(ge=0, lt=2**40, description="The signed expiry; required with `signature`.")] = None
+    index_limit: Annotated[int | None, Field(ge=0, lt=2**63, description="The limit in `signature`.")] = None
+    expiry: Annotated[int | None, Field(ge=0, lt=2**40, description="The expiry in `signature`.")] = None
     signature: Annotated[Signature | None, Field(description="The owner's signature over `FeedbackAuth`.")] = None
 
     @property

@@ -299,7 +299,7 @@ def _require_arguments(tool: Tool, arguments: dict[str, Any]) -> None:
     for name in arguments:
         if name not in properties:
             raise ToolError(
-                f"invalid_argument: {tool.name} has no argument {quoted(name)}: its arguments are {', '.join(properties)}"
+                f"invalid_argument: {tool.name} has no argument {quoted(name)}: use {', '.join(properties)}"
             )
 
 

@@ -265,8 +265,7 @@ def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
     signature = bytes.fromhex(body.signature[2:])
     if recover_signer(message.digest(domain_of(body.chainId)), signature) != buyer:
         detail = (
-            f"the signature was not made by {buyer}: sign with the buyer's key (contracts cannot join, because anyone must "
-            "be able to verify the signatures offline)"
+            f"the signature was not made with the key of {buyer}: sign with it (contracts have none and cannot join)"
         )
         raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "invalid_signature", detail)
     if not body.identity:

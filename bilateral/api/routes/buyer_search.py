@@ -163,7 +163,7 @@ def _context(standing: Standing, results: tuple[SearchResult, ...]) -> BuyerCont
     note = (
         f"Your {tier.value} tier qualifies you for up to {most}% discount from participating sellers"
         if most
-        else f"Your {tier.value} tier gets no discount yet: make 3 payments worth $10 in total to become a verified buyer"
+        else f"Your {tier.value} tier has no discount yet: become a verified buyer with 3 payments and $10 of volume"
     )
     available = any(
         search_result.buyerDiscount is not None and search_result.buyerDiscount.eligible for search_result in results

@@ -122,7 +122,7 @@ def read_readiness(request: Request) -> Response:
         if payments.lag and payments.block < payments.first_block:
             problems.append(f"no payments on chain {payments.chain_id} have been read yet")
         elif payments.lag > service.settings.max_lag:
-            problems.append(f"payments on chain {payments.chain_id} are {payments.lag} blocks behind the indexed events")
+            problems.append(f"payments on chain {payments.chain_id} are {payments.lag} blocks behind the index")
     status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
     body = adapter(Readiness).dump_json(Readiness(not problems, tuple(problems), progress, missing))
     return Response(body, status, {"Cache-Control": "no-store"}, JSON)

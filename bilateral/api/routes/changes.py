@@ -128,9 +128,9 @@ class ChangesQuery(BaseModel):
     ] = None
     kinds: Annotated[list[ChangeKind] | None, _values("kind", "Changes of these kinds.")] = None
     limit: Annotated[int, Query(ge=1, le=AT_ONCE, description="The maximum number of changes.")] = _DEFAULT
-    wait: Annotated[
-        float, Query(ge=0, le=30, description="The seconds to wait for a change if there is none yet.")
-    ] = 0.0
+    wait: Annotated[float, Query(ge=0, le=30, description="The seconds to wait for a change if there is none yet.")] = (
+        0.0
+    )
     list_format: Annotated[FeedFormat, Query(alias="format", description="The format.")] = FeedFormat.JSON
 
 

@@ -50,7 +50,7 @@ _AS_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         "minimum_lower_bound": (Decimal | None, None),
     },
     "blind": {
-        "blind": (Annotated[Blind | None, Field(description="`only`: count only ratings that were sealed before either side saw the other's.")], None)
+        "blind": (Annotated[Blind | None, Field(description="`only`: count only sealed (blind) ratings.")], None)
     },
     "validators": {"validators": _texts("A validator whose responses count; may be repeated.", "validator")},
     "watchtowers": {"watchtowers": _texts("A watchtower whose signals count; may be repeated.", "watchtower")},

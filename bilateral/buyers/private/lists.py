@@ -122,7 +122,7 @@ def read_list(document: bytes) -> MemberList:
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
         raise MemberListError("document", f"a field is missing or malformed: {problem}") from None
     if version != VERSION:
-        reason = "in that version, one member could make proofs for several members" if version == 1 else f"this package only reads {VERSION}"
+        reason = "one member could act as several" if version == 1 else f"this package only reads {VERSION}"
         raise MemberListError("version", f"version {version!r} cannot be used: {reason}")
     listed = MemberList(chain_id, tier_proofs, policy, *epochs, members)
     _require_order(listed)

@@ -69,7 +69,7 @@ def take_member(engine: sa.Engine, message: TierMember, policy: str, signatures:
             detail = "this commitment was used before: create a new identity"
             raise BuyerRefusalError(HTTPStatus.CONFLICT, "commitment_taken", detail) from None
         if (bytes(stored.commitment), stored.payments_chain_id) != (values["commitment"], message.chain_id):
-            detail = "from this day on, the buyer already has a different commitment, or one for another chain: pass a later day"
+            detail = "the buyer already has a different commitment or chain from this day on: pass a later day"
             raise BuyerRefusalError(HTTPStatus.CONFLICT, "member_exists", detail) from None
 
 

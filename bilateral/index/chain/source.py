@@ -324,7 +324,7 @@ _ADVICE: Final = {
     "specify an address": "It only returns logs on a dedicated plan: add another --rpc-url, or use such a plan's URL",
     "archive requests require": "It only returns old blocks with a token: put the token into --rpc-url, or add another "
     "--rpc-url",
-    r"filters\. the current limit": "It allows fewer addresses: pass fewer --deployment options, or add another --rpc-url",
+    r"filters\. the current limit": "It allows fewer addresses: pass fewer --deployment, or add another --rpc-url",
     "error code: 1010|forbidden|http status 403": "The provider's firewall blocks this program: add another --rpc-url, "
     "or ask the provider to allow it",
     r"unauthorized|api.?key|must be authenticated|http status 40[12]": "It requires a key: put the provider's key into "

@@ -114,7 +114,7 @@ _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainStatus], float]], ...]] = (
     ("chain_waits", "1 while a problem stops indexing of the chain.", lambda chain: chain.problem is not None),
     ("chain_files_waiting", "Files that have not been fetched yet.", lambda chain: chain.files_waiting),
     ("standings_age_seconds", "Seconds since the standings were computed.", lambda chain: chain.standings.age or 0),
-    ("standings_fail", "1 if the last analysis failed or cannot run.", lambda chain: chain.standings.problem is not None),
+    ("standings_fail", "1 if the last analysis failed.", lambda chain: chain.standings.problem is not None),
     ("standings_missing", "1 until the first analysis.", lambda chain: chain.standings.is_missing),
     ("standings_stale", "1 while the standings are out of date.", lambda chain: chain.standings.is_stale),
 )
@@ -151,8 +151,8 @@ class _Figures(Collector):
         states = ((state, getattr(figures, state)) for state in ("active", "failing", "stopped"))
         yield gauge("webhooks", "Webhooks, by state.", ("state",), states)
         seconds = figures.failing_seconds
-        yield GaugeMetricFamily("bilateral_webhook_failing_seconds", "Seconds since the first failure of the webhook that has been failing longest.", seconds)
-        yield CounterMetricFamily("bilateral_webhook_deliveries", "Deliveries accepted by receivers.", figures.delivered)
+        yield GaugeMetricFamily("bilateral_webhook_failing_seconds", "The longest current failure.", seconds)
+        yield CounterMetricFamily("bilateral_webhook_deliveries", "Accepted deliveries.", figures.delivered)
         yield CounterMetricFamily("bilateral_webhook_failures", "Failed delivery attempts.", figures.failed)
 
 

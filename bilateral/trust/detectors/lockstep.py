@@ -156,7 +156,7 @@ class Lockstep(Detector):
                 passive=frozenset({Part.ACTOR}),
                 weight=_UNPAID,
                 sentence=(
-                    f"{unpaid[account]} of {count[account]} good ratings of one owner's agents were not preceded by a usual payment."
+                    f"{unpaid[account]} of {count[account]} good ratings of one owner's agents lack the usual payment."
                 ),
             )
 

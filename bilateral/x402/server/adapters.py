@@ -103,7 +103,7 @@ class HttpAdapter:
     def check_agents(self) -> None:
         """Check the routes' agents, wallets and keys, if the adapter was given a `Preflight`."""
         if self._preflight is None:
-            logger.warning("the agent, payTo and the signing key are not checked at startup: pass preflight=Preflight(…)")
+            logger.warning("agent, payTo and signing key are not checked at startup: pass preflight=Preflight(…)")
             return
         keys = {key: extension.public_key for key, extension in self._extensions.items()}
         self._preflight.run(self._all_routes, keys, self._server)

@@ -38,7 +38,7 @@ def test_service_is_ready_once_payments_are_close_to_the_index(buyers_with, lear
     move(last - 20)
     assert readiness(buyers_with) == (200, [])
     move(last - 21)
-    assert readiness(buyers_with) == (503, ["payments on chain 31337 are 21 blocks behind the indexed events"])
+    assert readiness(buyers_with) == (503, ["payments on chain 31337 are 21 blocks behind the index"])
 
 
 def test_service_is_not_ready_before_any_payment_is_learned(buyers_with, learned_until):
