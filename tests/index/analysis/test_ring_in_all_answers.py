@@ -129,7 +129,7 @@ def test_page_of_an_agent_opens_with_the_verdict_its_reasons_and_what_they_rest_
     assert re.search(r"Should I deal with it\? .* As a server Held back No\. Its ratings were made up\.", ring)
     assert re.search(r"As a server \d\d Between \d\d and \d\d of 100, with 95 % confidence Yes, for up to", honest)
     for text in (ring, honest):
-        assert "Rests on" in text
+        assert "Based on" in text
         assert "--amount 5" in text
     assert "raters are independent" not in ring, "a prior is no score"
 
