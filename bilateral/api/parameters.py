@@ -122,7 +122,7 @@ async def refuse_wrong_parameters(request: Request) -> None:
         return  # a model rejects them with its own message
     for name in names:
         if name not in fields:
-            has = f"it has {', '.join(fields)}" if fields else "it has none"
+            has = f"use {', '.join(fields)}" if fields else "it accepts none"
             raise InvalidArgumentError(f"the path has no parameter {quoted(name)}: {has}")
 
 

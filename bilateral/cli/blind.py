@@ -154,7 +154,7 @@ def relay(
 
     (signed,) = read_envelopes(invocation, [envelope])
     opening = _own(signed, vault)
-    with invocation.reading("Asking the relay") as client:
+    with invocation.reading("Contacting the relay") as client:
         network = str(ChainId.evm(client.get_deployment().chain_id))
     # Nobody else can read a connection to this machine.
     http = httpx.Client(timeout=invocation.settings.timeout) if httpx.URL(url).host in _THIS_MACHINE else None

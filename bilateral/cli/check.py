@@ -168,8 +168,8 @@ def check_url_command(
     if rpc_url is None:
         raise UsageProblemError("checking a URL requires a node: pass --rpc-url")
     content = b"" if body_file is None else invocation.read_file(body_file)
-    with invocation.reading("Asking the service and the node") as client:
-        invocation.output.note("asking for the price")
+    with invocation.reading("Querying the service and the node") as client:
+        invocation.output.note("requesting the price")
         price = ask_price(url, method, content=content)
         loader, report = invocation.loader(), invocation.output.note
         answer = check_service(client, rpc_url, url, price, loader=loader, report=report)
@@ -282,5 +282,5 @@ def _ask_solana(invocation: Invocation, agent: str, node: str | None, **terms: A
         if invocation.settings.rpc_url is not None:
             client = stack.enter_context(invocation.reading())
             clients = {str(client.get_deployment().agent_registry.chain): client}
-        stack.enter_context(invocation.output.waiting("Asking the node"))
+        stack.enter_context(invocation.output.waiting("Querying the node"))
         return check_solana_server(agent, node, loader=invocation.loader(), clients=clients, **terms)

@@ -25,7 +25,7 @@ def show(invocation: Invocation) -> None:
     """
     from bilateral.cli.json_values import plain  # noqa: PLC0415  # slow to import
 
-    with invocation.reading("Looking at the registries") as client:
+    with invocation.reading("Inspecting the registries") as client:
         report = client.inspect_deployment()
     deployment = report.deployment
     value = {

@@ -93,7 +93,7 @@ class InterruptionError(BilateralError):
     reason = "interrupted"
 
     def __init__(self, sent: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
-        pending = f"Sent, and may still take effect: {', '.join(sent)}." if sent else ""
+        pending = f"Transactions sent, which may still take effect: {', '.join(sent)}." if sent else ""
         super().__init__(" ".join([f"{self.reason}.", *notes, pending]).strip())
         self.hashes = tuple(dict.fromkeys([*sent, *re.findall(r"\b0x[0-9a-f]{64}\b", " ".join(notes))]))
 

@@ -79,13 +79,13 @@ class Invocation:
         return bool(self.settings.account or self.settings.keystore or os.environ.get(KEY_VARIABLE, "").strip())
 
     @contextmanager
-    def reading(self, progress: str = "Asking the node") -> Iterator[Client]:
+    def reading(self, progress: str = "Querying the node") -> Iterator[Client]:
         """Open a read-only client, and show progress."""
         with self._connected(None) as client, self.output.waiting(progress):
             yield client
 
     @contextmanager
-    def signing(self, progress: str = "Asking the node") -> Iterator[Client]:
+    def signing(self, progress: str = "Querying the node") -> Iterator[Client]:
         """Open a client that signs, and show progress."""
         with self.client() as client, self.output.waiting(progress):
             yield client

@@ -36,7 +36,7 @@ class NodeOptions:
     )
     chain: int | None = _node(
         "ID",
-        "The chain that the node must serve. By default, that of the deployment record, or else the node's own.",
+        "The chain that the node must serve. By default, the deployment record's or, without one, the node's.",
         envvar="BILATERAL_CHAIN",
         min=1,
     )

@@ -51,7 +51,7 @@ def show(invocation: Invocation, mint: Mint, node: Node, chain: Chain = "mainnet
     from bilateral.solana.nodes import SolanaNode  # noqa: PLC0415
     from bilateral.solana.sati import read_agent  # noqa: PLC0415
 
-    with closing(Transport(node, _REQUEST_SECONDS)) as transport, invocation.output.waiting("Asking the node"):
+    with closing(Transport(node, _REQUEST_SECONDS)) as transport, invocation.output.waiting("Querying the node"):
         agent = StepRunner(transport).run(read_agent(SolanaNode(_chain(chain)), mint))
     invocation.output.result(asdict(agent), title=agent.metadata.name)
 

@@ -57,7 +57,7 @@ def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
     with ExitStack() as stack:
         deployments: dict[str | Provider, Deployment] = {}
         if not readers or invocation.settings.rpc_url is not None:
-            client = stack.enter_context(invocation.reading("Asking the server and the node"))
+            client = stack.enter_context(invocation.reading("Querying the server and the node"))
             deployments = {str(invocation.settings.rpc_url): client.get_deployment()}
         verifier = stack.enter_context(Verifier(deployments, readers=readers, loader=invocation.loader()))
         findings = check_url(verifier, url, method, content=content)

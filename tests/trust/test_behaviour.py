@@ -127,7 +127,7 @@ def test_a_burst_is_told_with_the_time_that_it_took(market, step, told):
     for number in range(12):
         market.feedback(f"fresh{number}", 99, 100, 50000.0 + step * number)
     sentences = [finding.sentence for finding in Lockstep().fit(market.context()).findings_]
-    assert f"12 of 12 raters of one account came {told}" in sentences
+    assert f"12 of 12 raters of one account rated it {told}" in sentences
 
 
 def test_a_crowd_of_paying_newcomers_carries_little_weight(market):

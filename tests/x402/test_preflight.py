@@ -190,7 +190,7 @@ def test_server_without_a_lifespan_refuses_paid_requests_alone_and_checks_once(m
             assert (http.get("/free").status_code, http.get("/free").text) == (200, '"snow"')
             refused = http.get("/weather")
             assert (refused.status_code, refused.json()) == (503, {"error": code})
-    refusals = [record for record in caplog.records if "paid routes are refused" in record.getMessage()]
+    refusals = [record for record in caplog.records if "requests to paid routes are rejected" in record.getMessage()]
     assert [reason in record.getMessage() for record in refusals] == [True]
 
 

@@ -251,7 +251,7 @@ class Follower:
             self._pool.bench(other, problem)
             return
         if header is not None and header.block.hash == cursor.hash:
-            contradiction = f"with head {head} it lacks block {cursor.number} as {other.name} has it"
+            contradiction = f"its head is {head}, but it lacks the block {cursor.number} that {other.name} has"
             raise errors.EndpointLiesError(source.name, contradiction, may_pass=True)
 
     def _is_canonical(self, source: Source, block: Block, head: int) -> bool:
@@ -261,7 +261,7 @@ class Follower:
         if header is None or header.block.hash != block.hash:
             return False
         if block.number > head:
-            problem = f"its head moved back to {head}, and it still has block {block.number}"
+            problem = f"its head moved back to {head}, but it still has block {block.number}"
             raise errors.EndpointLiesError(source.name, problem, may_pass=True)
         return True
 

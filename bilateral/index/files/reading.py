@@ -205,7 +205,7 @@ def _names(place: str, entries: Any, problems: list[str]) -> list[str]:
     ]
     names = [text[:_MAX_NAME] for text in texts if isinstance(text, str) and text]
     if len(names) < len(texts):
-        problems.append(f"{place} is not a list of texts")
+        problems.append(f"{place} is not a list of strings")
     return names
 
 

@@ -201,7 +201,7 @@ class Lockstep(Detector):
                 passive=frozenset({Part.ACTOR}),
                 weight=(0.2 + 0.5 * thin) * _oddness(context, members),
                 confidence=share_of_blame(context, members),
-                sentence=f"{together} of one account came within {span}.",
+                sentence=f"{together} of one account rated it within {span}.",
             )
 
         return self._likely(smallest, self.level / 10, finding), int((judged > 0).sum())

@@ -187,8 +187,8 @@ class WashPayments(Detector):
             payments=np.unique(np.concatenate([payments, *equal_sums])),
             transfers=np.unique(np.concatenate([nothing, *(self._by.get(n, nothing) for n in payments.tolist())])),
             sentence=(
-                f"Agent {int(ledger.agent_ids[agent])} got {len(payments)} payment{'s' if len(payments) > 1 else ''} "
-                f"from {len(actors)} account{'s' if len(actors) > 1 else ''}, and the money went back to the payer."
+                f"{len(payments)} payment{'s' if len(payments) > 1 else ''} from {len(actors)} account"
+                f"{'s' if len(actors) > 1 else ''} to agent {int(ledger.agent_ids[agent])} went back to the payer."
             ),
         )
 

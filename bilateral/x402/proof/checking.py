@@ -275,7 +275,7 @@ def _check_domain(token: str, network: str, extra: Mapping[str, Any]) -> Operati
     own_name, own_version = own[1:3] if own is not None else (yield from _texts(token))
     problem = (
         f"extra: clients would sign for name {_short(name)} and version {_short(version)}, but the EIP-712 domain of "
-        f"{token} is another one; the token calls itself {_short(own_name)}, version {_short(own_version)}"
+        f"{token} differs; the token reports name {_short(own_name)} and version {_short(own_version)}"
     )
     raise PaymentRefusedError("token_domain_mismatch", problem)
 

@@ -132,7 +132,7 @@ def _used_nonce(signed: SignedPayment, first: int) -> Operation[Settlement]:
             try:
                 is_paid = yield from _is_used(signed, before)
             except NODE_FAILURES:
-                problem = "it was canceled, and the node cannot tell whether it had been used"
+                problem = "it was canceled, and the node cannot determine whether it had been used"
                 return Settlement(None, problem=problem, is_canceled=True)
             return Settlement(is_paid, is_expired=not is_paid, is_canceled=not is_paid)
     return Settlement(True)

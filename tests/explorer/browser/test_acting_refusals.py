@@ -244,7 +244,8 @@ def test_a_wallet_that_sends_from_another_account_is_found_out(acting, market):
     page = prepared(acting, wallet)
     press(page, SIGN)
     expect(problem(page)).to_have_text(
-        f"The wallet sent the transaction from {BOB.address.lower()}, not from {ERIN.address}, the account that it provided."
+        f"The wallet sent the transaction from {BOB.address.lower()}, not from {ERIN.address}, "
+        "the account that it provided."
     )
 
 

@@ -137,7 +137,7 @@ export class Chains {
     const reader = this.#readers.get(network);
     if (!reader) {
       const trusted = [...this.#readers.keys()].join(", ") || "none";
-      throw new TrustError("unsupported_network", `${quoted(network.slice(0, 80))} cannot be checked; known: ${trusted}`);
+      throw new TrustError("unsupported_network", `${quoted(network.slice(0, 80))} cannot be checked; supported: ${trusted}`);
     }
     return reader;
   }

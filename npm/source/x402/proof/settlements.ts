@@ -124,7 +124,7 @@ async function usedNonce(chain: node.Node, signed: SignedPayment, first: bigint)
       return { isPaid, isExpired: !isPaid };
     } catch (error) {
       if (!(error instanceof NodeError)) throw error;
-      return { problem: "it was canceled, and the node cannot tell whether it had been used" };
+      return { problem: "it was canceled, and the node cannot determine whether it had been used" };
     }
   }
   return { isPaid: true };
