@@ -155,9 +155,7 @@ def _cost(transaction: Mapping[str, Any], gas: int) -> Cost:
         price = (transaction["maxFeePerGas"] + transaction["maxPriorityFeePerGas"]) // 2
     symbol = symbol_of(chain_id)
     expected, highest = (f"{ether(wei)} {symbol}" for wei in (gas * price, most(transaction)))
-    sentence = (
-        f"It costs about {expected} ({gas:,} gas at {price / 10**9:.3g} gwei, as the node reports), at most {highest}."
-    )
+    sentence = f"It costs about {expected} ({gas:,} gas at {price / 10**9:.3g} gwei), and at most {highest}."
     return Cost(gas, expected, highest, sentence)
 
 

@@ -111,7 +111,7 @@ class Checks:
             return
         is_hidden = self._announcements.are_hidden(header.bloom, logs, is_thorough=True)
         if source.is_disputed:
-            problem = f"another endpoint returned different logs for block {logs.number}, and no receipts settle which are right"
+            problem = f"another endpoint returned different logs for block {logs.number}, and no receipts prove either"
             raise errors.EndpointLiesError(source.name, problem)
         if _has_foreign_transaction(header, logs) or (is_hidden and header.is_sealed()):
             problem = f"the header of block {header.block.number} lacks a log's transaction, or does not announce a log"
