@@ -21,19 +21,19 @@ _Gate: Final = brief(
     GateFilters,
     {
         "tag": "Such as starred; empty unless server.",
-        "side": "Rated as this.",
+        "side": "Rated role.",
         "lower_bound": "Minimum (95 %).",
         "count": "Minimum ratings.",
         "clients": "Minimum raters.",
         "reviewers": "Only their ratings count.",
-        "payment": "Only ratings that claim a payment.",
+        "payment": "Only with a claimed payment.",
     },
     blind=Annotated[Blind | None, BeforeValidator(_only), WithJsonSchema({"type": "boolean"})],
 )
 _Search: Final = brief(
     AgentFilters,
     {
-        "text": "Words to find.",
+        "text": "Words.",
         "wallet": "Payee.",
         "capabilities": "All of these, such as mcp_tool:get_weather.",
         "services": "All of these, such as mcp.",

@@ -44,7 +44,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], 
 
     @server.tool(title="Get services", annotations=READS)
     async def get_services(
-        at: Annotated[str, Field(max_length=2_000, description="An https URL, a host or a payTo address.")],
+        at: Annotated[str, Field(max_length=2_000, description="https URL, host or payTo address.")],
     ) -> Untrusted:
         """Find agents by a service that they list, or by payee."""
         kind, read = (Account, lookups.account_of) if is_account(at) else (NamedHost, services_at)
