@@ -65,12 +65,12 @@ def sentence_of(reason: StandingReason) -> str:
         return f"it has had its owner since {day}; {earlier} from earlier owners do not count"
     if reason.code == "paid":
         payments = _count(figures["payments"], "payment")
-        return f"{payments}, ${dollars(reason.amount or 0)} in all, stayed with the seller"
+        return f"{payments} totalling ${dollars(reason.amount or 0)} stayed with the seller"
     text = _BY_CODE.get(reason.code, _OTHER).format(accounts=_count(figures.get("accounts", 0), "account"))
     moved = [f"{amount:,.6g} {coin}" for coin, amount in figures.get("coins", {}).items()]
     if figures.get("moved"):
         moved.insert(0, f"${dollars(figures['moved'])}")
-    return f"{text}, {' and '.join(moved)} moved between them" if moved else text
+    return f"{text}, and {' and '.join(moved)} moved between them" if moved else text
 
 
 def why(status: str, reasons: Iterable[StandingReason]) -> str:
@@ -116,7 +116,7 @@ def _worth_of(raters: int, independent: float) -> str:
         return f"{_count(raters, 'rater')}, who hardly count{'s' if raters == 1 else ''} yet"
     if round(independent) >= raters:
         return f"{_count(raters, 'rater')}, {'all independent' if raters > 1 else 'independent'}"
-    return f"{_count(raters, 'rater')}, worth {independent:.1f} independent ones"
+    return f"{_count(raters, 'rater')}, worth {independent:.1f} independent raters"
 
 
 def _rounded_down(amount: float) -> str:

@@ -75,11 +75,11 @@ def check(
 def _binding(submission: Submission) -> bool:
     """Recompute the signed hash from the bodies or, in the profile `reputation`, from their hash."""
     task_ref, bodies, data = submission.task_ref, submission.bodies, submission.data_hash
-    field, problem = "interactionHash", "the signed hash is not that of this payment and these bodies"
+    field, problem = "interactionHash", "the signed hash does not match this payment and these bodies"
     if data is not None:
         expected = profiles.draft_interaction_hash(task_ref, data)
         if bodies is not None and profiles.draft_data_hash(bodies.request, bodies.response) != data:
-            expected, field, problem = b"", "dataHash", "dataHash is not that of these bodies"
+            expected, field, problem = b"", "dataHash", "dataHash does not match these bodies"
     elif bodies is not None:
         expected = profiles.interaction_hash(task_ref, bodies.request, bodies.response)
     else:

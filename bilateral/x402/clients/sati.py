@@ -127,7 +127,7 @@ def read_attestation(content: bytes, schemas: Mapping[str, Schema], holder: str 
         if signer is None:
             return ReadAttestation(attestation, "unverifiable", "the agent's holder is not known")
         if not is_signature_of(signed, signature, address_bytes(signer).hex(), "ed25519"):
-            return ReadAttestation(attestation, "unverifiable", f"a signature is not that of {signer}")
+            return ReadAttestation(attestation, "unverifiable", f"a signature was not made by {signer}")
     return ReadAttestation(attestation, "blind" if schema.mode == "both" else "public")
 
 
