@@ -65,7 +65,7 @@ def test_info_says_whose_registries_are_used(done, bilateral, base, record):
     assert shown["deployment"].startswith("canonical: deployed by the authors of ERC-8004")
     assert shown["registries"]["identity"] == CANONICAL.identity
     assert shown["registries"]["ratings"] is None
-    assert "canonical: the authors" in bilateral("info", **base).out
+    assert "canonical: deployed by" in bilateral("info", **base).out
     assert done("info")["deployment"] == f"specified by --deployment {record}"
     assert done("info", **base | {"BILATERAL_DEPLOYMENT": "canonical"})["registries"] == shown["registries"]
 

@@ -197,7 +197,7 @@ def test_server_without_a_lifespan_refuses_paid_requests_alone_and_checks_once(m
 def test_server_without_a_preflight_says_that_nothing_is_checked(start, caplog):
     with caplog.at_level(logging.WARNING, "bilateral.x402"), start(None) as url:
         assert httpx.get(url + "/weather").status_code == 402
-    assert any("nothing checks the agent" in record.getMessage() for record in caplog.records)
+    assert any("agent, payTo and signing key are not checked" in record.getMessage() for record in caplog.records)
 
 
 def test_server_is_checked_from_outside(start, case, verifier):

@@ -194,7 +194,7 @@ def test_a_transaction_that_fails_in_its_block_is_told(acting, market):
     with market.client(DAVE) as client:
         client.rate_client(1, 50).wait()
     press(page, SIGN)
-    expect(problem(page)).to_contain_text("and failed: the contract refused it. The gas is spent")
+    expect(problem(page)).to_contain_text("because the contract rejected it. The gas was spent")
 
 
 def test_a_transaction_survives_a_reload(acting, market, held):
@@ -214,7 +214,7 @@ def test_a_replaced_transaction_is_told(acting, market, held):
     expect(page.get_by_text("Pending: waiting to be included in a block.")).to_be_visible()
     wallet.replace(wallet.sent[-1])
     held()
-    expect(problem(page)).to_contain_text("it was replaced, and this one never happens")
+    expect(problem(page)).to_contain_text("was replaced by another one from your account")
 
 
 def test_a_reorganisation_is_told(acting, market):

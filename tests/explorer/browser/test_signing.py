@@ -167,7 +167,7 @@ def require_refusals(page, tampering, changes, button=CONNECT):
         tampering.change = change
         page.evaluate("document.getElementById('problem').hidden = true")
         press(page, button)
-        expect(problem(page), name).to_contain_text("Your wallet was not asked for it", timeout=10_000)
+        expect(problem(page), name).to_contain_text("It was not passed to your wallet", timeout=10_000)
         expect(problem(page), name).to_contain_text("The service prepared something that does not match this form")
         expect(page.get_by_role("region", name="What you sign"), name).to_be_hidden()
     tampering.change = None
@@ -284,7 +284,7 @@ def test_the_second_step_of_a_batch_is_checked_like_the_first(acting, market, sc
         expect(page.get_by_text(f"You are signing as {TREASURY.address}.")).to_be_visible()
         tampering.change, tampering.real = change, None
         press(page, SIGN)
-        expect(problem(page)).to_contain_text("Your wallet was not asked for it")
+        expect(problem(page)).to_contain_text("It was not passed to your wallet")
     assert (wallet.asked.count("eth_signTypedData_v4"), "eth_sendTransaction" in wallet.asked) == (3, False)
 
 
@@ -348,7 +348,7 @@ def test_a_file_that_the_service_keeps_is_that_of_the_form(acting, market):
         expect(page.get_by_text("It lets this service store and publish the file.")).to_be_visible()
         tampering.change, tampering.real = sends(data=call("register(string)", ["string"], uri)), None
         press(page, SIGN)
-        expect(problem(page)).to_contain_text("Your wallet was not asked for it")
+        expect(problem(page)).to_contain_text("It was not passed to your wallet")
     assert "eth_sendTransaction" not in wallet.asked
 
 
