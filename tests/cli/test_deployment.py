@@ -54,7 +54,8 @@ def test_a_pinned_chain_refuses_a_node_of_another_one(refused, done, base, key):
 
 def test_a_write_without_a_pin_names_the_chain_to_people(bilateral, base, key):
     note = (
-        "Signing for chain 8453 (base:mainnet), as reported by the node: to be sure, pass chain_id=8453 or --chain 8453."
+        "Signing for chain 8453 (base:mainnet), as reported by the node: "
+        "to be sure, pass chain_id=8453 or --chain 8453."
     )
     ran = bilateral("agent", "register", **base | key)
     assert (ran.code, ran.err.replace("\n", " ").count(note), note in ran.out) == (0, 1, False)
