@@ -57,7 +57,7 @@ function fields() {
 
 async function get(path, options) {
   const answer = await fetch(path, options).catch(() => stop("The service is not responding. Nothing was sent: try again later."));
-  const value = await answer.json().catch(() => stop(`The service responded with status ${answer.status} and without JSON. Nothing was sent: try again later.`));
+  const value = await answer.json().catch(() => stop(`The service responded with status ${answer.status} and no JSON. Nothing was sent: try again later.`));
   if (answer.ok) return value;
   const first = value?.errors?.[0];
   return stop(first ? `${first.in.split(".").pop()}: ${first.problem}` : value?.detail ?? `The service responded with status ${answer.status}. Nothing was sent: try again later.`);
