@@ -17,7 +17,7 @@ export async function answerOf(
     return await Promise.race([provider.request({ method, params: [...params] }), late]);
   } catch (error) {
     if (error instanceof NodeError) throw error;
-    throw new NodeError("the node rejected the question", { cause: error });
+    throw new NodeError("the node rejected the request", { cause: error });
   } finally {
     clearTimeout(timer);
   }
