@@ -10,7 +10,7 @@ from bilateral.core import errors
 from bilateral.documents.http import host_of
 from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.probes.asking import Asker, ProbeSettings, result, result_of_error
+from bilateral.watchtower.probes.asking import Asker, ProbeSettings, result_of_error
 from bilateral.watchtower.probes.documents import probe_a2a, probe_oasf, probe_web
 from bilateral.watchtower.probes.mcp import probe_mcp
 from bilateral.watchtower.probes.x402 import probe_x402
@@ -49,7 +49,7 @@ def probe(
             suffices, and what only a deep probe reads remains valid until the next deep probe.
     """
     if (code := _fault(target.url)) is not None:
-        return result(Outcome.UNFIT, code)
+        return Probe.of(code)
     asker = Asker(target, settings, previous, is_deep)
     try:
         answer = _PROBES[target.protocol](asker)

@@ -18,7 +18,7 @@ from bilateral.documents import Validators
 from bilateral.documents.http import host_of
 from bilateral.index.measurements.values import Outcome
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.probes.asking import Asker, digest, graded, result, result_of_error, result_of_status
+from bilateral.watchtower.probes.asking import Asker, digest, result, result_of_error, result_of_status
 
 Signature: TypeAlias = Literal["valid", "invalid", "unverified", "none"]
 _Judgement: TypeAlias = tuple[Code | None, dict[str, Any]]
@@ -43,7 +43,7 @@ def probe_web(asker: Asker) -> Probe:
         code = Code.OTHER_DOMAIN
     elif ends is not None and ends < time.time() + _RENEWAL_SECONDS:
         code = Code.CERTIFICATE_ENDS
-    return graded(code, answer, **({} if ends is None else {"certificate_ends": ends}))
+    return result(code, answer, **({} if ends is None else {"certificate_ends": ends}))
 
 
 def probe_oasf(asker: Asker) -> Probe:
@@ -110,14 +110,12 @@ def _probe_document(asker: Asker, urls: list[str], judge: _Judge) -> Probe:
         etag = asker.previous.get("etag") if url == last_url and not asker.is_deep else None
         answer = asker.ask("GET", url, headers={"Accept": "application/json", **Validators(etag).headers()})
         if answer.status == _UNCHANGED and etag:
-            return graded(None, answer)
+            return result(None, answer)
         if (failure := result_of_status(asker, answer)) is None:
             code, facts = judge(asker, decode_object(answer.body), answer.url)
             # The next probe asks for changes of a valid document only.
             facts |= {"document_url": url, "etag": Validators.of(answer.headers).etag if code is None else None}
-            if code is Code.NOT_PROTOCOL:
-                return result(Outcome.DOWN, code, answer, **facts)
-            return graded(code, answer, **facts)
+            return result(code, answer, Outcome.DEGRADED if facts.get("deep_code") else None, **facts)
         failures.append(failure)
         if failure.code not in {Code.STATUS_404, Code.WRONG_TYPE}:
             break
