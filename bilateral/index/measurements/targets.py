@@ -11,7 +11,7 @@ from bilateral.core.errors import UnsupportedUriError
 from bilateral.core.identifiers import AgentId
 from bilateral.documents import RegistrationFile
 from bilateral.documents.http import host_of
-from bilateral.index.files.reading import Reader, ReadRows, read_content
+from bilateral.index.files.reading import MAX_HOST, Reader, ReadRows, read_content
 from bilateral.index.files.tables import (
     Kind,
     agent_file,
@@ -68,19 +68,18 @@ def read_targets(connection: Connection, chain_ids: Iterable[int]) -> list[Targe
 def normalized(endpoint: str) -> tuple[str, str] | None:
     """Return an http or https URL's normalized form, and its host, with the port unless it is the scheme's default.
 
-    None for other endpoints, and for URLs with a user, which are published by accident.
+    None for other endpoints, for hosts too long for DNS, and for URLs with a user, which are published by accident.
     """
     try:
         parts = urlsplit(endpoint.strip())
         name, port = host_of(endpoint.strip().lower())
     except (UnsupportedUriError, ValueError):
         return None
-    if "@" in parts.netloc:
-        return None
     host = f"[{name}]" if ":" in name else name
     host = host if port == _PORTS[parts.scheme] else f"{host}:{port}"
     query = f"?{parts.query}" if parts.query else ""
-    return f"{parts.scheme}://{host}{parts.path or '/'}{query}", host
+    url = f"{parts.scheme}://{host}{parts.path or '/'}{query}"
+    return None if "@" in parts.netloc or len(host) > MAX_HOST else (url, host)
 
 
 def _protocol_of(name: str, *, is_paid: bool) -> Protocol | None:

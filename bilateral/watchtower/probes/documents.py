@@ -1,6 +1,5 @@
 """Probes of documents: web pages, OASF records, and A2A agent cards."""
 
-import base64
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -144,27 +143,27 @@ def _signature(asker: Asker, card: Mapping[str, Any], card_url: str) -> Signatur
     if not isinstance(signatures, list) or not signatures:
         return "none"
     try:
-        payloads = [base64.urlsafe_b64encode(form).rstrip(b"=").decode() for form in _forms(card)]
+        forms = list(_forms(card))
     except rfc8785.CanonicalizationError:
         return "invalid"
-    results = (_verified(asker, payloads, card_url, signature) for signature in signatures[:_MOST_SIGNATURES])
+    results = (_verified(asker, forms, card_url, signature) for signature in signatures[:_MOST_SIGNATURES])
     return min(results, key=get_args(Signature).index)
 
 
-def _verified(asker: Asker, payloads: list[str], card_url: str, signature: Any) -> Signature:
+def _verified(asker: Asker, forms: list[bytes], card_url: str, signature: Any) -> Signature:
     try:
-        protected, signed = signature["protected"], signature["signature"]
-        header = decode_object(base64.urlsafe_b64decode(f"{protected}=="))
+        detached = f"{signature['protected']}..{signature['signature']}".encode()
+        header = jws.extract_compact(detached).headers()
         if header.get("alg") not in _ALGORITHMS:
             return "invalid"
         if (keys := _keys(asker, header.get("jku"), card_url)) is None:
             return "unverified"
         key_set = KeySet.import_key_set({"keys": [key for key in keys if key.get("kid") == header.get("kid")]})
-    except (JoseError, TypeError, KeyError, ValueError):  # base64 and JSON errors are ValueErrors
+    except (JoseError, AttributeError, TypeError, KeyError, ValueError):  # strangers' JSON may have any shape
         return "invalid"
-    for form in payloads:
+    for form in forms:
         with suppress(JoseError, ValueError):
-            jws.deserialize_compact(f"{protected}.{form}.{signed}", key_set, algorithms=list(_ALGORITHMS))
+            jws.deserialize_compact(detached, key_set, _ALGORITHMS, payload=form)
             return "valid"
     return "invalid"
 

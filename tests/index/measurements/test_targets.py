@@ -76,6 +76,7 @@ def test_targets_are_those_of_the_current_file(measured):
         ("npx my-server", None),
         ("https://", None),
         ("https://a.example:99999/", None),
+        (f"https://{'a' * 400}.example/", None),
         ("", None),
     ],
 )
