@@ -38,7 +38,7 @@ def probe_web(asker: Asker) -> Probe:
     if (failure := result_of_status(asker, answer, is_page=True)) is not None:
         return failure
     code, ends = None, answer.certificate_ends
-    if not _is_same_domain(host_of(answer.url)[0], host_of(asker.target.url)[0]):
+    if _domain(answer.url) != _domain(asker.target.url):
         code = Code.OTHER_DOMAIN
     elif ends is not None and ends < time.time() + _RENEWAL_SECONDS:
         code = Code.CERTIFICATE_ENDS
@@ -73,19 +73,16 @@ def _judge_card(asker: Asker, card: dict[str, Any], card_url: str) -> _Judgement
     if not isinstance(url, str) or not isinstance(card.get("name"), str) or not isinstance(card.get("skills"), list):
         return Code.NOT_PROTOCOL, {}
     facts: dict[str, Any] = {"card": digest({**card, "signatures": None})}
-    try:
-        host = host_of(url)[0]
-    except errors.UnsupportedUriError:  # gRPC interfaces may have only a host and a port
-        host = None
+    domain = _domain(url)
     code = None if interfaces else Code.OLD_VERSION
-    if host is not None and not _is_same_domain(host, host_of(card_url)[0]):
+    if domain is not None and domain != _domain(card_url):
         code = Code.OTHER_DOMAIN
     elif not card["skills"]:
         code = Code.EMPTY
     if asker.is_deep:
         facts["signature"] = _signature(asker, card, card_url)
         facts["deep_code"] = Code.SIGNATURE_INVALID if facts["signature"] == "invalid" else None
-        if not facts["deep_code"] and host is not None and code is not Code.OTHER_DOMAIN:  # not a stranger's
+        if not facts["deep_code"] and domain is not None and code is not Code.OTHER_DOMAIN:  # not a stranger's
             facts["deep_code"] = _fault_of_interface(asker, url)
         code = facts["deep_code"] or code
     return code, facts
@@ -124,12 +121,15 @@ def _probe_document(asker: Asker, urls: list[str], judge: _Judge) -> Probe:
 _SUFFIXES: Final = frozenset({"ac", "co", "com", "edu", "gov", "ne", "net", "or", "org"})
 
 
-def _is_same_domain(host: str, other: str) -> bool:
-    """Return whether two hosts share a domain: the last two labels, or three under a suffix such as `co.uk`."""
-    return _domain(host) == _domain(other)
+def _domain(url: str) -> list[str] | None:
+    """Return a URL's domain: the last two labels of its host, or three under a suffix such as `co.uk`.
 
-
-def _domain(host: str) -> list[str]:
+    None for other URLs than http and https: gRPC interfaces may have only a host and a port.
+    """
+    try:
+        host = host_of(url)[0]
+    except errors.UnsupportedUriError:
+        return None
     labels = host.lower().rstrip(".").split(".")
     if labels[-1].isdigit() or ":" in host:
         return labels
