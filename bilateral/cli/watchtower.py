@@ -123,7 +123,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
             _answer_monitors(invocation, tower, monitor.metrics_host, monitor.metrics_port)
         invocation.output.note(f"{len(tower.endpoints)} endpoints on {len(tower.hosts)} hosts")
         if not tower.vantage.references:
-            invocation.output.note("no --reference: trouble of your own line would look like theirs")
+            invocation.output.note("without --reference, an outage of your own network looks like an outage of theirs")
 
         seconds = count(1)
 
@@ -168,7 +168,7 @@ def probe(  # noqa: PLR0913, PLR0917  # one a setting
         for target, result in probes
     ]
     names = ("protocol", "url", "outcome", "code", "status", "milliseconds", "explanation")
-    invocation.output.results(rows, columns(*names), none="it lists no endpoint that a watchtower can probe")
+    invocation.output.results(rows, columns(*names), none="the agent lists no endpoint that a watchtower can probe")
 
 
 def _targets(place: str, protocol: str, database: str | None, *, is_paid: bool) -> Sequence[Target]:
@@ -220,7 +220,7 @@ def _progress(tower: Watchtower) -> str:
     for (_, outcome), number in tower.outcomes.copy().items():
         outcomes[outcome] += number
     counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
-    place = "" if tower.vantage.is_online else "; this place is offline, so nobody is probed"
+    place = "" if tower.vantage.is_online else "; this location is offline, so probing is paused"
     return f"results: {counts or 'none yet'}; waiting: {len(tower.delays)}{place}"
 
 
@@ -239,7 +239,9 @@ def _show(invocation: Invocation, store: Store) -> None:
         for agent in entry.target.agents
     ]
     rows.sort(key=lambda row: (not row["alive"], row["agent"], row["url"]))
-    invocation.output.results(rows, _COLUMNS, none="no agent of the index lists an endpoint")
+    invocation.output.results(
+        rows, _COLUMNS, none="no agent in the index lists an endpoint that a watchtower can probe"
+    )
 
     counts = []
     for name in ("agent", "host"):

@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Self
 
-from bilateral.index.measurements.values import REACHABLE, Outcome
+from bilateral.index.measurements.values import DAY, REACHABLE, Outcome
 
-HOUR: Final = 3_600
-"""The number of seconds in an hour; Unix time has no leap seconds."""
-
-DAY: Final = 86_400
+HOUR: Final = DAY // 24
 
 _BASE: Final = 1.25
 _BUCKETS: Final = 46

@@ -268,7 +268,7 @@ def owned_hosts(connection: Connection, agents: Collection[AgentId]) -> set[tupl
     """Return pairs of an agent, by short id, and a host of its services that lists the agent."""
     keys = _keys(connection, agents)
     rows = connection.execute(naming_domains(*agent.c[_SELLER], registration_domain.c.host).distinct())
-    return {(keys[key], host) for *place, host in rows if (key := _key(*place)) in keys}
+    return {(keys[key], host) for *place, host in rows if (key := tuple(place)) in keys}
 
 
 def revenues(connection: Connection, period: Period, agents: Collection[AgentId]) -> list[dict[str, Any]]:
@@ -289,7 +289,7 @@ def revenues(connection: Connection, period: Period, agents: Collection[AgentId]
     sums = select(*flow[_SELLER], func.sum(flow.micros), func.min(flow.block_number))
     paid_by: dict[tuple[Any, ...], list[tuple[int, int]]] = defaultdict(list)
     for *place, micros, block in connection.execute(sums.group_by(*flow[_SELLER], flow.payer)):
-        paid_by[_key(*place)].append((int(micros), block))
+        paid_by[tuple(place)].append((int(micros), block))
     last_block = dict(map(tuple, connection.execute(select(*payment_cursor.c["chain_id", "block_number"]))))
     leaves = []
     for key, short_id in sorted(_keys(connection, agents).items()):
@@ -308,10 +308,6 @@ def two_digits(micros: int) -> str:
     dollars = Decimal(micros).scaleb(-MICROS)
     quantum = Decimal(1).scaleb(dollars.adjusted() - 1)
     return format(dollars.quantize(quantum, ROUND_DOWN), "f") if quantum < 1 else str(int(dollars // quantum * quantum))
-
-
-def _key(chain_id: int, identity: str, agent_id: Any) -> tuple[int, str, int]:
-    return chain_id, identity, int(agent_id)
 
 
 def _keys(connection: Connection, agents: Collection[AgentId]) -> dict[tuple[int, str, int], str]:

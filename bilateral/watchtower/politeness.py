@@ -45,7 +45,7 @@ class Turns:
 
     Attributes:
         seconds: The time between two requests.
-        waiting: What waits for a turn, as a heap: the time from which it may have one, its order, and what to do.
+        waiting: The jobs that wait for a turn, as a heap: the earliest time, the order, and the job.
         ready_at: The time of the next turn, in the run's time.
         free_at: The time from which requests may be sent again; infinite during a request to a host.
     """
@@ -188,7 +188,7 @@ class Requests:
         return True
 
     def _settings_at(self, url: str, addresses: Addresses) -> ProbeSettings:
-        """Return the settings for one probe, which looks up no name but those that its host redirects to."""
+        """Return the settings for one probe. It looks up only the hosts that it is redirected to."""
         own_host = urlsplit(url).hostname
 
         def resolver(host: str, port: int) -> list[str]:

@@ -35,7 +35,7 @@ _RETRY_SECONDS: Final = (30.0, 60.0)
 """The minimum delay before a retry, and the maximum that is added to it. An earlier retry would likely fail again."""
 
 _FIRST_PER_SECOND: Final = 10
-"""The number of new endpoints per second that have their first turn: a short list is finished immediately."""
+"""The number of new endpoints that have their first turn each second, so that a short list is finished quickly."""
 
 _LONGEST_WAIT: Final = 2.0
 _MOST_PENDING: Final = 500
@@ -66,7 +66,6 @@ class Watchtower:
     """A running watchtower.
 
     Attributes:
-        is_outdated: True if the endpoints in the database have changed since.
         round_seconds: The time between the first and the last result of the last complete round.
 
     Args:
@@ -100,7 +99,7 @@ class Watchtower:
 
     def refresh(self) -> None:
         """Load the currently listed endpoints. Those that became due while this was not running are due now."""
-        self.is_outdated = False
+        self._updates = self.store.updates
         listed, stored = self.store.endpoints(), self.store.hosts()
         loads: dict[str, float] = defaultdict(float)
         for entry in listed:
@@ -121,7 +120,7 @@ class Watchtower:
     def step(self) -> float:
         """Do what is due, and return the seconds until something may be due again."""
         self._stalls += self.time.tick()
-        if self.is_outdated:
+        if self._updates != self.store.updates:
             self.refresh()
         while not self._done.empty():
             self._take(*self._done.get())
@@ -131,8 +130,7 @@ class Watchtower:
             self._submit(check, partial(self._checked, self.time.now, self._stalls))
         self._judge()
         self._start()
-        soonest = max(self._next_start(), self._ready[0][0]) if self._ready else float("inf")
-        return min(_LONGEST_WAIT, max(0.0, soonest - self.time.now))
+        return min(_LONGEST_WAIT, max(0.0, self._next_turn() - self.time.now))
 
     def wait(self, seconds: float) -> None:
         """Wait for a result for at most the given number of seconds."""
@@ -168,7 +166,9 @@ class Watchtower:
 
     def _take(self, future: Future[Any], take: Callable[[Any], None]) -> None:
         self._in_flight -= 1
-        if (problem := future.exception()) is not None:  # a bug of ours counts against nobody, and does not end the run
+        if (
+            problem := future.exception()
+        ) is not None:  # a bug here counts against no endpoint, and does not end the run
             _log.error("a request failed: %r", problem)
         take(None if problem is not None else future.result())
 
@@ -183,7 +183,7 @@ class Watchtower:
         self.vantage.checked_at, self.vantage.is_online = began_at, is_online
 
     def _judge(self) -> None:
-        """Accept failures, unless this location or a shared cause explains them. They wait for a newer check."""
+        """Accept failures, once a later check shows that neither this location nor a shared cause explains them."""
         failures, self._failures = self._failures, []
         for entry in failures:
             failed_at, endpoint, probe = entry
@@ -197,7 +197,7 @@ class Watchtower:
 
     def _start(self) -> None:
         """Start what is due, as far as threads, the writer and politeness permit."""
-        while self._ready and max(self._ready[0][0], self._next_start()) <= self.time.now and self._has_room():
+        while self._next_turn() <= self.time.now and self._in_flight < THREADS and len(self.pending) < _MOST_PENDING:
             ready_at, _, turns = heapq.heappop(self._ready)
             if ready_at == turns.ready_at:  # otherwise, it has had an earlier turn
                 turns.ready_at = float("inf")
@@ -205,11 +205,9 @@ class Watchtower:
                 job()
                 self._make_ready(turns)
 
-    def _next_start(self) -> float:
-        return self._starts[0] + _SECOND if len(self._starts) == _PER_SECOND else 0.0
-
-    def _has_room(self) -> bool:
-        return self._in_flight < THREADS and len(self.pending) < _MOST_PENDING
+    def _next_turn(self) -> float:
+        earliest = self._starts[0] + _SECOND if len(self._starts) == _PER_SECOND else 0.0
+        return max(self._ready[0][0], earliest) if self._ready else float("inf")
 
     def _wait(self, turns: Turns, due: float, job: Callable[[], None]) -> None:
         heapq.heappush(turns.waiting, (due, next(self._order), job))
@@ -330,7 +328,7 @@ class Watchtower:
         self._queue(endpoint, self.time.now + due - wall)
 
     def _add(self, endpoint: Endpoint, unprobed: int) -> None:
-        """Load an endpoint from the database. Missed turns are due now, in order; none is far ahead."""
+        """Queue an endpoint from the database. A missed turn is due now, in order; no turn is far in the future."""
         host = endpoint.host = self.hosts[endpoint.target.host]
         condition, interval, wall = endpoint.condition, self.settings.interval, self.time.wall
         planned = condition.next_at or wall

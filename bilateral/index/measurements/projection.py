@@ -19,5 +19,5 @@ class Measurements(Projection):
         yield
         block, of_chain = removal.target.number, endpoint_change.c.chain_id == removal.chain_id
         later = of_chain & (endpoint_change.c.seen_block > block)
-        # The index saw them, after all, but an answer at the last block that stays did not know them.
+        # They are still true, but answers as of the last remaining block did not include them.
         removal.connection.execute(update(endpoint_change).where(later).values(seen_block=block + 1))

@@ -22,10 +22,9 @@ from bilateral.index.measurements.tables import (
     registration_alive,
     registration_endpoint,
 )
-from bilateral.index.measurements.values import REACHABLE, Alive, Outcome
+from bilateral.index.measurements.values import DAY, REACHABLE, Alive, Outcome
 from bilateral.index.reading.registries import AgentKey
 
-DAY: Final = 86_400
 RECENT_SECONDS: Final = 7 * DAY
 _FRESH_SECONDS: Final = DAY
 """The age at which a state is no longer current: endpoints are probed at least daily."""

@@ -15,7 +15,7 @@ from bilateral.core import errors
 from bilateral.core.text.encoding import decode_object
 from bilateral.documents import Validators
 from bilateral.documents.http import host_of
-from bilateral.index.measurements.values import Outcome
+from bilateral.index.measurements.values import DAY, Outcome
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.probes.asking import Asker, digest, result, result_of_error, result_of_status
 
@@ -24,7 +24,7 @@ _Judgement: TypeAlias = tuple[Code | None, dict[str, Any]]
 _Judge: TypeAlias = Callable[[Asker, dict[str, Any], str], _Judgement]
 
 _PAGE_BYTES: Final = 64 * 1024
-_RENEWAL_SECONDS: Final = 7 * 86_400
+_RENEWAL_SECONDS: Final = 7 * DAY
 """The time before a certificate's expiry at which it should have been renewed."""
 
 _UNCHANGED: Final = 304

@@ -21,6 +21,7 @@ _SHARED: Final = {Code.CHALLENGE, Code.RATE_LIMITED, Code.STATUS_404, Code.STATU
 _REPUTATION: Final = ("8004-reputation", "reputation")
 """The keys of the extensions that declare an agent."""
 
+_EMPTY_BODY: Final[Mapping[str, Any]] = {"headers": {"Content-Type": "application/json"}, "body": b"{}"}
 _MOST_OPTIONS: Final = 20
 
 
@@ -28,9 +29,7 @@ def probe_x402(asker: Asker) -> Probe:
     """Request a route's price, with the method that its listing declares, or else one that it allows."""
 
     def ask(verb: str) -> Answer:
-        if verb == "POST":
-            return asker.ask(verb, asker.target.url, headers={"Content-Type": "application/json"}, body=b"{}")
-        return asker.ask(verb, asker.target.url)
+        return asker.ask(verb, asker.target.url, **(_EMPTY_BODY if verb == "POST" else {}))
 
     verbs = ["GET", "POST", "HEAD"] if asker.target.is_paid else ["GET", "HEAD"]
     declared = asker.target.method
