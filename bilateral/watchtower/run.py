@@ -166,9 +166,7 @@ class Watchtower:
 
     def _take(self, future: Future[Any], take: Callable[[Any], None]) -> None:
         self._in_flight -= 1
-        if (
-            problem := future.exception()
-        ) is not None:  # a bug here counts against no endpoint, and does not end the run
+        if (problem := future.exception()) is not None:  # our bug counts against no endpoint, and does not end the run
             _log.error("a request failed: %r", problem)
         take(None if problem is not None else future.result())
 

@@ -1,7 +1,7 @@
 """The watchtower's own database: SQLite embedded in the process, or PostgreSQL.
 
-It is separate from the index's database, so that the index's follower never waits for a watchtower. Values that are only
-read as a whole are JSON.
+It is separate from the index's database, so that the index's follower never waits for a watchtower. Values that are
+only read as a whole are JSON.
 """
 
 from collections import Counter
