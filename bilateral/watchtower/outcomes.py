@@ -74,7 +74,7 @@ class Code(StrEnum):
     SAMPLED_OUT = "sampled_out", "its host has too many endpoints for one round", _UNKNOWN
     OPTED_OUT = "opted_out", "it opted out of being measured", _UNKNOWN
     PLACEHOLDER = "placeholder", "the URL is an example or a template", _UNFIT
-    URL = "url", "the URL is not a plain http or https URL", _UNFIT
+    URL = "url", "the URL is not an http or https URL", _UNFIT
     OTHER_DOMAIN = "other_domain", "it leads to a different domain", _DEGRADED
     CERTIFICATE_ENDS = "certificate_ends", "the certificate expires within a week", _DEGRADED
     ERA = "era", "it only supports a version that clients no longer use", _DEGRADED
