@@ -55,10 +55,6 @@ class Turns:
     ready_at: float = float("inf")
     free_at: float = 0.0
 
-    def pause(self, now: float, requests: int = 1) -> None:
-        """Make the next turn wait after requests."""
-        self.free_at = now + self.seconds * requests
-
 
 @dataclass(eq=False)
 class Host(Turns):

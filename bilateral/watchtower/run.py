@@ -243,20 +243,19 @@ class Watchtower:
             job = partial(self._requests.look_up, endpoint.target.url)
             self._submit(job, partial(self._await_address, endpoint))
 
-    def _await_address(self, endpoint: Endpoint, found: Addresses) -> None:
-        """Let an endpoint wait for its address, which many hosts may share."""
-        address = min(found, default="") if isinstance(found, list) else ""
+    def _await_address(self, endpoint: Endpoint, addresses: Addresses) -> None:
+        address = min(addresses, default="") if isinstance(addresses, list) else ""
         turns = self._addresses.setdefault(address, Turns()) if address else Turns()
         endpoint.due = self.time.now
-        self._wait(turns, endpoint.due, partial(self._ask, endpoint, found, turns))
+        self._wait(turns, endpoint.due, partial(self._ask, endpoint, addresses, turns))
 
-    def _ask(self, endpoint: Endpoint, found: Addresses, turns: Turns) -> None:
+    def _ask(self, endpoint: Endpoint, addresses: Addresses, turns: Turns) -> None:
         """Request the host's robots.txt or probe the endpoint, unless there is a reason not to."""
         if self._is_excused(endpoint):
             return
-        turns.pause(self.time.now)
+        turns.free_at = self.time.now + turns.seconds
         self._starts.append(self.time.now)
-        place, condition, wall = (endpoint.target, found), endpoint.condition, self.time.wall
+        place, condition, wall = (endpoint.target, addresses), endpoint.condition, self.time.wall
         if endpoint.host.needs_robots(wall):
             self._submit(partial(self._requests.robots, *place), partial(self._take_robots, endpoint, self._stalls))
         else:
@@ -265,7 +264,7 @@ class Watchtower:
             self._submit(job, partial(self._take_probe, endpoint, self._stalls, is_deep=is_deep))
 
     def _release(self, host: Host, requests: int) -> None:
-        host.pause(self.time.now, requests)
+        host.free_at = self.time.now + host.seconds * requests
         self._make_ready(host)
 
     # Results

@@ -122,13 +122,10 @@ _SUFFIXES: Final = frozenset({"ac", "co", "com", "edu", "gov", "ne", "net", "or"
 
 
 def _domain(url: str) -> list[str] | None:
-    """Return a URL's domain: the last two labels of its host, or three under a suffix such as `co.uk`.
-
-    None for other URLs than http and https: gRPC interfaces may have only a host and a port.
-    """
+    """Return a URL's domain: the last two labels of its host, or three under a suffix such as `co.uk`."""
     try:
         host = host_of(url)[0]
-    except errors.UnsupportedUriError:
+    except errors.UnsupportedUriError:  # gRPC interfaces may have only a host and a port
         return None
     labels = host.lower().rstrip(".").split(".")
     if labels[-1].isdigit() or ":" in host:
