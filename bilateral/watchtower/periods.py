@@ -36,7 +36,7 @@ from bilateral.watchtower.store import Store, change
 ROUND_SECONDS: Final = 900
 
 LEAST_MEASURED: Final = 90
-"""The minimum number of probes for a percentage. With 96 successes in 96 probes, the uptime is 96.2 to 100 %."""
+"""The minimum number of probes for a percentage. After 96 successes in 96 probes, uptime is between 96.2 and 100 %."""
 
 LEAST_COVERAGE: Final = 80
 """The minimum percentage of due probes that measured something. The rest may have been failures."""
