@@ -15,8 +15,6 @@ _BASE: Final = 1.25
 _BUCKETS: Final = 46
 """Latency buckets: each ends a quarter above the previous one, the last at 28 seconds."""
 
-_UNCOUNTED: Final = frozenset({Outcome.UNKNOWN, Outcome.UNFIT})
-
 
 _UP, _GATED, _DEGRADED, _UNKNOWN, _UNFIT = (outcome for outcome in Outcome if outcome is not Outcome.DOWN)
 
@@ -124,7 +122,7 @@ def counted(probe: Probe, scheduled: int = 1) -> Counter[str]:
     it counts and got a response, `answered` and its latency bucket: bucket n starts at 1.25^n milliseconds.
     """
     counts = Counter({"scheduled": scheduled, str(probe.outcome): 1, str(probe.code): 1})
-    if probe.milliseconds is not None and probe.outcome not in _UNCOUNTED:
+    if probe.milliseconds is not None and probe.outcome in {*REACHABLE, Outcome.DOWN}:
         bucket = int(math.log(max(probe.milliseconds, 1), _BASE) + 1e-9)
         counts.update(("answered", str(min(bucket, _BUCKETS - 1))))
     return counts

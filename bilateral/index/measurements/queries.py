@@ -257,10 +257,11 @@ def endpoints_of(connection: Connection, key: AgentKey) -> tuple[MeasuredEndpoin
 def _endpoint(listed: Any, states: list[Any], days: list[Any], drifts: list[Any]) -> MeasuredEndpoint:
     # One good vantage suffices.
     best = max(states, key=lambda row: (row.state in REACHABLE, row.probed_at or 0), default=None)
-    of_state = ("state", "code", "since", "probed_at", "alive_at", "milliseconds")
+    names = ("state", "code", "since", "probed_at", "alive_at", "milliseconds")
+    of_state: dict[str, Any] = {name: getattr(best, name, None) for name in names}
     return MeasuredEndpoint(
         **{name: getattr(listed, name) for name in ("protocol", "url", "host", "is_probed")},
-        **{name: getattr(best, name, None) for name in of_state},
+        **of_state,
         vantages=tuple(row.vantage for row in states),
         days=tuple(MeasuredDay(*row[1:]) for row in days),
         changes=tuple(MeasuredChange(row.at, row.kind, _value(row.old), _value(row.new), row.code) for row in drifts),
