@@ -29,9 +29,8 @@ from bilateral.core.errors import DocumentError
 from bilateral.core.identifiers import AgentId
 from bilateral.documents.exchanges import Answer, exchange
 from bilateral.documents.http import Limits, Network
-from bilateral.index.measurements.values import Protocol, Target
+from bilateral.index.measurements.values import DAY, Protocol, Target
 from bilateral.index.payments.terms import MICROS
-from bilateral.watchtower.outcomes import DAY
 from bilateral.watchtower.store import purchase
 from bilateral.x402.offers import PAYMENT_REQUIRED, read_offer
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
-from bilateral.index.measurements.values import REACHABLE, Change, Outcome, Target
-from bilateral.watchtower.outcomes import DAY, HOUR, Code, Probe, counted
+from bilateral.index.measurements.values import DAY, REACHABLE, Change, Outcome, Target
+from bilateral.watchtower.outcomes import HOUR, Code, Probe, counted
 from bilateral.watchtower.politeness import Host
 
 _FLAPPING_CHANGES: Final = 4

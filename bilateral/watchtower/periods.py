@@ -25,12 +25,12 @@ from bilateral.index.agents.tables import agent
 from bilateral.index.files.reading import secure_host
 from bilateral.index.files.tables import registration_domain
 from bilateral.index.log.database import snapshot
-from bilateral.index.measurements.values import Outcome, Protocol
+from bilateral.index.measurements.values import DAY, Outcome, Protocol
 from bilateral.index.payments.tables import payment, payment_cursor, payment_return
 from bilateral.index.payments.terms import MICROS
 from bilateral.index.reading.registries import read_registries
 from bilateral.index.search.plans import naming_domains
-from bilateral.watchtower.outcomes import DAY, Code, measured, quantile, reached
+from bilateral.watchtower.outcomes import Code, measured, quantile, reached
 from bilateral.watchtower.store import Store, change
 
 ROUND_SECONDS: Final = 900

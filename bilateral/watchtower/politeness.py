@@ -16,8 +16,8 @@ from urllib.robotparser import RobotFileParser
 from bilateral.core.errors import DocumentError
 from bilateral.documents.exchanges import exchange
 from bilateral.documents.http import Limits
-from bilateral.index.measurements.values import Target
-from bilateral.watchtower.outcomes import DAY, Code, Probe
+from bilateral.index.measurements.values import DAY, Target
+from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.probes import ProbeSettings, probe
 from bilateral.watchtower.probes.asking import Asker
 

@@ -17,9 +17,9 @@ from bilateral.core.identifiers import AgentId
 from bilateral.index.log.columns import optional, required
 from bilateral.index.log.database import connect_engine, snapshot
 from bilateral.index.log.dialects import insert_new, upsert
-from bilateral.index.measurements.values import Change, Protocol, Target
+from bilateral.index.measurements.values import DAY, Change, Protocol, Target
 from bilateral.watchtower.endpoints import Condition, Endpoint
-from bilateral.watchtower.outcomes import DAY, HOUR
+from bilateral.watchtower.outcomes import HOUR
 
 PUBLISHED: Final = "published"
 """The setting that counts the transactions sent by `publish`."""

@@ -16,9 +16,9 @@ from bilateral.index.log.database import snapshot, unavailable
 from bilateral.index.log.tables import chain
 from bilateral.index.measurements.recording import record
 from bilateral.index.measurements.targets import read_targets
-from bilateral.index.measurements.values import Change, Outcome
+from bilateral.index.measurements.values import DAY, Change, Outcome
 from bilateral.index.operating.monitoring import gauge
-from bilateral.watchtower.outcomes import DAY, quantile
+from bilateral.watchtower.outcomes import quantile
 from bilateral.watchtower.run import THREADS, Watchtower
 from bilateral.watchtower.store import PUBLISHED, Store, change, endpoint
 

@@ -166,7 +166,7 @@ class Fleet:
 
     def probe(self, name, slow_seconds):
         """Probe an endpoint of the fleet."""
-        settings = ProbeSettings(CONTACT, self.network, slow_seconds if name in SLOW else 20.0)
+        settings = ProbeSettings(CONTACT, self.network, slow_seconds if name in SLOW else 60.0)
         return probe(self.targets[name], settings, is_deep=True)
 
     def play(self, rounds, honest, slow_seconds=0.5):

@@ -42,7 +42,7 @@ def probe_web(asker: Asker) -> Probe:
         code = Code.OTHER_DOMAIN
     elif ends is not None and ends < time.time() + _RENEWAL_SECONDS:
         code = Code.CERTIFICATE_ENDS
-    return result(code, answer, **({} if ends is None else {"certificate_ends": ends}))
+    return result(code, answer, None, **({} if ends is None else {"certificate_ends": ends}))
 
 
 def probe_oasf(asker: Asker) -> Probe:
