@@ -170,15 +170,15 @@ def typed_data_module(messages: Iterable[type[TypedMessage]]) -> str:
 def _assets_module() -> str:
     """Return TypeScript with the dollars of each chain that the x402 SDK lists: buyers pay up to one a call."""
     program = """
-        const { DEFAULT_ASSETS } = await import("@x402/evm");
-        const lines = Object.entries(DEFAULT_ASSETS).flatMap(([network, assets]) =>
-          assets.map(({ asset, decimals, symbol }) => `${network} ${asset} ${decimals} ${symbol}`));
-        console.log(JSON.stringify(lines, null, 2));
+        const [lists, { DEFAULT_ASSETS }] = [{}, await import("@x402/evm")];
+        for (const [chain, assets] of Object.entries(DEFAULT_ASSETS)) for (const { asset, ...unit } of assets)
+          (lists[`${unit.decimals} ${unit.symbol}`] ??= []).push(`${chain.slice(7)}:${asset.slice(2)}`.toLowerCase());
+        console.log(JSON.stringify(lists, (_, list) => (Array.isArray(list) ? list.join(" ") : list), 2));
     """
-    lines = _run("node", "--input-type=module", "--eval", program, folder=_tools()).strip()
+    lists = _run("node", "--input-type=module", "--eval", program, folder=_tools()).strip()
     return (
-        "/** The dollars that the x402 SDK lists: network, address, decimals and symbol of each. */\n"
-        f"export const ASSETS: readonly string[] = {lines};\n"
+        "/** The dollars that the x402 SDK lists: decimals and symbol, and each chain's id with an address. */\n"
+        f"export const ASSETS: Readonly<Record<string, string>> = {lists};\n"
     )
 
 

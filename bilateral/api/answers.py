@@ -39,14 +39,14 @@ FAILED: Final = "the service failed: try again later"
 """The message for an internal error. Only the operator sees its details."""
 
 _RETRY_SECONDS: Final = 1
-"""Seconds after which to retry: a busy reader is free again within its time limit, which is about this long."""
+"""Seconds after which to retry: a busy reader becomes free within its time limit, which is about this long."""
 
 _MOST_ERRORS: Final = 20
 """The maximum number of errors per response. A body of 1 MiB can contain about ten thousand errors."""
 
 _LOGGER: Final = logging.getLogger("bilateral.api")
 _DATABASE_LOGGER: Final = logging.getLogger("bilateral.api.database")
-_DATABASE_LOGGER.addFilter(SeldomFilter())  # each request fails while the database is away
+_DATABASE_LOGGER.addFilter(SeldomFilter())  # every request fails while the database is unavailable
 
 _STATUS: Final[Mapping[type[BilateralError], HTTPStatus]] = {
     index_errors.QueryTimeoutError: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -60,7 +60,7 @@ _STATUS: Final[Mapping[type[BilateralError], HTTPStatus]] = {
     OtherHistoryError: HTTPStatus.CONFLICT,
     HistoryTooLongError: HTTPStatus.UNPROCESSABLE_ENTITY,
 }
-"""The HTTP status for each of the package's errors, by class or nearest base class. Others are internal errors."""
+"""The HTTP status for each of the package's errors, by class or nearest base class. All others are internal errors."""
 
 _CODES: Final = {
     HTTPStatus.NOT_FOUND: "not_found",
@@ -120,7 +120,7 @@ class ProblemError(Exception):
 
 
 def missing(kind: str, name: object) -> ProblemError:
-    """Return the problem for something that is not in the index."""
+    """Return the problem for an object that is not in the index."""
     return ProblemError(HTTPStatus.NOT_FOUND, f"{kind}_not_found", str(NotIndexedError(kind, name)))
 
 
@@ -139,7 +139,7 @@ def indexed(value: T | None, kind: str, name: object) -> T:
 
 
 def problem_of(error: BilateralError | BuyerRefusalError | ProblemError) -> ProblemError:
-    """Return the problem that reports one of the package's errors to callers. Log the details that it withholds."""
+    """Return the problem that reports one of the package's errors to callers. Withheld details are logged."""
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, BuyerRefusalError):
@@ -153,13 +153,13 @@ def problem_of(error: BilateralError | BuyerRefusalError | ProblemError) -> Prob
         return ProblemError(status, error.reason, str(error))
     detail = str(error)
     if isinstance(error, DatabaseUnavailableError) and not isinstance(error, index_errors.MissingChainError):
-        _DATABASE_LOGGER.error("%s", error)  # for the operator alone: it names hosts and paths
+        _DATABASE_LOGGER.error("%s", error)  # only for the operator, because it contains hosts and paths
         detail = "the database did not respond: try again later"
     return ProblemError(status, error.reason, detail, headers={"Retry-After": str(_RETRY_SECONDS)})
 
 
 def add_handlers(app: FastAPI, page: Callable[[Request, ProblemError], Awaitable[Response | None]] | None) -> None:
-    """Make an application respond to every error with a problem, which is sent to browsers as a page."""
+    """Make an application respond to every error with a problem, which browsers receive as a page."""
 
     async def on_error(request: Request, error: Exception) -> Response:
         problem = _problem_of_any(error)
@@ -209,7 +209,7 @@ _NOT_OF_NAMES: Final = re.compile("[^A-Za-z0-9]+")
 _ESCAPED_ENDS: Final = tuple(
     (character.encode(), f"\\u{ord(character):04x}".encode()) for character in "\x85\u2028\u2029"
 )
-"""The line-end characters that JSON does not have to escape, and their optional escapes."""
+"""The line-end characters that JSON need not escape, with their optional escapes."""
 
 _BLANKS: Final = " \N{NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}\N{ZERO WIDTH SPACE}\N{ZERO WIDTH NO-BREAK SPACE}"
 _DROPPED: Final = f'"{_BLANKS}{_RARE_ENDS}'
@@ -221,8 +221,8 @@ _BEGINNING: Final = re.compile(
 """The beginning of a cell. If it ends with a formula character, a spreadsheet evaluates the cell.
 
 Some programs also start a cell after a semicolon, a tab or a line end, and strip quotation marks and blanks before its
-text. A match consumes these characters regardless of whether a formula character follows: for a hostile text that
-contains nothing else, backtracking over each of them would take minutes.
+text. A match consumes these characters whether or not a formula character follows. Otherwise, backtracking over each of
+them would take minutes for a hostile text that consists of nothing else.
 """
 
 
@@ -244,7 +244,7 @@ def one_of(kind: Any, *problems: int) -> Described:
 
 
 def list_of(kind: Any, *problems: int, page: Any = None) -> Described:
-    """Describe the responses of a route that returns a list in any of the formats."""
+    """Describe the responses of a route that returns a list in any format."""
     text = {"schema": {"type": "string"}}
     described = {"model": page or Page[kind], "content": {JSON_LINES: text, "text/csv": text}}
     return {200: described, 304: {"description": "Not modified"}, **_problems(*problems)}
@@ -263,7 +263,7 @@ PROBLEM: Final[Mapping[str, Any]] = {
 
 @cache
 def adapter(kind: Any) -> TypeAdapter[Any]:
-    """Return the encoder for a type. It does not validate values again."""
+    """Return the encoder for a type, which does not validate values again."""
     return TypeAdapter(kind)
 
 
@@ -289,7 +289,7 @@ def answer_page(request: Request, kind: Any, page: Page[Any], list_format: Forma
 
 
 def tagged(request: Request, body: bytes, media_type: str = JSON) -> Response:
-    """Respond with a body and its ETag, or with only the ETag if the client already has the body."""
+    """Respond with a body and its ETag, or only with the ETag if the client already has the body."""
     client_tags = ",".join(request.headers.getlist("if-none-match"))
     tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
@@ -308,7 +308,7 @@ def json_lines(kind: Any, items: Iterable[Any]) -> bytes:
 
 
 def attachment(name: str) -> str:
-    """Return the header that contains a CSV file's name."""
+    """Return the header with the name of a CSV file."""
     return f'attachment; filename="{_NOT_OF_NAMES.sub("-", name).strip("-")[:120]}.csv"'
 
 
@@ -324,7 +324,7 @@ def csv_lines(kind: Any, items: Iterable[Any], *, has_header: bool = True) -> by
     for item in items:
         entry = dump(item, mode="json")
         cells = [_cell(entry[name], is_number=name in numbers) for name in names]
-        has_rare_end = any(map(_RARE_END.search, cells))  # it would end the row unless it is quoted
+        has_rare_end = any(map(_RARE_END.search, cells))  # without quotation marks, it would end the row
         (quoting if has_rare_end else writer).writerow(cells)
     return written.getvalue().encode()
 

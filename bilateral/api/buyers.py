@@ -1,4 +1,4 @@
-"""What the buyer routes share: their settings, reading a buyer, and reporting rejections as problems."""
+"""Functions and models that the buyer routes share: settings, records of buyers, and rejections as problems."""
 
 import time
 from collections.abc import Callable
@@ -29,20 +29,20 @@ PaymentChain = Annotated[
 ]
 ScoringPolicyName = Annotated[str | None, Query(max_length=64, description="The scoring policy, such as brp-1.0.")]
 
-_MOST_DEPTH: Final = 16  # messages have a few levels, and a recursion of Python ends at a thousand
+_MOST_DEPTH: Final = 16  # messages have a few levels, whereas Python's recursion limit is a thousand
 
 
 def read_buyer(
     connection: Connection, text: str, chain_id: int | None, policy: str, *, now: int | None = None
 ) -> Standing:
-    """Read the record of the buyer that a caller specifies."""
+    """Read the record of the buyer that a caller specified."""
     chain, buyer, block = locate_buyer(connection, text, chain_id)
     as_of = int(time.time()) if now is None else now
     return records.read_standing(connection, chain, buyer, policy_of(policy), as_of, block)
 
 
 def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tuple[int, str, int]:
-    """Resolve the buyer that a caller specifies."""
+    """Return the buyer that a caller specified."""
     of_id, buyer = parse_buyer(text)
     if None not in (of_id, chain_id) and of_id != chain_id:
         detail = f"the buyer is on chain {of_id}, but chainId is {chain_id}"
@@ -74,7 +74,7 @@ def provider_of(request: Request) -> str:
 
 
 def end_of_day(now: int) -> datetime:
-    """Return the last second of the UTC day."""
+    """Return the last second of the current UTC day."""
     day = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0)
     return day + timedelta(days=1) - timedelta(seconds=1)
 
@@ -115,7 +115,7 @@ def _inlined(schema: Any, name: str, definition: Any) -> Any:
 async def answer_to_buyer(
     request: Request, buyer: str, answer: Callable[[Request, str, dict[str, Any]], Any]
 ) -> Response:
-    """Handle a buyer's POST request in a thread that may wait for a node. The response must not be cached."""
+    """Handle a buyer's POST request in a thread that may wait for a node. The response is not cacheable."""
     value = await json_body(request)
     content = await service_of(request).buyer_work.run(answer, request, parse_buyer(buyer)[1], value)
     return Response(msgspec.json.encode(content), media_type=JSON, headers={"Cache-Control": "no-store"})
@@ -144,7 +144,7 @@ def _require_depth(value: Any, depth: int = 0) -> None:
 
 
 _MOST_BUYERS: Final = 100
-"""The maximum number of buyers per request: each buyer needs separate SQL statements."""
+"""The maximum number of buyers per request, because each needs separate SQL statements."""
 
 
 @dataclass(frozen=True)

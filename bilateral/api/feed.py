@@ -1,4 +1,4 @@
-"""Waits for new steps in the change feed, on behalf of long polls and streams."""
+"""Wait for new steps in the change feed, on behalf of long polls and streams."""
 
 import asyncio
 import time
@@ -15,17 +15,17 @@ LOOK_SECONDS: Final = 0.5
 """Seconds between polls for a new step. All waiting requests in a process share one poll."""
 
 MOST_WAITING: Final = 500
-"""The maximum number of long polls and streams per process. They do not use a database connection while they wait."""
+"""The maximum number of long polls and streams per process. They need no database connection while they wait."""
 
 MOST_OF_ADDRESS: Final = 10
-"""The maximum number of long polls and streams per address: enough for a browser's pages and a few programs."""
+"""The maximum number of long polls and streams per address, which suffices for a browser and a few programs."""
 
 _READS: Final = 20
-"""The number of reads without a match after which a response ends. The caller continues from the cursor."""
+"""The number of reads without a match after which a response ends. The caller then continues from the cursor."""
 
 
 class Reading(Protocol):
-    """The read functions that the feed needs from a service."""
+    """The functions of a service that the feed uses to read."""
 
     async def read_aside(self, query: Any, *arguments: Any) -> Any:
         """Run a query in a thread."""
@@ -35,7 +35,7 @@ class Reading(Protocol):
 
 
 class Feed:
-    """The change feed as the routes read it."""
+    """The change feed in the form that the routes read."""
 
     def __init__(self, service: Reading) -> None:
         self._service = service
@@ -46,13 +46,13 @@ class Feed:
 
     @contextmanager
     def place(self, address: str) -> Iterator[None]:
-        """Count a request as waiting while the context is open."""
+        """Count a request as waiting while the context is open. Reject it if too many are waiting."""
         for count, most, whose in (
             (self._waiting[address], MOST_OF_ADDRESS, "this address"),
             (self._waiting.total(), MOST_WAITING, "the service"),
         ):
             if count >= most:
-                detail = f"{whose} has {count} requests waiting for changes, but at most {most} are allowed: end one"
+                detail = f"{whose} has {count} requests waiting for changes, but at most {most} are allowed: close one"
                 headers = {"Retry-After": "10"}
                 raise ProblemError(HTTPStatus.TOO_MANY_REQUESTS, "too_many_waiting", detail, headers=headers)
         self._waiting[address] += 1
@@ -64,9 +64,9 @@ class Feed:
                 del self._waiting[address]
 
     async def last(self) -> int:
-        """Return the number of the feed's last step, which may be slightly out of date."""
+        """Return the number of the feed's last step, which may be slightly outdated."""
         async with self._lock:
-            # A little less than the pause between two looks: otherwise jitter lets every other look see nothing new.
+            # Shorter than the pause between polls. Otherwise, jitter would make every other poll return old data.
             if time.monotonic() - self._read_at > LOOK_SECONDS * 0.8:
                 self._last = await self._service.read_briefly(last_step)
                 self._read_at = time.monotonic()
@@ -82,7 +82,7 @@ class Feed:
         return page
 
     async def wait(self, since: str, chosen: FeedFilter, limit: int, seconds: float) -> FeedPage:
-        """Return the next changes that match a filter, and wait for them if there are none."""
+        """Return the next changes that match a filter. If there are none, wait for them."""
         deadline = time.monotonic() + seconds
         while True:
             page = await self.read(since, chosen, limit)

@@ -1,8 +1,8 @@
-"""The operator's store: visitors' registration files, published under `/files`.
+"""The operator's store for visitors' registration files, which the service publishes under `/files`.
 
-An account signs a file before it is stored, and may store a few files per hour. Files stay in a separate folder until
-an indexed agent refers to them. Their number is limited, and the oldest are evicted. Files to which agents have
-referred do not count towards the limit, because each of them cost its owner a transaction.
+An account signs a file before it is stored, and can store a few files per hour. Files remain in a separate folder until
+an indexed agent refers to them. The number of such files is limited, and the oldest are evicted. Files to which an
+agent has referred do not count towards the limit, because each cost its owner a transaction.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ PENDING: Final = "pending"
 """The subfolder for files to which no agent has referred yet."""
 
 MOST: Final = 10_000
-"""The maximum number of files to which no agent has referred. At up to about 100 kB each, that is a gigabyte."""
+"""The maximum number of files to which no agent has referred: a gigabyte, at up to about 100 kB each."""
 
 OF_ACCOUNT: Final = 10
-"""The maximum number of files that one account may store per hour. Each process counts separately."""
+"""The maximum number of files that one account can store per hour. Each process counts separately."""
 
 _UNCLAIMED_SECONDS: Final = 1_200
-"""The age in seconds at which a file to which no agent refers may be evicted: signing and mining take minutes."""
+"""The age in seconds from which a file without a reference may be evicted. Signing and mining take minutes."""
 
 _AT_ONCE: Final = 400
 """The maximum number of URIs per statement, so that statements do not grow with the store."""
@@ -48,7 +48,7 @@ class KeptFile(TypedMessage):
 
     Attributes:
         account: The signing account.
-        file: The file, byte for byte.
+        file: The exact text of the file.
         deadline: The Unix time until which the service accepts the signature.
     """
 
@@ -61,10 +61,10 @@ class KeptFile(TypedMessage):
 
 @dataclass(frozen=True)
 class OperatorStore:
-    """Stores registration files as configured by the settings `store` and `store_url`.
+    """Stores registration files according to the settings `store` and `store_url`.
 
     Attributes:
-        service: The service, whose index shows to which files agents refer.
+        service: The service, whose index shows the files to which agents refer.
         account: The account that signed the file to store.
         url: The URL at which the files are published.
         most: The maximum number of files to which no agent refers.
@@ -110,7 +110,7 @@ class OperatorStore:
             some = {f"{self.url.rstrip('/')}/{path.name}": path for path in paths[begin : begin + _AT_ONCE]}
             claimed = set(self.service.read(_claimed, tuple(some)))
             for uri, path in some.items():
-                with suppress(FileNotFoundError):  # another process was faster
+                with suppress(FileNotFoundError):  # another process may have been faster
                     if uri in claimed:
                         path.replace(self.folder / path.name)
                     elif path.stat().st_mtime < end:

@@ -1,4 +1,4 @@
-"""Limits on requests, applied before they are read: URL, headers, body, and requests per minute."""
+"""Limits on requests that apply before a request is read: URL, headers, body, and requests per minute."""
 
 import asyncio
 import re
@@ -19,23 +19,23 @@ from bilateral.api.settings import ApiSettings
 from bilateral.core.text.encoding import MAX_DEPTH, is_shallow
 
 _BODY_SECONDS: Final = 15.0
-"""The time limit for sending a body: enough for 1 MiB at 70 kB per second."""
+"""The time limit in seconds for sending a body, which suffices for 1 MiB at 70 kB per second."""
 
 MAX_STORED: Final = 256 * 1024 * 1024
-"""The maximum total size, in bytes, of the bodies of requests being received, queued or handled by a process."""
+"""The maximum total size, in bytes, of the bodies that a process is receiving, queueing or handling."""
 
 MAX_STORED_OF_ADDRESS: Final = 16 * 1024 * 1024
-"""The same limit per address: it takes sixteen addresses to reach the limit per process."""
+"""The maximum total size for one address. It takes sixteen addresses to reach the limit of the process."""
 
 _MOST_BRACKETS: Final = 20_000
 _MOST_QUOTES: Final = 100_000
-"""The maximum number of opening brackets, and of quotation marks, in a body: SDK queries have up to 10,000 strings."""
+"""The maximum number of opening brackets, and of quotation marks, in a body. SDK queries have up to 10,000 strings."""
 
 _FREE: Final = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Paths exempt from the rate limit, because monitors request them."""
+"""The paths that are exempt from the rate limit, because monitors request them."""
 
 _IPV6_PREFIX: Final = 64
-"""The prefix length of IPv6 networks that count as one address: providers assign such a network to each customer."""
+"""The prefix length of IPv6 networks that count as one address. Providers assign one to each customer."""
 
 
 _SCHEMES: Final = ("http", "https")
@@ -43,13 +43,13 @@ _HOST: Final = re.compile(r"([a-zA-Z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\])(:[0-9
 
 
 class StoredBodies:
-    """Counts the bytes of the bodies in memory, by the address that sent them."""
+    """Counts the bytes of the bodies in memory by the address that sent them."""
 
     def __init__(self) -> None:
         self._of: Counter[str] = Counter()
 
     def take(self, address: str, size: int) -> None:
-        """Count bytes."""
+        """Add bytes to an address's count. Raise an error if they exceed a limit."""
         if self._of[address] + size > MAX_STORED_OF_ADDRESS or self._of.total() + size > MAX_STORED:
             detail = "too many large requests are in progress: try again later"
             headers = {"Retry-After": "1", "Connection": "close"}
@@ -57,26 +57,26 @@ class StoredBodies:
         self._of[address] += size
 
     def give_back(self, address: str, size: int) -> None:
-        """Release bytes."""
+        """Subtract released bytes from an address's count."""
         self._of[address] -= size
         if not self._of[address]:
             del self._of[address]
 
 
 class Guard:
-    """Rejects requests that exceed the limits. The application receives complete bodies."""
+    """Rejects requests that exceed the limits. The application only receives complete bodies."""
 
     def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
         self._app = app
         self._settings = settings
         self._proxies = settings.proxy_networks
         self._rate = None if settings.rate is None else parse(settings.rate)
-        # The storage of `limits` that is not asynchronous starts a thread every ten milliseconds.
+        # The synchronous storage of `limits` would start a thread every ten milliseconds.
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
         self._stored = StoredBodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check a request, and pass it on."""
+        """Check a request, and pass it on to the application."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -126,7 +126,7 @@ class Guard:
         )
 
     def _body_limit(self, scope: Scope) -> int | None:
-        """Return the maximum body size for a request; None if it has no body. Aggregators accept paid calls' bodies."""
+        """Return a request's maximum body size; None if it has no body. Aggregators accept larger bodies."""
         is_evidence = self._settings.aggregator is not None and scope["path"] == FEEDBACK_PATH
         limit = max(self._settings.max_body, MAX_FEEDBACK) if is_evidence else self._settings.max_body
         declared = None
@@ -141,7 +141,7 @@ class Guard:
 
 
 class _Body:
-    """A request's body, read completely.
+    """A request's body, which is read completely.
 
     Args:
         held: Counts the bytes of all bodies in memory.
@@ -165,7 +165,7 @@ class _Body:
                 while not is_whole:
                     message = await receive()
                     self._take(message.get("body", b""))
-                    is_whole = not message.get("more_body", False)  # also if the client is gone
+                    is_whole = not message.get("more_body", False)  # also true if the client has disconnected
         except TimeoutError:
             detail = f"the body did not arrive within {_BODY_SECONDS:g} seconds"
             headers = {"Connection": "close"}  # the rest of the body would be taken for the next request
@@ -182,7 +182,7 @@ class _Body:
         self._parts.append(part)
 
     def replay(self, receive: Receive) -> Receive:
-        """Return a `receive` function that returns the body, and then the connection's remaining messages."""
+        """Return a `receive` function that returns the body and then the connection's remaining messages."""
         body: bytes | None = self._whole
         self._whole = b""
 
@@ -202,13 +202,13 @@ class _Body:
 
 
 def _require_parsable(body: bytes) -> None:
-    """Reject a body that is too expensive to parse as JSON: deep nesting could crash a recursive parser."""
+    """Reject a body that is too expensive to parse as JSON, because deep nesting could crash a recursive parser."""
     brackets, quotes = body.count(b"[") + body.count(b"{"), body.count(b'"')
     if brackets > _MOST_BRACKETS or quotes > _MOST_QUOTES:
         detail = f"the body has {brackets} brackets and {quotes} quotation marks: send a smaller request"
     elif b"\0" in body:
         detail = "the body contains a NUL byte: send JSON in UTF-8"
-    elif not is_shallow(body.decode("latin-1")):  # marks are the same in UTF-8
+    elif not is_shallow(body.decode("latin-1")):  # brackets and quotation marks are the same in UTF-8
         detail = f"the body is nested deeper than {MAX_DEPTH} levels"
     else:
         return
@@ -237,7 +237,7 @@ def client_address(scope: Scope, proxies: tuple[object, ...]) -> str:
 
 
 def origin_of(scope: Scope, settings: ApiSettings) -> str:
-    """Return the service's public address, such as `https://explorer.example`, for links that need a host."""
+    """Return the service's public address, such as `https://explorer.example`, for links that require a host."""
     if settings.public_url is not None:
         return settings.public_url.rstrip("/")
     headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
@@ -256,7 +256,7 @@ def origin_of(scope: Scope, settings: ApiSettings) -> str:
 
 
 def network_of(scope: Scope, proxies: tuple[object, ...]) -> str:
-    """Return the key that identifies a client: its IPv4 address, or the network of its IPv6 address."""
+    """Return the key that identifies a client, which is its IPv4 address or the network of its IPv6 address."""
     address = client_address(scope, proxies)
     if ":" not in address:
         return address
@@ -277,6 +277,6 @@ def _is_within(text: str, networks: tuple[object, ...]) -> bool:
 
 
 def _plain(text: str) -> IPv4Address | IPv6Address:
-    """Return an address, unwrapping IPv4-mapped IPv6, which dual-stack sockets report."""
+    """Return an address. IPv4-mapped IPv6, which dual-stack sockets report, is converted to IPv4."""
     address = ip_address(text.partition("%")[0])
     return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address

@@ -1,4 +1,4 @@
-"""CORS and index state headers, and fast paths for frequent requests."""
+"""Layers of the application: CORS headers, index state headers, and fast paths for frequent requests."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,11 +19,11 @@ from bilateral.index.operating.chains import chains
 from bilateral.index.reading.copies import VISIT, Copies, Visit
 
 READING_POSTS: Final = ("/graphql", "/api/v1/search", "/v1/checks", "/mcp")
-"""The paths (including everything below them) on which POST requests only read."""
+"""The paths, including all paths below them, on which POST requests only read."""
 
 _HEADERS: Final = (
     *("Content-Type", "If-None-Match", "Accept"),
-    *("MCP-Protocol-Version", "MCP-Session-Id", "MCP-Method", "MCP-Name", "Last-Event-ID"),  # of clients of /mcp
+    *("MCP-Protocol-Version", "MCP-Session-Id", "MCP-Method", "MCP-Name", "Last-Event-ID"),  # from clients of /mcp
 )
 _EXPOSED: Final = ("ETag", "Link", "Retry-After", "Content-Disposition", "Index-State")
 
@@ -54,20 +54,20 @@ def _may_post(path: str) -> bool:
 
 
 HEADER: Final = "Index-State"
-"""The name of the index state header. Its value is an RFC 9651 list: `8453;block=46123456;lag=2;seconds=5, 1;block=…`.
+"""The name of the index state header, an RFC 9651 list such as `8453;block=46123456;lag=2;seconds=5, 1;block=…`.
 
-A replica's response also contains `;behind=3`: the number of blocks that it lagged behind the primary.
+A replica's response also contains `;behind=3`, the number of blocks by which the replica lagged behind the primary.
 """
 
 _READ_AFTER: Final = 1.0
-"""Seconds after which the progress is read again, because the header's resolution is one second."""
+"""Seconds after which the progress is read again. The header has a resolution of one second."""
 
 _LEFT_OUT: Final = ("/assets/", "/healthz", "/readyz", "/metrics", "/openapi.json")
-"""The paths whose responses do not come from the index, or report its lag in the body."""
+"""The paths whose responses do not come from the index, or whose bodies report the lag."""
 
 
 class IndexState:
-    """Adds the header to each response. It never describes a later state than the response itself."""
+    """Adds the index state header to each response. It never describes a later state than the response."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
@@ -100,8 +100,8 @@ class IndexState:
         return lambda: value
 
     async def _read(self) -> None:
-        """Read the chains' progress; empty if the database does not respond."""
-        self._until = time.monotonic() + _READ_AFTER  # others use the last one meanwhile
+        """Read the chains' progress. If the database does not respond, the progress is empty."""
+        self._until = time.monotonic() + _READ_AFTER  # in the meantime, others use the last one
         try:
             progresses = await self._service.read_reachable(chains)
         except BilateralError:
@@ -140,11 +140,11 @@ def _value_of_copies(copies: Copies, client: str) -> Callable[[], bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """A fast path for a frequent kind of GET request. Its route documents the path and handles other requests.
+    """A fast path for a frequent kind of GET request. The route documents the path and handles all other requests.
 
     Attributes:
         path: The route's path, for the metrics.
-        pattern: A pattern that matches the paths, without the query.
+        pattern: A pattern that matches the paths without the query.
         answer: Returns the JSON for a path and query, or None to leave the request to the route.
     """
 

@@ -1,4 +1,4 @@
-"""Limit the load on databases and nodes: cached values, account quotas, a queue for searches, and node requests."""
+"""Limit the load on databases and nodes: cached values, account quotas, a search queue, and node requests."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Recent(Generic[T]):
-    """A value that is read again once it is a few seconds old. Failed reads are not cached.
+    """A value that is read again when it is a few seconds old. Failed reads are not cached.
 
     Args:
         read: Reads the value.
@@ -34,7 +34,7 @@ class Recent(Generic[T]):
         self._stored: tuple[float, T] | None = None
 
     def get(self) -> T:
-        """Return the value."""
+        """Return the value, after reading it again if necessary."""
         stored = self._stored
         if stored is None or self._clock() >= stored[0]:
             value = self._read()
@@ -53,7 +53,7 @@ class HourlyLimit:
         self._times: dict[str, list[float]] = {}
 
     def add(self, account: str, limit: int) -> bool:
-        """Count an action; return False if its account has reached the limit, or if too many accounts are acting."""
+        """Count an action. Return False if its account has reached the limit, or if too many accounts are acting."""
         with self._lock:
             oldest = time.monotonic() - self._HOUR
             if len(self._times) >= self._ACCOUNTS:
@@ -68,17 +68,17 @@ class HourlyLimit:
 P = ParamSpec("P")
 
 AT_ONCE: Final = 16
-"""The number of concurrent requests that may use a node: twice the number of queries, as half need no node."""
+"""The number of concurrent requests that may use a node: twice the number of queries, because half need no node."""
 
 MOST_UNDER_WAY: Final = 2 * AT_ONCE
-"""The maximum number of running and waiting requests. With a slow node, each takes seconds: more would time out."""
+"""The maximum number of running and waiting requests. If a node is slow, each takes seconds, so more would time out."""
 
 _RETRY_SECONDS: Final = 5
-"""The timeout for one node request."""
+"""Seconds after which a rejected client should retry."""
 
 
 class NodeWork:
-    """Runs one kind of the service's work that may query a node. Work that exceeds the limit is rejected."""
+    """Runs one kind of work that may query a node. Work that exceeds the limit is rejected."""
 
     def __init__(self) -> None:
         self._limiter = CapacityLimiter(AT_ONCE)
@@ -98,17 +98,17 @@ class NodeWork:
 
 
 SEARCHES: Final = ("/graphql", "/search", "/api/search", "/api/v1/search", "/v1/search/", "/v1/leaders", "/v1/checks/")
-"""The beginnings of the paths whose requests may read many rows."""
+"""The prefixes of the paths on which requests may read many rows."""
 
 WAITING: Final = 8
-"""The number of searches that may wait for each one that runs: more would wait longer than `_WAIT_SECONDS` anyway."""
+"""The number of searches that may wait for each running search. More would wait longer than `_WAIT_SECONDS`."""
 
 _WAIT_SECONDS: Final = 1.0
-"""The longest wait of a search. With the default query limit of 1.8 seconds, its client waits less than three."""
+"""The longest wait of a search, in seconds. With the default query limit of 1.8 seconds, clients wait under three."""
 
 
 class SearchQueue:
-    """Runs a few searches at a time, and rejects those that would wait long. All other requests pass.
+    """Runs a few searches at a time, and rejects those that would have to wait long. All other requests pass.
 
     Args:
         at_once: The number of searches that run concurrently.
@@ -133,7 +133,7 @@ class SearchQueue:
                 return
 
             async def send_after_turn(message: Message) -> None:
-                turn.close()  # a client that reads slowly keeps no other search waiting
+                turn.close()  # a client that reads slowly must not delay other searches
                 await send(message)
 
             await self._app(scope, receive, send_after_turn)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bilateral.x402.aggregator.service import Aggregator
 
 MULTIPROCESS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
-"""The environment variable with the folder in which several processes share their metrics."""
+"""The environment variable that names the folder in which several processes share their metrics."""
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
@@ -34,14 +34,14 @@ _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainProgress], float]], ...]] = (
     ("chain_block", "The last indexed block.", lambda chain: chain.block),
     ("chain_head", "The head of the chain.", lambda chain: chain.head),
-    ("chain_lag_blocks", "The blocks between the two.", lambda chain: chain.lag),
-    ("chain_silence_seconds", "Seconds since the last look.", lambda chain: time.time() - chain.updated_at),
-    ("standings_age_seconds", "Seconds since standings were made.", lambda chain: chain.standings.age or 0),
-    ("standings_fail", "1 while the analysis fails.", lambda chain: float(chain.standings.problem is not None)),
-    ("standings_missing", "1 before the first analysis.", lambda chain: float(chain.standings.is_missing)),
-    ("standings_stale", "1 while standings are stale.", lambda chain: float(chain.standings.is_stale)),
+    ("chain_lag_blocks", "Blocks between the head of the chain and the last indexed block.", lambda chain: chain.lag),
+    ("chain_silence_seconds", "Seconds since the chain was last polled.", lambda chain: time.time() - chain.updated_at),
+    ("standings_age_seconds", "Seconds since the standings were computed.", lambda chain: chain.standings.age or 0),
+    ("standings_fail", "1 if the last analysis failed.", lambda chain: float(chain.standings.problem is not None)),
+    ("standings_missing", "1 until the first analysis.", lambda chain: float(chain.standings.is_missing)),
+    ("standings_stale", "1 while the standings are out of date.", lambda chain: float(chain.standings.is_stale)),
 )
-"""A chain's metrics: name, description and value."""
+"""The metrics of a chain: name, description and value."""
 
 
 class Metrics:
@@ -49,11 +49,11 @@ class Metrics:
 
     Args:
         reader: The database, whose progress is also exported.
-        copies: The database and its replicas, whose state is also exported; None if there are no replicas.
+        copies: The database and its replicas, whose states are also exported; None if there are no replicas.
 
     Attributes:
-        registry: The registry for additional metrics that each process counts.
-        shared: The registry for additional metrics read from the database, which are the same in all processes.
+        registry: The registry for additional metrics, which each process counts for itself.
+        shared: The registry for additional metrics from the database, which are the same in all processes.
     """
 
     def __init__(self, reader: Reader, copies: Copies | None = None) -> None:
@@ -62,16 +62,16 @@ class Metrics:
         self.shared.register(_Progress(reader))
         if copies is not None:
             self.shared.register(_Servers(copies))
-        self._shared_text = Recent(lambda: generate_latest(self.shared))  # no rate limit holds those who ask
+        self._shared_text = Recent(lambda: generate_latest(self.shared))  # no rate limit applies to monitors
         self._requests = Counter(
-            "bilateral_http_requests", "Requests.", ("method", "route", "status"), registry=self.registry
+            "bilateral_http_requests", "HTTP requests.", ("method", "route", "status"), registry=self.registry
         )
         self._seconds = Histogram(
-            "bilateral_http_request_seconds", "Time to answer.", ("route",), registry=self.registry, buckets=_BUCKETS
+            "bilateral_http_request_seconds", "Response time.", ("route",), registry=self.registry, buckets=_BUCKETS
         )
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
+        """Count a request, and record its duration."""
         self._requests.labels(method if method in _METHODS else "other", route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
@@ -118,9 +118,9 @@ class _Servers(_LazyCollector):
     def collect(self) -> Iterable[Any]:
         """Return the figures."""
         servers = self._copies.all
-        yield gauge("database_up", "1 while it answers.", ("server",), ((copy.name, copy.is_up) for copy in servers))
+        yield gauge("database_up", "1 while responding.", ("server",), ((copy.name, copy.is_up) for copy in servers))
         delays = ((copy.name, copy.delay) for copy in servers)
-        yield gauge("database_behind_seconds", "Seconds behind the primary.", ("server",), delays)
+        yield gauge("database_behind_seconds", "Replication lag behind the primary, in seconds.", ("server",), delays)
 
 
 class Observer:
@@ -152,16 +152,16 @@ class Observer:
 
 _PREFIX: Final = "bilateral_aggregator_"
 _COUNTERS: Final = {
-    "accepted": "Feedback that was taken.",
-    "submitted": "Transactions that were signed and sent.",
-    "confirmed": "Feedback that is on chain.",
-    "failed": "Feedback that can never be on chain.",
+    "accepted": "Feedback accepted.",
+    "submitted": "Transactions signed and sent.",
+    "confirmed": "Feedback confirmed on chain.",
+    "failed": "Feedback that failed for good.",
     "gas_wei": "The cost of confirmed transactions, in wei.",
 }
 
 
 class AggregatorCounters:
-    """Counters of events. Each process counts its own events, and Prometheus's library adds them up.
+    """Counters of events. Each process counts its own events, and Prometheus's library adds up the processes.
 
     Args:
         registry: The registry for metrics that each process counts.
@@ -170,7 +170,7 @@ class AggregatorCounters:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
         self._plain = {name: Counter(_PREFIX + name, text, registry=registry) for name, text in _COUNTERS.items()}
-        self._refused = Counter(_PREFIX + "refused", "Refusals by code.", ("code",), registry=registry)
+        self._refused = Counter(_PREFIX + "refused", "Rejected feedback, by error code.", ("code",), registry=registry)
 
     def observe(self, name: str, amount: int) -> None:
         """Count an event."""
@@ -197,7 +197,7 @@ class AggregatorFigures(_LazyCollector):
         queue = ((*place, count) for place, count in sorted(aggregator.count_by_state().items()))
         yield gauge("aggregator_feedback", "Feedback by chain and state.", ("chain_id", "state"), queue)
         spent = ((chain.chain_id, aggregator.spent_today(chain)) for chain in configured)
-        yield gauge("aggregator_spent_today_wei", "Wei that count for today.", CHAIN, spent)
+        yield gauge("aggregator_spent_today_wei", "Wei charged to today's budget.", CHAIN, spent)
         budgets = ((chain.chain_id, chain.budget) for chain in configured)
-        yield gauge("aggregator_budget_wei", "The budget of a day, in wei.", CHAIN, budgets)
-        yield gauge("aggregator_working", "1 while every worker runs.", (), [(aggregator.is_working,)])
+        yield gauge("aggregator_budget_wei", "The daily budget, in wei.", CHAIN, budgets)
+        yield gauge("aggregator_working", "1 while all workers are running.", (), [(aggregator.is_working,)])

@@ -1,4 +1,4 @@
-"""Web page responses. Each page is also available as JSON: add `.json` to the path, or use the `Accept` header."""
+"""Responses with web pages. Each is also available as JSON: append `.json` to the path, or set the `Accept` header."""
 
 import gzip
 import inspect
@@ -28,7 +28,7 @@ _MOST_DIGITS: Final = 78
 """The number of decimal digits in a 256-bit number."""
 
 _OF_PROGRAMS: Final = ("/v1", "/api", "/graphql", "/mcp", "/assets", "/healthz", "/readyz", "/metrics", "/openapi.json")
-"""The paths whose problems are sent as JSON, even to browsers."""
+"""The paths whose problems are sent as JSON, even if a browser requests them."""
 
 SECURITY: Final = {
     "Content-Security-Policy": rendering.POLICY,
@@ -42,7 +42,7 @@ SECURITY: Final = {
 
 
 class _Number(IntegerConvertor):
-    """A number in a path. Python refuses to parse several thousand digits, which would cause an internal error."""
+    """A number in a path. It limits the digits, because Python refuses to parse several thousand of them."""
 
     regex = f"[0-9]{{1,{_MOST_DIGITS}}}"
 
@@ -55,8 +55,8 @@ def page_answer(
 ) -> Response:
     """Respond with a page as HTML or JSON. Clients that request HTML also receive problems as pages.
 
-    While a database server is not responding, the HTML page lists the affected chains and shows the rows for all
-    others. JSON is never incomplete.
+    While a database server is not responding, the HTML page lists the affected chains and shows the rows of all other
+    chains. JSON is never incomplete.
     """
     if _wants_json(request):
         response = answer(request, kind, read())
@@ -72,7 +72,7 @@ def page_answer(
 def page(
     router: APIRouter, path: str, render: str | Callable[[rendering.Frame, Any], str]
 ) -> Callable[[Callable[..., Any]], Callable[..., Response]]:
-    """Turn a function that reads a page's content into two routes: the page, and its JSON form at `.json`."""
+    """Turn a function that reads a page's content into two routes: one for the page, and one for JSON at `.json`."""
     html_of = rendering.template(render) if isinstance(render, str) else render
 
     def decorate(read: Callable[..., Any]) -> Callable[..., Response]:
@@ -83,7 +83,7 @@ def page(
             return page_answer(request, signature.return_annotation, partial(read, request, **parameters), html_of)
 
         answered.__signature__ = signature.replace(return_annotation=Response)  # type: ignore[attr-defined]
-        for place in (f"{path}.json", path):  # the last part of a page's own path may match `.json`, too
+        for place in (f"{path}.json", path):  # the last part of a page's own path may also match `.json`
             router.get(place, include_in_schema=False)(answered)
         return answered
 
@@ -100,13 +100,13 @@ def _rendered(request: Request, read: Callable[[], Any], render: Callable[[rende
         try:
             with without_missing_chains():
                 page = read()
-        except ProblemError:  # it is not found, as its chain is left out
+        except ProblemError:  # not found, because its chain is left out
             raise problem from None
         return render(replace(frame, missing=tuple(sorted(missing | reader.missing))), page)
 
 
 async def problem_page(request: Request, problem: ProblemError) -> Response | None:
-    """Respond with a problem, as a page if a browser requested it, whether or not the path exists."""
+    """Respond with a problem, as a page if a browser sent the request, whether or not the path exists."""
     path = request.url.path
     wants_page = "text/html" in request.headers.get("accept", "") and request.method in ("GET", "HEAD")
     if (
@@ -125,7 +125,7 @@ def _frame(request: Request) -> rendering.Frame:
 
 
 def _problem(request: Request, problem: ProblemError) -> Response:
-    # The footer reads the database, which a busy or broken service must not do again.
+    # The footer reads the database, which a busy or failing service should not do again.
     progress = () if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR else _progress(request)
     body = rendering.render_problem(_frame(request), problem.status, problem.detail, progress)
     return Response(body, problem.status, {**SECURITY, **problem.headers, "Cache-Control": "no-store"}, _HTML)
@@ -147,7 +147,7 @@ def html(request: Request, body: str) -> Response:
 
 
 def indexed_chain(service: Service, network: str) -> int:
-    """Return the indexed chain for a name or number in a path."""
+    """Return the indexed chain for the name or number in a path."""
     chain_id, registries = chain_of(network), service.registries()
     if chain_id is None or chain_id not in registries.by_chain:
         raise ChainNotIndexedError(network if chain_id is None else chain_id, registries.chains)
@@ -155,21 +155,21 @@ def indexed_chain(service: Service, network: str) -> int:
 
 
 def agent_of(service: Service, network: str, agent_id: int) -> AgentKey:
-    """Return the agent that a path specifies. See `indexed_chain` for errors."""
+    """Return the agent in a path. See `indexed_chain` for errors."""
     return service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
 
 
 def _wants_json(request: Request) -> bool:
-    """Check whether a request is for JSON, either by its path or because it accepts JSON but not HTML."""
+    """Check whether a request is for JSON, by its path or because it accepts JSON but not HTML."""
     accepted = request.headers.get("accept", "")
     return request.url.path.endswith(".json") or ("application/json" in accepted and "text/html" not in accepted)
 
 
 _LEVEL: Final = 5
-"""The compression level. A 78 kB page takes 1 ms; a higher level would save only 1 %."""
+"""The compression level. A 78 kB page takes 1 ms; a higher level would save only 1 % more."""
 
 _LEAST: Final = 1_000
-"""The size in bytes from which compression saves a network packet."""
+"""The minimum size of a body, in bytes, at which compression saves a network packet."""
 
 
 def compressed(request: Request, response: Response) -> Response:

@@ -19,10 +19,10 @@ from bilateral.index.ratings.queries import Direction, RatedSide
 from bilateral.index.reading.pages import DEFAULT_LIMIT, MAX_LIMIT, Page
 
 _SINGLE: Final = ("/v1/", "/api/")
-"""The paths that reject repeated parameters."""
+"""The prefixes of paths that reject repeated parameters."""
 
 _STRICT: Final = "/v1/"
-"""The paths of the service's own API. Pages and the paths of other APIs accept additional parameters."""
+"""The prefix of the service's own API. Pages and paths of other APIs ignore additional parameters."""
 
 AgentPath = Annotated[
     str,
@@ -33,19 +33,19 @@ AgentPath = Annotated[
         examples=["8453:247"],
     ),
 ]
-"""An agent in the path, in any published form of its id. `Service.agent_key` parses it."""
+"""An agent in the path, in any published form of its id. `Service.agent_key` parses the id."""
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="The maximum number of entries.")]
 """The maximum number of entries in a list. `DEFAULT_LIMIT` is its default."""
 
 Cursor = Annotated[str | None, Query(max_length=1_200, description="The cursor `next` from the previous page.")]
-"""The position in a list."""
+"""The cursor of the page to return."""
 
 ListFormat = Annotated[Format, Query(alias="format", description="The format of the list.")]
-"""The format of a list. `Format.JSON` is its default."""
+"""The format of a list. The default is `Format.JSON`."""
 
 ChainId = Annotated[int, Query(alias="chain", ge=1, lt=2**63, description="The chain's EIP-155 id.")]
-"""A chain."""
+"""A chain in the query."""
 
 AddressPath = Annotated[
     str,
@@ -56,18 +56,18 @@ AddressPath = Annotated[
         examples=["0x8004B663056A597Dffe9eCcC1965A193B7388713"],
     ),
 ]
-"""An account in the path. `bilateral.core.identifiers.checksummed` checks it."""
+"""An account in the path. `bilateral.core.identifiers.checksummed` checks the address."""
 
 Client = Annotated[str | None, Query(max_length=42, description="The client's address.")]
-"""The client whose records are shown."""
+"""The client whose records are listed."""
 
 SealedOnly = Annotated[
     Blind | None,
     Query(alias="blind", description="`only`: ratings that were sealed before either side saw the other's."),
 ]
-"""A filter for whether ratings were sealed before either side saw the other's rating."""
+"""A filter for ratings that were sealed before either side saw the other's rating."""
 
-Tag = Annotated[str | None, Query(max_length=1_000, description="The tag, exactly.")]
+Tag = Annotated[str | None, Query(max_length=1_000, description="The exact tag.")]
 """A feedback tag: untrusted text that may be empty."""
 
 
@@ -104,10 +104,10 @@ class RatingFilters(BaseModel):
 
 
 async def refuse_wrong_parameters(request: Request) -> None:
-    """Reject unknown parameters, and repeated ones that take a single value.
+    """Reject unknown parameters, and repeated parameters that take a single value.
 
     If a misspelt filter were ignored, a search would find everything. If a parameter has two values, it is unclear
-    which one the caller meant.
+    which one the caller means.
     """
     route = request.scope["route"]
     if not request.query_params or not isinstance(route, APIRoute):
@@ -119,15 +119,15 @@ async def refuse_wrong_parameters(request: Request) -> None:
             if count > 1 and name in fields and not _is_list(fields[name]):
                 raise InvalidArgumentError(f"the parameter {quoted(name)} was passed {count} times: pass it once")
     if is_refused or not route.path.startswith(_STRICT):
-        return  # a model refuses them, with its own words
+        return  # a model rejects them with its own message
     for name in names:
         if name not in fields:
-            has = f"it has {', '.join(fields)}" if fields else "it has none"
+            has = f"use {', '.join(fields)}" if fields else "it accepts none"
             raise InvalidArgumentError(f"the path has no parameter {quoted(name)}: {has}")
 
 
 def _fields(route: APIRoute) -> tuple[dict[str, FieldInfo], bool]:
-    """Return a route's parameters by name, and True if a model already rejects all others."""
+    """Return a route's parameters by name, and whether a model already rejects all others."""
     fields: dict[str, FieldInfo] = {}
     is_refused = False
     for parameter in route.dependant.query_params:
@@ -154,7 +154,7 @@ T = TypeVar("T", str, str | None)
 
 
 def require_storable(text: T) -> T:
-    """Check that a text can be stored, so that a database can compare it with other texts."""
+    """Check that a text can be stored, because a database could not compare it with other texts otherwise."""
     if text is not None and ("\0" in text or any("\ud800" <= character <= "\udfff" for character in text)):
         raise InvalidArgumentError("the text contains U+0000 or a lone surrogate, which no record can contain")
     return text

@@ -1,4 +1,4 @@
-"""Modules that require an optional part of the index."""
+"""Modules that require optional parts of the index."""
 
 from collections.abc import Iterable
 from http import HTTPStatus
@@ -20,21 +20,21 @@ def module_names(package: ModuleType) -> list[str]:
 
 
 def import_present(names: Iterable[str]) -> tuple[list[ModuleType], set[str]]:
-    """Import modules. Return the imported ones, and the names of the index's parts that are not installed."""
+    """Import modules. Return the imported modules, and the names of the index's parts that are not installed."""
     modules, missing = [], set()
     for name in names:
         try:
             modules.append(import_module(name))
         except ModuleNotFoundError as error:
             part = (error.name or "").removeprefix(_INDEX)
-            if part == error.name or not part.isidentifier():  # a package, or a module of a part that is here
+            if part == error.name or not part.isidentifier():  # a package, or a module in an installed part
                 raise
             missing.add(part)
     return modules, missing
 
 
 def refuse_missing(parts: Iterable[str]) -> ASGIApp:
-    """Return an application that handles paths whose route is missing because parts of the index are not installed."""
+    """Return an application for paths whose routes are missing because parts of the index are not installed."""
     names = ", ".join(sorted(parts))
 
     async def refuse(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001  # the form of an application

@@ -13,23 +13,23 @@ from bilateral.api.answers import ProblemError
 from bilateral.core.text.log_lines import SeldomFilter
 
 HEAD_BYTES: Final = 64 * 1024
-"""The size in bytes of a request's first line and headers above which the connection is closed."""
+"""The size, in bytes, of a request's first line and headers above which the connection is closed."""
 
 HEAD_SECONDS: Final = 20.0
-"""The time limit for sending the first line and headers, so that slow clients do not occupy all connections."""
+"""The time limit in seconds for sending the first line and headers, so slow clients do not occupy all connections."""
 
 
 READ_SECONDS: Final = 20.0
-"""The time limit for a client to read `READ_BYTES` of its response, or the rest of the response."""
+"""The time limit in seconds for a client to read `READ_BYTES` of its response, or the rest of the response."""
 
-READ_BYTES: Final = 64 * 1024  # what a transport of asyncio holds before it asks a writer to wait
+READ_BYTES: Final = 64 * 1024  # what an asyncio transport buffers before it pauses a writer
 
 MAX_CONNECTIONS: Final = 800
 """The maximum number of connections per process. Most systems allow a process 1,024 open files."""
 
 
 class _SeldomWarnings(SeldomFilter):
-    """Passes error records on, and limits the rate of other records, because any request can cause a warning."""
+    """Passes on errors, and limits the rate of other log records, because any request can cause a warning."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Check whether a record may be logged."""
@@ -40,9 +40,9 @@ logging.getLogger("uvicorn.error").addFilter(_SeldomWarnings())
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes connections whose client sends or reads too slowly, or does not speak HTTP.
+    """Closes connections whose client sends or reads too slowly, or does not use HTTP.
 
-    If there are too many connections, it closes the one that has been idle longest.
+    If there are too many connections, the one that has been idle longest is closed.
     """
 
     _size = 0
@@ -90,11 +90,11 @@ class BoundedProtocol(HttpToolsProtocol):
         """Wait for the next request, and check whether the client reads the rest of the response."""
         self._waits_since = time.monotonic()
         super().on_response_complete()
-        self._stop_watching()  # the timer of the former answer would take this one for its unread rest
+        self._stop_watching()  # the previous response's timer would mistake this response for unread data
         self._watch_reader()
 
     def data_received(self, data: bytes) -> None:
-        """Receive bytes of requests."""
+        """Receive bytes that belong to requests."""
         if not self._is_complete and self._timer is None:
             self._wait()
         self._size = 0 if self._is_complete else self._size + len(data)
@@ -126,7 +126,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _watch_reader(self) -> None:
-        """If the client has not read everything, check later how much it has read."""
+        """If the client has not read everything, check later how much it has read in the meantime."""
         unread = self.transport.get_write_buffer_size()
         if unread and self._reader_timer is None:
             self._reader_timer = self.loop.call_later(READ_SECONDS, self._look_at_reader, unread)

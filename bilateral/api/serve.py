@@ -1,4 +1,4 @@
-"""The service as a process: the index runs in a thread, and the API in the main thread or in several processes."""
+"""The service as a process. The index runs in a thread, and the API runs in the main thread or in several processes."""
 
 import json
 import logging
@@ -24,25 +24,25 @@ from bilateral.core.text.log_lines import log_safely
 from bilateral.index.operating.settings import IndexSettings
 
 SETTINGS_VARIABLE: Final = "BILATERAL_API_SETTINGS"
-"""The environment variable that passes the settings to the API processes, as JSON."""
+"""The environment variable that passes the settings to the API's processes, as JSON."""
 
 _GRACE_SECONDS: Final = 10
-"""The time allowed for finishing requests in progress at shutdown, after which they are aborted."""
+"""Seconds in which requests in progress can finish at shutdown before they are aborted."""
 
 _KEEP_ALIVE_SECONDS: Final = 30
-"""The keep-alive time for an idle connection: pages send their next requests within this time."""
+"""Seconds for which an idle connection stays open, within which pages send their next requests."""
 
 _PARENT_SECONDS: Final = 1.0
-"""Seconds between checks for the parent process: an orphaned process occupies the port until it notices."""
+"""Seconds between checks for the parent process. An orphaned process occupies the port until it notices."""
 
 _NODE_SECONDS: Final = 5.0
-"""The timeout for querying a node's chain id at startup."""
+"""The timeout in seconds for querying a node's chain id at startup."""
 
 _LOGGER: Final = logging.getLogger("bilateral.api")
 
 
 def app_from_environment() -> ASGIApp:
-    """Create the application for one of several processes, with the settings in `SETTINGS_VARIABLE`."""
+    """Create the application in one of several processes, with the settings in `SETTINGS_VARIABLE`."""
     from bilateral.api.app import make_app  # noqa: PLC0415  # after the folder of the figures is known
 
     log_safely()
@@ -53,7 +53,7 @@ def app_from_environment() -> ASGIApp:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process when its parent has exited: a killed parent cannot notify its children."""
+    """End this process after its parent has exited, because a killed parent cannot notify its children."""
     while os.getppid() == parent:
         time.sleep(_PARENT_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -64,7 +64,7 @@ def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM is received. Requests in progress are finished first.
 
-    Without `index`, if the database does not exist yet, the service waits for it and responds with 503 in the meantime.
+    Without `index`, if the database does not exist yet, the service waits for it and responds with 503 until then.
     """
     if index is not None:
         _create_tables(settings)
@@ -74,7 +74,7 @@ def serve(
     if follower is not None:
         follower.start()
     for number in (signal.SIGINT, signal.SIGTERM):
-        # uvicorn handles them while it runs, and raises them again at its end: the index has to end first.
+        # uvicorn handles these signals while it runs, and raises them again when it ends, so the index must end first.
         signal.signal(number, lambda *_: runner.stop())
     try:
         runner.run()
@@ -92,7 +92,7 @@ def _create_tables(settings: ApiSettings) -> None:
 
 
 def _nodes(index: IndexSettings) -> dict[str, str]:
-    """Return the first node of each followed chain, by chain id. Nodes that do not respond are left out."""
+    """Return the first node of each followed chain, by chain id, without nodes that do not respond."""
     from bilateral.client import Client  # noqa: PLC0415  # slow to import
     from bilateral.client.operations.registries import chain_id_of_node  # noqa: PLC0415
 
@@ -122,7 +122,7 @@ def server_config(app: Any, settings: ApiSettings, **options: Any) -> uvicorn.Co
         ws="none",
         access_log=False,
         log_config=None,
-        proxy_headers=False,  # the guard reads them, from trusted proxies only
+        proxy_headers=False,  # the guard reads them, but only from trusted proxies
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_GRACE_SECONDS,
@@ -131,7 +131,7 @@ def server_config(app: Any, settings: ApiSettings, **options: Any) -> uvicorn.Co
 
 
 class _One(uvicorn.Server):
-    """The API in this process. It reports when it is ready."""
+    """Runs the API in this process, and reports when it is ready."""
 
     def __init__(self, settings: ApiSettings, report: Callable[[str], None]) -> None:
         from bilateral.api.app import make_app  # noqa: PLC0415  # slow to import
@@ -152,7 +152,7 @@ class _One(uvicorn.Server):
 
 
 class _Several:
-    """The API in several processes, which share a port and their metrics."""
+    """Runs the API in several processes, which share a port and their metrics."""
 
     def __init__(self, settings: ApiSettings, report: Callable[[str], None]) -> None:
         self._report = report
@@ -163,7 +163,7 @@ class _Several:
             f"{__name__}:{app_from_environment.__name__}", settings, factory=True, workers=settings.workers
         )
         self._socket = self._config.bind_socket()
-        self._socket.listen(self._config.backlog)  # connections wait until the processes answer
+        self._socket.listen(self._config.backlog)  # connections wait until the processes respond
         self._supervisor = Multiprocess(self._config, sockets=[self._socket])
 
     def run(self) -> None:
@@ -182,7 +182,7 @@ class _Several:
 
 
 class _Follower:
-    """The thread that follows the chains while the API serves requests."""
+    """Follows the chains in a thread while the API serves requests."""
 
     def __init__(self, settings: IndexSettings, stop_service: Callable[[], None]) -> None:
         self._settings = settings
@@ -217,7 +217,7 @@ class _Follower:
             _LOGGER.error("index=failed problem=%r", str(failure))  # noqa: TRY400  # one line is enough
             self.failure = failure
         finally:
-            self._stop_service()  # a failure sets `_stop`, too; a service that has ended takes no harm
+            self._stop_service()  # a failure also sets `_stop`; stopping a stopped service does nothing
 
 
 def _url(host: str, port: int) -> str:

@@ -1,4 +1,4 @@
-"""What all routes share: the service's settings, database and metrics."""
+"""The state that all routes share: the service's settings, database and metrics."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -24,14 +24,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SHORT_SECONDS: Final = 0.1
-"""The time limit for a read in the event loop. A read that takes longer is restarted in a thread."""
+"""The time limit in seconds for a read in the event loop. A read that takes longer is restarted in a thread."""
 
 _REGISTRIES_SECONDS: Final = 2.0
-"""Seconds after which the list of registries is read again. It changes when the index starts following a new chain."""
+"""Seconds after which the list of registries is read again. It changes when the index begins to follow a chain."""
 
 
 class Service:
-    """What all routes share. `service_of(request)` returns it.
+    """The state that all routes of an application share, which `service_of(request)` returns.
 
     Attributes:
         copies: The database and its replicas; None if there are no replicas.
@@ -47,9 +47,9 @@ class Service:
         self.settings = settings
         self.reader, self.copies = _reader(settings)
         self.metrics = Metrics(self.reader, self.copies)
-        self.progress = Recent(partial(self._read_reachable, chains))  # no rate limit holds monitors
+        self.progress = Recent(partial(self._read_reachable, chains))  # no rate limit applies to monitors
         self.payments = Recent(partial(self._read_reachable, payment_progress))
-        # A short read takes less than its way to a thread and back. This connection is the event loop's alone.
+        # A short read takes less time than switching to a thread and back. Only the event loop uses this connection.
         seconds = min(_SHORT_SECONDS, settings.query_seconds)
         has_server = self.reader.has_server
         self._short = None if has_server else Reader(settings.database, seconds=seconds, connections=1, is_brief=True)
@@ -61,7 +61,7 @@ class Service:
         self._registries_until = 0.0
 
     def read(self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs) -> T:
-        """Run a query from `bilateral.index`, in a route that is not `async`."""
+        """Run a query from `bilateral.index` in a route that is not `async`."""
         return self.reader.read(query, *arguments, **options)
 
     async def read_aside(
@@ -78,11 +78,11 @@ class Service:
             try:
                 return self._short.read(query, *arguments, **options)
             except (QueryTimeoutError, DatabaseUnavailableError):
-                pass  # other requests must not wait for this one
+                pass  # it must not delay other requests
         return await self.read_aside(query, *arguments, **options)
 
     async def read_reachable(self, query: Callable[[Connection], T]) -> T:
-        """Run a query that reads few rows, omitting chains whose server is not responding. See `read_briefly`."""
+        """Run a query that reads few rows, without chains whose server is not responding. See `read_briefly`."""
         with without_missing_chains():
             return await self.read_briefly(query)
 

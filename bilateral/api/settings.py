@@ -37,16 +37,16 @@ class ApiSettings:
     Attributes:
         database: The SQLAlchemy URL of the index's database; None for the default database.
         readers: The URLs of the database's replicas, from which the service reads while they respond.
-        max_delay: The number of seconds that a replica may lag before the service reads from a different server.
+        max_delay: How many seconds a replica may lag before the service reads from a different server.
         host: The address on which the service listens.
         port: The port on which the service listens; 0 for any free port.
         workers: The number of processes.
-        query_seconds: The time limit for a query.
+        query_seconds: The time limit for a query, in seconds.
         connections: The maximum number of concurrent queries in each process.
         rate: The rate at which an address may send requests, such as `1200/minute`; None for no limit. Each process
             counts separately.
-        trusted_proxies: The networks of proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `Host` are trusted. By
-            default, none are.
+        trusted_proxies: The networks of the proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `Host` headers are
+            trusted; none by default.
         public_url: The address at which visitors reach the service, such as `https://explorer.example`. All absolute
             links use it. If it is None, the address is taken from requests that come through a trusted proxy or are
             addressed to this machine directly; in responses to other requests, absolute links are omitted.
@@ -62,10 +62,10 @@ class ApiSettings:
         nodes: The URL of a node for each chain, by the chain's id in digits. The node simulates visitors' actions. On a
             chain without a node, visitors can only read. If the service follows chains, their nodes are added.
         store: The folder for registration files that the service stores for visitors; None to store no files.
-        store_url: The public URL of these files, such as `https://explorer.example/files`: the service publishes them
-            at `/files`. The URL is recorded on chain permanently.
-        allow_private: True to let `check_service` access services and files on private addresses. For tests and closed
-            networks only, because anyone can pass a URL.
+        store_url: The public URL of these files, such as `https://explorer.example/files`. The service publishes them
+            at `/files`, and the URL is recorded on chain permanently.
+        allow_private: True to let `check_service` access services and files on private addresses. Use it only for tests
+            and closed networks, because anyone can pass a URL.
         docs: The folder with documentation archives (`bilateral-docs-<version>.zip` from a release); None to show no
             documentation.
     """
@@ -136,7 +136,7 @@ class ApiSettings:
 
 
 def _plain(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
-    """Return a network, unwrapping IPv4-mapped IPv6, as the guard does with addresses."""
+    """Return a network. IPv4-mapped IPv6 is converted to IPv4, as the guard does with addresses."""
     carried = getattr(network.network_address, "ipv4_mapped", None)
     if carried is None or network.prefixlen < _MAPPED_PREFIX:
         return network
@@ -154,13 +154,13 @@ def read_api_settings(path: Path | None, **options: Any) -> ApiSettings:
         databases = databases_of(content.get("database"))
         values = {"database": databases.url, "readers": databases.readers, "max_delay": databases.max_delay}
         values |= content.get("api", {})
-        if options.get("database") is not None:  # the file's replicas are copies of the file's database
+        if options.get("database") is not None:  # the file's replicas belong to the file's database
             values |= {"readers": ()}
     values |= {name: value for name, value in options.items() if value is not None}
     if unknown := sorted(values.keys() - {field.name for field in fields(ApiSettings)}):
         raise InvalidArgumentError(f"api.{unknown[0]} is not a known setting")
     adapter = TypeAdapter(ApiSettings)
-    adapter.rebuild(_types_namespace={"AggregatorSettings": str})  # a file names the aggregator's own file
+    adapter.rebuild(_types_namespace={"AggregatorSettings": str})  # a path, in a file
     try:
         return adapter.validate_python(values)
     except ValidationError as problem:

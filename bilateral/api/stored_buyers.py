@@ -1,4 +1,4 @@
-"""The source of buyers' records for checks: the payments in the index. It requires only the `index` extra."""
+"""The source of buyers' records for checks, which reads payments in the index. It only requires the `index` extra."""
 
 from decimal import Decimal
 from typing import Any, Final
@@ -15,14 +15,14 @@ from bilateral.checks.verdicts import BuyerRecord, EventEvidence
 from bilateral.index.payments.queries import last_block_with_payments
 from bilateral.index.payments.tables import payment, payment_return
 
-_EXAMPLES: Final = 3  # examples: whom the buyer paid last
+_EXAMPLES: Final = 3  # examples of sellers that the buyer paid most recently
 
 
 def stored_buyers(connection: Connection, as_of: AsOfBlock, account: str) -> BuyerRecord | None:
-    """Return a buyer's record for a check, from the payments and reviews that are on chain up to a block.
+    """Return a buyer's record for a check, based on the payments and reviews on chain up to a block.
 
-    It uses the scoring policy that discounts wash payments. A payment counts from the block at which the index read it,
-    and a funder from the block after an analysis found it.
+    The scoring policy is the one that discounts wash payments. A payment counts from the block at which the index read
+    it, and a funder from the block after an analysis found it.
     """
     if read_cursors(connection, as_of.chain_id).get(as_of.chain_id, -1) < 0:
         return None

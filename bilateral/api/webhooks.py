@@ -1,4 +1,4 @@
-"""Webhooks: subscriptions to changes in the feed, and signed deliveries with retries."""
+"""Webhooks: subscriptions to changes in the feed, and signed deliveries that are retried."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _LOOK_SECONDS: Final = 0.5
 """Seconds between polls for new changes."""
 
 _RENEW_SECONDS: Final = 5.0
-"""Seconds after which the lease is renewed: a sixth of its duration, as the database may be busy for a while."""
+"""Seconds after which the lease is renewed: a sixth of its duration, because the database may be busy for a while."""
 
 _THREADS: Final = 16
-"""The limit on concurrent deliveries. A hanging receiver blocks one for ten seconds, then is retried less often."""
+"""The limit on concurrent deliveries. A hanging receiver blocks one for ten seconds, and is then retried less often."""
 
 _OF_OWNER: Final = 2
 """The maximum number of concurrent deliveries per owner, so that one owner's hanging receivers do not delay others."""
@@ -56,24 +56,24 @@ _AT_ONCE: Final = 100
 """The maximum number of changes per delivery: at most about 600 kB."""
 
 _READS: Final = 20
-"""The number of reads without a match after which other subscriptions get their turn."""
+"""The number of reads without a match after which other subscriptions get a turn."""
 
 _FIRST_WAIT: Final = 5
 _LONGEST_WAIT: Final = 3_600
-"""The wait after the first failure, in seconds. It doubles with each further failure, up to an hour."""
+"""The wait after the first failure, and the longest wait, in seconds. Each further failure doubles the wait."""
 
 _STOP_SECONDS: Final = 3 * 86_400
-"""Seconds of continuous failure after which a subscription stops: a receiver may be down for a weekend."""
+"""Seconds of continuous failure after which a subscription stops. A receiver may be down for a weekend."""
 
 _NOTE_SECONDS: Final = 60.0
-"""Seconds after which the cursor of a subscription without matches is stored, so that a restart resumes from it."""
+"""Seconds after which the cursor of a subscription without matches is stored, from which a restart resumes."""
 
-_MOST_PROBLEM: Final = 300  # characters: the status and the first words tell the cause
+_MOST_PROBLEM: Final = 300  # characters: the status and the first words show the cause
 
 
 @dataclass
 class _Position:
-    """How far a subscription has read, if nothing has matched since its stored cursor."""
+    """How far a subscription has read if nothing has matched since its stored cursor."""
 
     since: str
     cursor: str
@@ -82,18 +82,18 @@ class _Position:
 
 @dataclass(frozen=True)
 class _Batch:
-    """The changes to send."""
+    """The changes in one delivery."""
 
     items: tuple[FeedChange, ...]
     cursor: str
 
 
 class Deliverer:
-    """Delivers changes until it is stopped. A lease in the database ensures that only one process at a time delivers.
+    """Delivers changes until it is stopped. A lease in the database lets only one process deliver at a time.
 
     Args:
         signer: Signs the requests.
-        stop: Set this event to stop. Attempts in progress end first, within ten seconds.
+        stop: The event that stops deliveries. Attempts in progress finish first, within ten seconds.
         network: The connection settings. By default, private addresses are rejected.
     """
 
@@ -120,10 +120,10 @@ class Deliverer:
             with self._engine.begin() as connection:
                 give_lease_back(connection, self._holder)
         except DBAPIError:
-            return  # it ends by itself
+            return  # the lease expires by itself
 
     def _look(self, threads: ThreadPoolExecutor) -> None:
-        """Start the deliveries that are due, if this process holds the lease."""
+        """Start the deliveries that are due if this process holds the lease."""
         now = int(time.time())
         if time.monotonic() >= self._renew_at:
             with self._engine.begin() as connection:
@@ -131,7 +131,7 @@ class Deliverer:
             if not has_lease:
                 return
             self._renew_at = time.monotonic() + _RENEW_SECONDS
-        # Taken before the rows: one that ends meanwhile may be read as it was before, and would be sent again.
+        # Copy this before reading rows: a delivery that ends in the meantime might be read as pending and sent again.
         busy = self._busy.copy()
         with snapshot(self._engine) as connection:
             rows, last = due_webhooks(connection, now), last_step(connection)
@@ -180,9 +180,9 @@ class Deliverer:
         return None
 
     def _send(self, row: Any, batch: _Batch) -> None:
-        """Attempt a delivery and store its outcome. The last change is stored first, so retries send the same set."""
+        """Attempt a delivery, and store its outcome. The last change is stored first, so retries send the same."""
         if row.pending != batch.cursor and not self._note(row, pending=batch.cursor):
-            return  # it was removed, or another process is faster
+            return  # the subscription was removed, or another process was faster
         delivery = f"{row.id}/{row.since}"
         content = {"delivery": delivery, "webhook": row.id, "since": row.since, "cursor": batch.cursor}
         changes = msgspec.Raw(adapter(tuple[FeedChange, ...]).dump_json(batch.items))
@@ -214,7 +214,7 @@ class Deliverer:
 
 
 def _cut(items: tuple[FeedChange, ...], pending: str | None) -> _Batch | None:
-    """Return the changes up to and including a given change; None if it is not among them."""
+    """Return the changes up to and including a given change; None if that change is missing."""
     for number, change in enumerate(items, 1):
         if change.id == pending:
             return _Batch(items[:number], change.id)
@@ -222,7 +222,7 @@ def _cut(items: tuple[FeedChange, ...], pending: str | None) -> _Batch | None:
 
 
 TAG: Final = "bilateral-webhook"
-"""The tag in the signatures. Receivers require it, so that other signatures by the same key are not accepted."""
+"""The tag of the signatures. Receivers require it, so that they accept no other signatures by the same key."""
 
 COVERED: Final = ("@method", "@target-uri", "content-type", "webhook-delivery")
 """The signed parts of a request, in addition to `content-digest`, which covers the body."""
@@ -237,7 +237,7 @@ class Signer:
         key: The private key.
 
     Attributes:
-        key_id: The thumbprint of the key (RFC 7638), by which receivers identify it.
+        key_id: The key's thumbprint (RFC 7638), by which receivers identify the key.
     """
 
     def __init__(self, key: OKPKey) -> None:
@@ -247,7 +247,7 @@ class Signer:
         self._signer = HTTPMessageSigner(signature_algorithm=algorithms.ED25519, key_resolver=keys)
 
     def headers(self, url: str, body: bytes, delivery: str) -> dict[str, str]:
-        """Return the headers of a signed POST."""
+        """Return the headers of a signed POST request."""
         headers = {"Content-Type": "application/json", "Webhook-Delivery": delivery}
         request = httpx.Request("POST", url, headers=headers, content=body)
         self._signer.sign(
@@ -289,7 +289,7 @@ def write_key(path: Path) -> OKPKey:
     return key
 
 
-_MOST_URL: Final = 2_000  # characters, as of a URI in a file
+_MOST_URL: Final = 2_000  # characters, as for a URI in a file
 _MOST_OWNER: Final = 64  # the width of the column
 _MOST_VALUES: Final = 20
 """The maximum number of values per filter, as in `/v1/changes`."""
@@ -304,7 +304,7 @@ def subscribe(  # noqa: PLR0913  # two have defaults
     since: str | None = None,
     allow_private: bool = False,
 ) -> str:
-    """Store a subscription."""
+    """Store a subscription, and return its id."""
     host, _ = host_of(url)
     if len(url) > _MOST_URL or "@" in url.partition("?")[0] or "#" in url:
         raise InvalidArgumentError(
@@ -337,16 +337,16 @@ def subscribe(  # noqa: PLR0913  # two have defaults
 
 
 def _is_private(host: str) -> bool:
-    """Return True for a non-public address or a name of this machine. Other names are resolved later."""
+    """Return True for a non-public address or a name of this machine. Other names are resolved when delivering."""
     name = host.strip("[]").rstrip(".").lower()
     try:
-        return not is_public(name if ":" in name else inet_ntoa(inet_aton(name)))  # 127.1 is 127.0.0.1
+        return not is_public(name if ":" in name else inet_ntoa(inet_aton(name)))  # for example, 127.1 is 127.0.0.1
     except (OSError, ValueError):
         return name == "localhost" or name.endswith(".localhost")
 
 
 def _stored(chosen: FeedFilter) -> str:
-    """Return a filter as JSON. Agent ids include their registry, so that they remain unambiguous."""
+    """Return a filter as JSON. Agent ids include their registry, so they remain unambiguous."""
     values = {
         "agents": [key.global_id for key in chosen.agents],
         "accounts": chosen.accounts,

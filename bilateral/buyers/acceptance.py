@@ -1,4 +1,4 @@
-"""Messages about payments: check and store them, show them to buyers, and moderate them."""
+"""Checks and stores messages about payments, shows them to buyers, and moderates them."""
 
 # ruff: noqa: N815  # the names of the service
 
@@ -41,11 +41,11 @@ _AHEAD: Final = 300
 
 @dataclass(frozen=True)
 class Accepted:
-    """An accepted message.
+    """The result of accepting a message.
 
     Attributes:
         id: The message's id, as 64 hexadecimal digits.
-        is_counted: True if the message counts; False if it has no signature, so that it is only displayed.
+        is_counted: True if the message affects scores; False if it is unsigned and therefore only displayed.
         is_new: False if the same message had been accepted before.
         warnings: Advice to the message's author.
     """
@@ -81,7 +81,7 @@ class BuyerMessages:
         return self._take(buyer_feedback, body, body.sellerGlobalId, values, content, is_by_seller=True)
 
     def check_review(self, value: Mapping[str, Any]) -> None:
-        """Reject, before the buyer signs it, a review that `take_review` would later reject."""
+        """Reject a review that `take_review` would later reject, before the buyer signs the review."""
         body = requests.parse_body(requests.ReviewBody, value)
         seller, paid, _ = self._paid(body.agentId, body.proofOfPayment.claim)
         row = {**_about(seller, paid, agent_review), "content_hash": _review_content(body)}
@@ -106,7 +106,7 @@ class BuyerMessages:
         return self._take(buyer_dispute, body, body.sellerGlobalId, values, content, is_by_seller=True)
 
     def take_reply(self, value: Mapping[str, Any]) -> Accepted:
-        """Accept a buyer's reply to feedback or a dispute. Only one reply to each is accepted."""
+        """Accept a buyer's reply to feedback or a dispute. Only one reply per message is accepted."""
         body = requests.parse_body(requests.ReplyBody, value)
         with self._engine.connect() as connection:
             about = _message_row(connection, body.messageId)
@@ -121,7 +121,7 @@ class BuyerMessages:
         body = requests.parse_body(requests.EnrichmentBody, value)
         unsigned = {name: part for name, part in value.items() if name != "signature"}
         if body.issuedAt > time.time() + _AHEAD:
-            raise requests.invalid("issuedAt: the time is in the future")
+            raise requests.invalid("issuedAt is in the future: check the clock")
         content = content_hash(unsigned)
         with self._engine.connect() as connection:
             seller = self._seller(connection, body.globalId, None)
@@ -336,7 +336,7 @@ class MessageAbout:
 
 
 def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[MessageAbout, ...]:
-    """Return the latest messages about a buyer. They reveal the buyer's sellers: see docs/buyers.md on privacy."""
+    """Return the latest messages about a buyer. They show whom the buyer paid; see docs/buyers.md on privacy."""
     messages = []
     for kind, table in (("feedback", buyer_feedback), ("dispute", buyer_dispute)):
         query = (
@@ -378,7 +378,7 @@ def decide_dispute(engine: Engine, dispute_id: str, decision: str) -> None:
 
 
 def remove_message(engine: Engine, message_id: str, *, whole: bool = False) -> str:
-    """Remove the text of a message and its reply. The score still counts unless the whole message is removed.
+    """Remove the text of a message and its reply. The message's score still counts unless the whole message is removed.
 
     The author cannot send the text again: sending the same message has no effect, and a different message is rejected.
     """

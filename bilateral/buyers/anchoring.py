@@ -1,7 +1,7 @@
-"""Anchor all buyers' states: store them, then post their root. It is safe to repeat this after a crash.
+"""Anchor all buyers' states: store them, then post the root of their tree. It is safe to repeat this after a crash.
 
-An epoch's states are stored in one transaction before its root is sent. A later run finds them and sends the same root.
-The registry accepts each epoch only once, so the root from an interrupted run is never posted twice.
+An epoch's states are stored in one transaction before their root is sent. A later run finds these states and sends the
+same root. The registry accepts each epoch only once, so the root from an interrupted run is never posted twice.
 """
 
 import time
@@ -37,7 +37,7 @@ _RETAINED_EPOCHS: Final = 2
 
 
 def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, now: int | None = None) -> int:
-    """Store the states of all buyers on all chains in the index, and post their root."""
+    """Store the states of all buyers on all chains in the index, and post the root of their tree."""
     deployment = client.get_deployment()
     chain_id, registry = deployment.chain_id, deployment.address_of(Registry.BUYERS)
     epoch = client.get_next_epoch()
@@ -68,7 +68,7 @@ def states_of(connection: Connection, policies: Sequence[str], now: int) -> Iter
 
 
 def state_of(standing: Standing) -> BuyerState:
-    """Return the state to which a leaf commits. The sum of votes in it is rounded; score and tier use the exact sum."""
+    """Return the state to which a leaf commits. Its sum of votes is rounded; the score and tier use the exact sum."""
     weighed, metrics = standing.weighed, standing.weighed.metrics
     votes = Fraction(metrics.feedback_sum)
     return BuyerState(
@@ -117,7 +117,7 @@ def _prepare(engine: Engine, epoch: Epoch, policies: Sequence[str], now: int) ->
 
 
 NODES_IN_PART: Final = 32
-"""The number of tree nodes per row: PostgreSQL stores rows of 1 KiB in the table itself, unlike those above 2 KiB."""
+"""The number of tree nodes per row: PostgreSQL stores rows of 1 KiB in the table itself, unlike rows above 2 KiB."""
 
 _NODE: Final = 32  # bytes of a node: an element of a field of 254 bits
 _ROWS_AT_ONCE: Final = 10_000

@@ -17,11 +17,7 @@ _WORD: Final = 32  # bytes of a word of the contract ABI
 
 
 def leaf_of(state: BuyerState) -> bytes:
-    """Return the leaf that commits to a state.
-
-    Returns:
-        The leaf, 32 bytes.
-    """
+    """Return the 32-byte leaf that commits to a state."""
     return keccak(keccak(b"".join(map(_word, state.arguments))))
 
 
@@ -38,7 +34,7 @@ def verify_state(state: BuyerState, root: bytes, proof: Sequence[bytes]) -> bool
 
 
 class StateTree:
-    """The Merkle tree of all buyers' states at one time. The states may be passed in any order.
+    """The Merkle tree of all buyers' states at one point in time. The states may be passed in any order.
 
     Args:
         states: The states, at least one. No two states may have the same buyer, chain and policy.
@@ -88,10 +84,7 @@ class StateTree:
         return None if state is None else state[0]
 
     def proof_of(self, state: BuyerState) -> list[bytes]:
-        """Return the proof that a state is in the tree.
-
-        Returns:
-            The sibling hashes, from the leaf up.
+        """Return the proof that a state is in the tree: the sibling hashes, from the leaf up.
 
         Raises:
             InvalidArgumentError: The tree does not contain the state.

@@ -1,6 +1,6 @@
-"""Credentials, signed by the attestor (EIP-712), with which a different address can prove a buyer's tier.
+"""Credentials, signed by the attestor (EIP-712), with which an address other than the buyer's can prove the tier.
 
-Only the attestor knows which buyer is behind an address or a pseudonym, so only the attestor can sign them.
+Only the attestor knows which buyer is behind an address or a pseudonym, so only the attestor can sign credentials.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def issue_credential(  # noqa: PLR0913  # the fields of a credential
         holder: The address that may use the credential. A new address does not reveal the buyer's main wallet.
         tier: The buyer's tier.
         policy: The hash of the scoring policy's name.
-        scope: The place where the credential is used: a `gate_scope` or an `agent_scope`.
+        scope: The scope in which the credential is valid: a `gate_scope` or an `agent_scope`.
         pseudonym: Identifies the buyer in this scope today. It must be the same for all addresses of the buyer.
         lifetime: How long the credential is valid, in seconds; at most a day.
         at: The first second in which the credential is valid, in Unix time; now by default.
@@ -77,7 +77,7 @@ def sign_credential(credential: TierCredential, domain: Domain, attestor: Transa
     """Sign a credential with the attestor's key.
 
     Args:
-        domain: The registry's domain.
+        domain: The registry's EIP-712 domain.
         attestor: The attestor's account.
 
     Returns:
@@ -95,7 +95,7 @@ def is_valid_at(credential: TierCredential, at: int) -> bool:
     """Return whether a credential is valid at a given time, according to the registry's rules.
 
     Args:
-        at: The time, in Unix time.
+        at: The time, in Unix seconds.
     """
     lifetime = credential.valid_until - credential.issued_at
     return credential.issued_at <= at <= credential.valid_until and lifetime <= MAX_CREDENTIAL_LIFETIME
@@ -110,10 +110,10 @@ def require_use(  # noqa: PLR0913  # what a gate compares
 
     Args:
         holder: The account that presents the credential.
-        policy: The hash of the scoring policy whose tiers count.
-        scope: The place where the credential is used.
+        policy: The hash of the scoring policy whose tiers are accepted.
+        scope: The scope in which the credential is presented.
         minimum: The lowest tier that is accepted.
-        at: The time, in Unix time; by default now.
+        at: The time, in Unix seconds; by default now.
 
     Raises:
         CredentialRefusedError: The credential is for a different holder, policy, scope or UTC day, or its tier is too
@@ -143,8 +143,8 @@ def verify_credential(
     use `verify_credential_on_chain`.
 
     Args:
-        domain: The registry's domain.
-        at: The time, in Unix time; by default now.
+        domain: The registry's EIP-712 domain.
+        at: The time, in Unix seconds; by default now.
     """
     is_valid = is_valid_at(credential, int(time.time()) if at is None else at)
     return is_valid and recover_signer(credential.digest(domain), signature) == checksummed(attestor)
@@ -157,7 +157,7 @@ def verify_credential_on_chain(
 
     Args:
         client: A client whose deployment includes the buyer registry.
-        at: The time, in Unix time; by default now. The registry also checks validity at the time of the latest block.
+        at: The time, in Unix seconds; by default now. The registry also checks validity as of the latest block.
     """
     is_valid = is_valid_at(credential, int(time.time()) if at is None else at)
     return is_valid and client.verify_credential(credential, signature)

@@ -1,4 +1,4 @@
-"""Discounts that sellers offer to buyers (sections 5.2, 6 and 9)."""
+"""Discounts that sellers offer to buyers (sections 5.2, 6 and 9 of the specification)."""
 
 # ruff: noqa: N815  # the specification's names
 
@@ -36,7 +36,7 @@ def _require_number(value: Any) -> Any:
 
 
 JsonNumber: Final = BeforeValidator(_require_number)
-"""Validates a number in a request body. Strings are rejected."""
+"""A validator for a number in a request body, which rejects strings."""
 
 Percent = Annotated[
     Decimal,
@@ -57,7 +57,7 @@ CONDITIONS: Final[Mapping[BuyerTier, str]] = {
 
 
 class TierDiscounts(BaseModel):
-    """Each tier's discount, in percent. A tier that is missing gets the discount of the next lower tier."""
+    """Each tier's discount, in percent. A missing tier gets the discount of the nearest lower tier that is set."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -82,7 +82,7 @@ class BuyerIncentives(BaseModel):
 
 
 def incentives_of(value: Any) -> BuyerIncentives:
-    """Read a seller's policy."""
+    """Read a seller's policy for buyers."""
     incentives = value.get("buyerIncentives", value) if isinstance(value, dict) else value
     try:
         return BuyerIncentives.model_validate(incentives)
@@ -133,9 +133,9 @@ class BuyerFacts:
 
     Attributes:
         dispute_rate: Disputes as a percentage of payments.
-        fairness: The effective fairness; None without reviews.
+        fairness: The effective fairness; None if there are no reviews.
         sellers: The number of sellers that the buyer paid.
-        is_withheld: True if one of the buyer's agents has the status `held_back` as a client in a trust analysis.
+        is_withheld: True if an agent whose wallet is the buyer has the status `held_back` as a client.
     """
 
     score: int
@@ -147,7 +147,7 @@ class BuyerFacts:
 
 
 def facts_of(standing: Standing, *, is_withheld: bool = False) -> BuyerFacts:
-    """Return the facts about a buyer from its standing."""
+    """Return the facts about a buyer from the buyer's standing."""
     metrics = standing.weighed.metrics
     fairness, sellers = metrics.effective_fairness, standing.weighed.sellers
     return BuyerFacts(score_of(metrics), tier_of(metrics), metrics.dispute_rate, fairness, sellers, is_withheld)
@@ -183,9 +183,9 @@ def discount_by(  # noqa: PLR0911  # one a condition
     if incentives is None:
         return NOT_OFFERED
     if not incentives.enabled:
-        return _refused(Verdict.DISABLED, "The seller has switched its discounts off")
+        return _refused(Verdict.DISABLED, "The seller has disabled its discounts")
     if facts.is_withheld:
-        reason = "A trust analysis withholds the buyer's agent: its ratings as a client were made up"
+        reason = "The trust analysis found that the ratings of the buyer's agent as a client were made up"
         return _refused(Verdict.WITHHELD, reason)
     if score < incentives.minimumBuyerScore:
         reason = f"Buyer score {score} is below the seller's minimum of {incentives.minimumBuyerScore}"
@@ -199,7 +199,7 @@ def discount_by(  # noqa: PLR0911  # one a condition
         words = "unknown" if fairness is None else f"{float(fairness):.2f}"
         return _refused(Verdict.FAIRNESS_TOO_LOW, f"Review fairness {words} is below the seller's minimum of {least}")
     if incentives.minimumSellers is not None and facts.sellers < incentives.minimumSellers:
-        reason = f"{facts.sellers} sellers were paid; the seller requires {incentives.minimumSellers}"
+        reason = f"The buyer has paid {facts.sellers} sellers; the seller requires {incentives.minimumSellers}"
         return _refused(Verdict.TOO_FEW_SELLERS, reason)
     offered = offered_to(incentives, tier)
     if not offered or tier is BuyerTier.NEW:
@@ -213,7 +213,7 @@ def _refused(verdict: Verdict, reason: str) -> Discount:
 
 
 def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:
-    """Return the percentage that a seller lists for a tier or, if none is listed, for the next lower tier."""
+    """Return the percentage that a seller lists for a tier or, failing that, for the nearest lower tier listed."""
     percentage = Decimal(0)
     for rank in BuyerTier:
         listed = getattr(incentives.discounts, rank.value, None)
@@ -226,7 +226,7 @@ def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:
 def warnings_of(incentives: BuyerIncentives) -> tuple[str, ...]:
     """Return advice to a seller, stating which percentages exceed the maximum for their tier."""
     return tuple(
-        f"{tier.value}: {listed} % is above the tier's cap and counts as {tier.discount_eligibility} %"
+        f"{tier.value}: {listed} % exceeds the tier's maximum and is reduced to {tier.discount_eligibility} %"
         for tier in BuyerTier
         if (listed := getattr(incentives.discounts, tier.value, None)) is not None
         and listed > tier.discount_eligibility

@@ -15,7 +15,7 @@ class BuyerRefusalError(Exception):
         status: The matching HTTP status.
         code: The machine-readable reason: lower case with underscores, stable across releases.
         detail: The human-readable reason.
-        retry_seconds: How many seconds to wait before a retry may succeed; None if it cannot succeed.
+        retry_seconds: How many seconds to wait before a retry may succeed; None if no retry can succeed.
         members: Additional members of the response.
     """
 
@@ -89,7 +89,7 @@ class TierProofRefusedError(BilateralError):
     Attributes:
         reason: `policy_mismatch`, `epoch_over`, `tier_too_low`, `unknown_root`, `proof_malformed`, `proof_refused`,
             `tier_already_used`, `verifier_busy`, `proof_header_too_large` or `proof_header_invalid`.
-        status: The matching HTTP status. The purchase itself does not fail, but the price is not reduced.
+        status: The matching HTTP status. A rejected proof does not make a purchase fail, but the price is not reduced.
     """
 
     reason = "proof_refused"

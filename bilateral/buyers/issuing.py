@@ -30,7 +30,7 @@ from bilateral.buyers.tables import credential_holder, credential_secret
 from bilateral.core.signatures.messages import Address, String, TypedMessage, Uint8, Uint64, Uint256
 
 VALID_SECONDS: Final = 3_600
-"""How long a result is valid, in seconds. If a buyer's score drops, the old result can be used until then."""
+"""How long a result is valid, in seconds. If a buyer's score drops, the old result can still be used for this long."""
 
 _ALGORITHM: Final = "ES256K"
 
@@ -126,7 +126,7 @@ class ResultSigner:
             "score": result.score,
             "tier": result.tier,
             "payments": result.payments,
-            "volume": str(result.volume),  # readers of JSON lose digits of numbers above 2^53
+            "volume": str(result.volume),  # many JSON parsers round numbers above 2^53
             "sellers": result.sellers,
             "policy": result.policy,
             "asOfBlock": result.as_of_block,
@@ -154,7 +154,7 @@ MAX_HOLDERS: Final = 8
 _RETAINED_DAYS: Final = 2
 """The number of days for which secrets are retained: today and yesterday, because workers' clocks may differ."""
 
-_SECRET_BYTES: Final = 32  # as many bits as the pseudonyms that it makes have
+_SECRET_BYTES: Final = 32  # as many bytes as a pseudonym has
 
 
 class Pseudonyms:
@@ -170,7 +170,7 @@ class Pseudonyms:
         pseudonym = pseudonym_of(secret, buyer, scope, day)
         mark = _mac(secret, b"holder" + pseudonym + to_canonical_address(holder))
         while (is_noted := self._note(day, pseudonym, mark)) is None:
-            pass  # another request took the place that was free; there are few
+            pass  # a parallel request took the free slot; look for another one
         if not is_noted:
             detail = (
                 f"the buyer has had {MAX_HOLDERS} holders in this scope today, the limit: use one of them, or wait "
@@ -209,7 +209,7 @@ class Pseudonyms:
                 values = {"day": day, "secret": secrets.token_bytes(_SECRET_BYTES)}
                 connection.execute(insert(credential_secret).values(values))
         except IntegrityError:
-            pass  # another worker made it
+            pass  # another worker created it
         return self._read_secret(day) or b""
 
     def _read_secret(self, day: int) -> bytes | None:

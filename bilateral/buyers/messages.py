@@ -106,11 +106,11 @@ class AgentEnrichment(_BuyerMessage):
 
 @dataclass(frozen=True)
 class BuyerReply(_BuyerMessage):
-    """A buyer's reply to feedback or a dispute about the buyer, signed by the buyer. Only one reply to each is allowed.
+    """A buyer's reply to feedback or a dispute about the buyer, signed by the buyer. Each message may have one reply.
 
     Attributes:
         message_id: The id of the message, as shown by `?expand=messages`.
-        text_hash: The hash of the reply.
+        text_hash: The hash of the reply's text.
         chain_id: The payment's chain.
     """
 
@@ -128,7 +128,7 @@ class CredentialRequest(_BuyerMessage):
         buyer: The buyer whose tier the credential proves.
         holder: The address for which the credential is requested.
         policy: The scoring policy's name.
-        scope: The place where the credential is used.
+        scope: The scope in which the credential may be used.
         chain_id: The chain on which the payments were made.
         expires_at: The last second in which the request is valid, in Unix time.
     """

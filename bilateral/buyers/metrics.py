@@ -27,7 +27,7 @@ MOST_REVIEWS: Final = 10_000
 """The maximum number of on-chain reviews to read per buyer, newest first."""
 
 MOST_FUNDED: Final = 100
-"""The maximum number of accounts per funder. A funder of more accounts is an exchange or faucet, and links nobody."""
+"""The maximum number of accounts per funder. A funder of more is assumed to be an exchange or faucet, and ignored."""
 
 _HIGHEST: Final = 100  # the Buyer Reputation Protocol rates from 0 to 100
 _LAST_BLOCK: Final = 2**62  # a block that no chain reaches, within a BIGINT
@@ -121,7 +121,7 @@ def _statement(*, with_messages: bool) -> Prepared:
         return Prepared(payments)
 
     def about(kind: Any, table: sa.Table, total: Any) -> Any:
-        """A message counts as long as its payment is on chain, and for the agent to which the payment is attributed.
+        """Count a message while its payment is on chain, for the agent to which the payment is attributed.
 
         If it refers to a different agent with the same wallet, `find_payment` treats both agents as the same seller.
         """
@@ -188,8 +188,8 @@ def _add_reviews_on_chain(
 
 def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: set[Seller]) -> dict[Seller, Seller]:
     """For agents that share a wallet, return the agent to which payments to that wallet are attributed."""
-    # Several agents may have one wallet. Its payments count for the one with the lowest id, and so do reviews of all.
-    # If that changed between payments, the first one counts.
+    # If several agents share a wallet, its payments and the reviews of all these agents count for the agent with the
+    # lowest id. If this agent changed between payments, the first one counts.
     if not agents:
         return {}
     require_patience(connection)
@@ -247,7 +247,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
     until: int | None = None,
     paid_until: int | None = None,
 ) -> None:
-    """Add the money that sellers returned, and mark the sellers that share a funder with the buyer."""
+    """Add to the dealings the money that sellers returned, and mark sellers that share a funder with the buyer."""
     block = _LAST_BLOCK if until is None else until
     paid = block if paid_until is None else paid_until
     table = payment.c
@@ -277,7 +277,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
 
 def _share(total: int, dealings: Sequence[Dealings]) -> None:
     """Split the money that one account returned among its sellers, in proportion to their remaining amounts."""
-    # An owner may have several agents, and its money came back once. Rounding favours the buyer.
+    # An owner may have several agents, but returned the money only once. Rounding favours the buyer.
     remaining = [max(0, dealing.micros - dealing.returned) for dealing in dealings]
     whole = sum(remaining)
     for dealing, part in zip(dealings, remaining, strict=True):

@@ -76,7 +76,7 @@ class ScoringPolicy:
 
 
 BRP: Final = ScoringPolicy("brp-1.0")
-"""The specification's formula. Payments from a buyer to itself do not count."""
+"""The specification's formula. A buyer's payments to its own agents do not count."""
 
 INDEPENDENT: Final = ScoringPolicy(
     "independent-1.0",
@@ -89,11 +89,11 @@ INDEPENDENT: Final = ScoringPolicy(
 """The policy for independent dealings. It excludes returned money, repeated payments and shared funders."""
 
 POLICIES: Final[Mapping[str, ScoringPolicy]] = {policy.name: policy for policy in (BRP, INDEPENDENT)}
-"""The policies by name."""
+"""The policies, keyed by name."""
 
 
 def policy_of(name: str) -> ScoringPolicy:
-    """Return a policy."""
+    """Return the policy with the given name."""
     if name not in POLICIES:
         raise InvalidArgumentError(f"the policy {name[:80]!r} is unknown: use one of {', '.join(POLICIES)}")
     return POLICIES[name]
@@ -106,8 +106,8 @@ class Weighed:
     Attributes:
         metrics: The metrics from which the score is computed.
         first_at: The time of the first payment that counts; None if no payment counts.
-        last_at: The time of the last payment.
-        sellers: The number of sellers whose payments count.
+        last_at: The time of the last payment that counts; None if no payment counts.
+        sellers: The number of sellers to which the buyer made payments that count.
         reasons: The reasons why dealings were excluded or require caution.
     """
 
@@ -119,7 +119,7 @@ class Weighed:
 
 
 def weigh(policy: ScoringPolicy, dealings: Mapping[Seller, Dealings], now: int) -> Weighed:
-    """Weigh a buyer's dealings."""
+    """Compute a buyer's metrics from its dealings, according to a policy."""
     reasons: set[Reason] = set()
     if any(dealing.own for dealing in dealings.values()):
         reasons.add(Reason.OWN_PAYMENTS)
@@ -128,7 +128,7 @@ def weigh(policy: ScoringPolicy, dealings: Mapping[Seller, Dealings], now: int) 
     reviews = [score for _, _, dealing in counted for score in dealing.reviews]
     votes = [
         Fraction(sum(dealing.votes), len(dealing.votes)) for _, _, dealing in counted if dealing.votes
-    ]  # one a seller
+    ]  # one entry per seller
     metrics = BuyerMetrics(
         payments=sum(count for count, _, _ in counted),
         volume=sum(micros for _, micros, _ in counted),
@@ -161,7 +161,7 @@ def _part(policy: ScoringPolicy, dealings: Dealings, reasons: set[Reason]) -> tu
         reasons.add(Reason.RETURNED_PAYMENTS)
         if micros - dealings.returned < micros * LEAST_SHARE:
             return None
-        micros -= dealings.returned  # the count stays: otherwise a seller erases payments by returning dust
+        micros -= dealings.returned  # the count stays, so that sellers cannot erase payments by returning dust
     if policy.most_payments is not None and count > policy.most_payments:
         reasons.add(Reason.REPEATED_PAIR)
         count = policy.most_payments
@@ -182,19 +182,19 @@ class BuyerSettings:
     """The settings of the buyer service.
 
     Attributes:
-        policy: The default scoring policy of responses.
-        credential_policies: The scoring policies for which the service issues tier credentials; if empty, only the one
-            in `policy`.
-        nodes: The URL of a node for each chain, by the chain's decimal id. The nodes are used to check contract
+        policy: The default scoring policy for responses.
+        credential_policies: The scoring policies for which the service issues tier credentials; if empty, only the
+            default policy.
+        nodes: The URL of a node for each chain, keyed by the chain's decimal id. The nodes are used to check contract
             signatures (ERC-1271) and payments that are not yet indexed.
         disputes: True if sellers may file disputes.
         requires_signature: True to reject unsigned feedback and reviews; otherwise they are accepted but do not count.
         shows_transactions: True to show a buyer's latest payments to anyone who requests them.
-        provider: The public URL of this service, for `reputationProvider`; if empty, the request's URL.
+        provider: The public URL of this service, for `reputationProvider`; if empty, the request's URL is used.
         seller: The global id of the agent that the well-known document describes; if empty, there is no document.
         incentives: The seller's policy for buyers in the well-known document.
-        key_variable: The environment variable that contains the key for signing portable results; if empty, none are
-            signed.
+        key_variable: The environment variable that contains the key for signing portable results; if empty, no results
+            are signed.
     """
 
     policy: str = BRP.name

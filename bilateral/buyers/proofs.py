@@ -57,7 +57,7 @@ class PaymentClaim:
 
 @dataclass(frozen=True)
 class ProvenPayment:
-    """A payment in the index.
+    """A payment that the index contains.
 
     Attributes:
         transaction: The hash of the transaction.
@@ -84,14 +84,14 @@ def find_payment(
     with the lowest id.
     """
     table = payment.c
-    indexed = _read_indexed(connection, claim.chain_id)  # before the payments: what they lack until there is no payment
+    indexed = _read_indexed(connection, claim.chain_id)  # read first: payments up to its block are all found below
     of_transaction = table.chain_id == claim.chain_id, table.transaction_hash == claim.transaction
     query = select(payment).where(*of_transaction, table.payer == claim.payer, table.payee == claim.payee)
     rows = connection.execute(query).all()
     if claim.log_index is not None:
         rows = [row for row in rows if row.log_index == claim.log_index]
     if not rows:
-        connection.close()  # strangers choose what is looked up, and a slow node must not hold connections
+        connection.close()  # anyone can trigger a lookup, and a slow node must not hold connections
         raise _missing(indexed, claim, nodes)
     wallets = Wallets(connection, claim.chain_id, [claim.payee])
     expected = seller.identity_registry, seller.agent_id
@@ -102,7 +102,7 @@ def find_payment(
         if tuple(agent) == expected
     ]
     if not fitting:
-        detail = f"{claim.payee} was not the wallet of {seller.id} when it was paid"
+        detail = f"{claim.payee} was not the wallet of {seller.id} at the time of the payment"
         raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "other_seller", detail)
     if len(fitting) > 1:
         indices = [row.log_index for row, _ in fitting]
@@ -153,7 +153,7 @@ def _look_up(  # noqa: PLR0911  # one a reason
     try:
         receipt: Any = _ask(url, "eth_getTransactionReceipt", (transaction,), dict | None)
         if receipt is None:
-            return "payment_not_found", "the chain does not have it"
+            return "payment_not_found", "the chain does not contain it"
         if receipt.get("status") != "0x1":
             return "payment_not_found", "it failed"
         traces = indexed is not None and indexed.terms.traces
@@ -178,10 +178,10 @@ def _look_up(  # noqa: PLR0911  # one a reason
         return ("payment_not_provable", NO_TRACE) if None in kinds else ("payment_not_settled", NOT_SETTLED)
     if block <= indexed.block:
         problem = (
-            "the index has its block, and counted no payment in it: the payee was no agent's wallet, or got nothing"
+            "its block is indexed, but no payment in it counted: the payee was no agent's wallet, or received nothing"
         )
         return "payment_not_counted", problem
-    return "payment_pending", "the payment is on chain, and has too few confirmations or is not indexed yet: try again"
+    return "payment_pending", "the payment is on chain, but has too few confirmations or is not indexed yet: try again"
 
 
 def _perform(url: str, step: Any) -> Any:
@@ -237,7 +237,7 @@ def _accepts(url: str, account: str, digest: bytes, signature: bytes) -> bool:
 def operators_of(
     connection: Connection, chain_id: int, identity_registry: str, agent_id: int, accounts: Collection[str]
 ) -> set[str]:
-    """Return the accounts that an agent's owner has approved for all its agents (ERC-721)."""
+    """Return the accounts that an agent's owner has approved for all of the owner's agents (ERC-721)."""
     table, agent = schema.EVENT_TABLES[ApprovalForAll].c, agent_tables.agent.c
     query = (
         select(table.operator, table.is_approved)

@@ -27,7 +27,7 @@ Number = Annotated[Decimal, WithJsonSchema({"type": "number"})]
 """An exact decimal, written to JSON as a number."""
 
 ALL_CHAINS: Final = 0
-"""The pseudo-chain that stands for all chains. The id `eip155:all:0x…` is an extension of the specification."""
+"""The pseudo-chain that represents all chains. The id `eip155:all:0x…` is an extension of the specification."""
 
 _CENT: Final = Decimal("0.01")
 _ADDRESS_LENGTH: Final = 42  # characters: 0x, and two digits for each of 20 bytes
@@ -94,10 +94,10 @@ class Reputation:
         reviewFairnessScore: The fairness including sellers' votes; null if the buyer gave no reviews.
         discountEligibility: The maximum discount for the tier, in percent.
         ownFairnessScore: The fairness based only on the buyer's reviews (section 2.3).
-        flags: `extreme-reviews` for a buyer whose reviews give almost only the best or only the worst score.
+        flags: `extreme-reviews` if almost all of the buyer's reviews give the best score, or almost all give the worst.
         breakdown: The points for each component.
         reasons: Codes that indicate what was excluded or requires caution.
-        scoringPolicy: The rules by which the reputation is computed.
+        scoringPolicy: The name of the scoring policy by which the reputation is computed.
     """
 
     score: int
@@ -117,7 +117,7 @@ class RecentTransaction:
 
     Attributes:
         kind: `eip3009`, `permit2-exact`, `permit2-upto`, `channel` or `plain`.
-        ceilingUsdc: The maximum amount that the buyer signed, in dollars; null if it signed the exact amount.
+        ceilingUsdc: The maximum amount that the buyer signed, in dollars; null if the buyer signed the exact amount.
     """
 
     txHash: str
@@ -182,7 +182,7 @@ def parse_buyer(value: str) -> tuple[int | None, str]:
 
 
 def standing_of(records: BuyerRecords, chain_id: int, now: int) -> Standing:
-    """Return a buyer's standing according to the registry, based on both records combined, as in `getBuyerScore`."""
+    """Return a buyer's standing in the registry from its settled and attested records, like `getBuyerScore`."""
     settled, attested = records.settled, records.attested
     first, last = (
         [int(at.timestamp()) for record in (settled, attested) if (at := getattr(record, name)) is not None]
@@ -209,7 +209,7 @@ def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question
 
 
 def read_everywhere(connection: Connection, buyer: str, policy: ScoringPolicy, now: int) -> Standing:
-    """Read a buyer's record on all chains, as evaluated by a policy. Sellers on different chains count separately."""
+    """Read a buyer's record on all chains, as evaluated by a policy. Sellers are counted separately on each chain."""
     dealings = {}
     for chain_id in read_cursors(connection):
         for (registry, agent_id), dealing in _dealings(connection, chain_id, buyer, policy).items():
@@ -276,7 +276,7 @@ def profile_of(standing: Standing) -> BuyerProfile:
 
 
 def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tuple[RecentTransaction, ...]:
-    """Return a buyer's latest payments. They reveal the buyer's sellers: see docs/buyers.md on privacy."""
+    """Return a buyer's latest payments. They show whom the buyer paid; see docs/buyers.md on privacy."""
     query = (
         select(payment, agent_review.c.score, TERMS)
         .outerjoin(agent_review, of_payment(agent_review))
@@ -310,7 +310,7 @@ def dollars(micros: int) -> Decimal:
 
 
 def rounded(numerator: int | Fraction, denominator: int) -> Decimal:
-    """Return a quotient to two decimals, rounded half up."""
+    """Return a quotient rounded half up to two decimals."""
     return _rounded(Fraction(numerator) / denominator)
 
 

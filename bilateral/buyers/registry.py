@@ -1,4 +1,4 @@
-"""Buyers' settled and attested records in the buyer registries, from indexed events. The two are never mixed.
+"""Buyers' settled and attested records in the buyer registries, from indexed events. The two kinds are never mixed.
 
 The service counts the settled payments, because the token logs them like any other payment. The attestor's statements
 are shown separately and never counted, because they may repeat payments that the service has already counted.
@@ -182,7 +182,7 @@ class PostedAnchor:
 
 
 def read_last_anchor(connection: Connection, chain_id: int, registry: str) -> PostedAnchor | None:
-    """Return the last root of this service that the index has found on chain, or None if there is none."""
+    """Return the last root posted by this service that the index has found on chain, or None if there is none."""
     posted, stored = schema.EVENT_TABLES[events.Anchored], buyer_anchor
     columns = posted.c.epoch, posted.c.root, stored.c.made_at, posted.c.block_number, posted.c.transaction_hash
     query = (

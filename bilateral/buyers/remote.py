@@ -32,10 +32,10 @@ _MESSAGE_ID: Final = re.compile(r"[0-9a-fA-F]{64}")
 _SECONDS: Final = 300
 """How long a buyer's request is valid, in seconds. Services accept up to 600, and clocks may differ."""
 
-_MAX_ANSWER: Final = 1 << 20  # bytes; fewer could cut a page of the service, more only fill memory
+_MAX_ANSWER: Final = 1 << 20  # bytes: enough for any page of the service, without filling the memory
 _MAX_SCORE: Final = 100  # the Buyer Reputation Protocol scores from 0 to 100
 PROVIDER: Final = "/api/buyer"
-"""The URL path for buyers."""
+"""The URL path under which a service offers its records of buyers."""
 _WORD: Final = 32  # bytes of a hash, and of a word of the contract ABI
 
 
@@ -177,7 +177,7 @@ class PaidDispute:
 
 @dataclass(frozen=True)
 class ServiceOffer:
-    """A seller's service, with its price and buyer policy. It replaces any service with the same name.
+    """A seller's service, with its price and buyer policy. It replaces any service published with the same name.
 
     Attributes:
         seller: The seller's global id, such as `eip155:8453:0x8004…#247`.
@@ -215,7 +215,7 @@ class ServiceOffer:
 
 @dataclass(frozen=True)
 class MessageReply:
-    """A buyer's reply to feedback or a dispute about the buyer. Only one reply to each is allowed.
+    """A buyer's reply to feedback or a dispute about the buyer. Each message may have one reply.
 
     Attributes:
         message_id: The message's id, which has 64 hexadecimal digits. See `ask_messages`.
@@ -278,7 +278,7 @@ def _ask(url: str, query: Mapping[str, object], http: httpx.Client | None) -> Ma
 def ask_messages(
     service: str, chain_id: int, signer: TransactionSigner, *, http: httpx.Client | None = None
 ) -> tuple[Mapping[str, Any], ...]:
-    """Fetch the messages about the signer. A service shows them only to the buyer."""
+    """Fetch the messages about the signer. A service shows these messages only to the buyer."""
     buyer, until = checksummed(signer.address), int(time.time()) + _SECONDS
     text = f"Show the payments of eip155:{chain_id}:{buyer} until {until}"
     with signer_errors():
@@ -365,7 +365,7 @@ def answer_of(method: str, url: str, http: httpx.Client | None, **options: Any) 
 
 
 def read_limited(response: httpx.Response, most: int, problem: str) -> bytes:
-    """Read a response's body, and reject one that is too large."""
+    """Read a response's body, and reject it if it is too large."""
     content = bytearray()
     for chunk in response.iter_bytes():
         content += chunk

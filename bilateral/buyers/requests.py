@@ -23,7 +23,7 @@ S = TypeVar("S")
 
 _HASH: Final = r"^0x[0-9a-fA-F]{64}$"
 _MARKUP: Final = re.compile(r"<[a-zA-Z/!?]")
-_NO_TEXT: Final = re.compile(r"[\0\ud800-\udfff]")  # NUL, and halves of surrogate pairs, which UTF-8 does not have
+_NO_TEXT: Final = re.compile(r"[\0\ud800-\udfff]")  # NUL and lone surrogates, which UTF-8 cannot encode
 _Score = Annotated[int, Field(ge=0, le=100, strict=True)]
 _Agent = Annotated[str, Field(max_length=200)]
 _Address = Annotated[str, Field(min_length=42, max_length=42)]

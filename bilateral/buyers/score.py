@@ -148,11 +148,7 @@ def half_up(numerator: int, denominator: int) -> int:
 
 
 def break_down(metrics: BuyerMetrics) -> ScoreBreakdown:
-    """Compute the points for each component.
-
-    Returns:
-        The points. A buyer without payments gets no points.
-    """
+    """Compute the points for each component. A buyer without payments gets no points."""
     if not metrics.payments:
         return ScoreBreakdown(*[Fraction(0)] * 5)
     return ScoreBreakdown(
@@ -165,20 +161,12 @@ def break_down(metrics: BuyerMetrics) -> ScoreBreakdown:
 
 
 def score_of(metrics: BuyerMetrics) -> int:
-    """Return a buyer's score, as `getBuyerScore` does.
-
-    Returns:
-        The score, from 0 to 100.
-    """
+    """Return a buyer's score, from 0 to 100, as `getBuyerScore` does."""
     return break_down(metrics).score
 
 
 def tier_of(metrics: BuyerMetrics) -> BuyerTier:
-    """Return the highest tier whose conditions are all met, as `getBuyerTier` does.
-
-    Returns:
-        The tier; `new` if no tier's conditions are met.
-    """
+    """Return the highest tier whose conditions are all met, as `getBuyerTier` does; `new` if there is no such tier."""
     reached = [tier for tier, conditions in _CONDITIONS.items() if conditions.hold_for(metrics)]
     return reached[-1] if reached else BuyerTier.NEW
 

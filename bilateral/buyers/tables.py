@@ -1,4 +1,4 @@
-"""The tables for messages between sellers and buyers, and for tiers. `docs/index.md` documents them.
+"""The tables for messages between sellers and buyers, and for buyers' tiers. `docs/index.md` documents them.
 
 Messages are sent only to this service, so they cannot be restored by rebuilding the index.
 """

@@ -1,4 +1,4 @@
-"""Facts measured by watchtowers: whether an agent's endpoints respond, and what has changed in them."""
+"""Facts measured by watchtowers: whether an agent's endpoints respond, and what the endpoints have changed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ REACHABLE: Final = frozenset({"up", "gated", "degraded"})
 
 @dataclass(frozen=True)
 class Drift:
-    """The newest change of one kind in what an endpoint declares.
+    """The newest change of one kind in what an endpoint declares, such as its price.
 
     Attributes:
         kind: `price`, `pay_to`, `keys` or another fact.
         at: The Unix time of the change.
-        age_seconds: The age of the change, in seconds, when the answer was given.
+        age_seconds: The age of the change, in seconds, when the answer was computed.
         rotates: True if the value differs every time it is read.
     """
 
@@ -64,12 +64,12 @@ class Signal:
 
 @dataclass(frozen=True)
 class MeasurementFacts:
-    """The measurements of an agent.
+    """The measurements of an agent's endpoints.
 
     Attributes:
         measured_at: The Unix time at which the index's watchtower last confirmed the endpoints' states; None without a
             watchtower.
-        age_seconds: The age of that confirmation, in seconds, when the answer was given; None without a watchtower.
+        age_seconds: The age of that confirmation, in seconds, when the answer was computed; None without a watchtower.
         endpoints: The endpoints in the registration file that can be probed.
         signals: The signals that watchtowers published on chain.
         newest: The number of the newest endpoint change on which the answer is based.

@@ -13,14 +13,14 @@ from bilateral.checks.verdicts import DAY, Code, Severity
 
 _HOUR: Final = 3_600
 _NEVER_ALIVE_SECONDS: Final = 7 * DAY
-"""The time without a response to any probe after which the agent should not be paid."""
+"""The time without a response to any probe after which buyers should not pay the agent."""
 
 _LARGE_RAISE: Final = Decimal("1.5")
 """The ratio of new to old price above which a buyer should review the price before paying again."""
 
 
 def endpoints(facts: Facts, policy: Policy) -> Drafts:
-    """Judge whether the agent responds."""
+    """Yield reasons that depend on whether the agent's endpoints respond."""
     measured = facts.measurements
     if measured is None:
         return
@@ -33,7 +33,7 @@ def endpoints(facts: Facts, policy: Policy) -> Drafts:
     elif is_fresh and probed and all(entry.state == "down" for entry in probed):
         yield _of_dead(facts, probed, measured)
     elif measured.signals:
-        sentence = "A watchtower that you trust reported that the agent is not reachable, and none reported that it is."
+        sentence = "A watchtower that you trust reported the agent as unreachable, and none reported it as reachable."
         yield Draft(Code.UNREACHABLE, sentence, tuple(signal.event for signal in measured.signals))
     else:
         yield Draft(Code.NOT_MEASURED, _why_not_measured(measured, is_fresh=is_fresh, hours=limit))
@@ -78,7 +78,7 @@ def _why_not_measured(measured: MeasurementFacts, *, is_fresh: bool, hours: int)
         return "The registration file asks watchtowers not to probe the agent."
     if not is_fresh and measured.measured_at is not None:
         return f"The last measurement is from {_time(measured.measured_at)}; the policy allows up to {hours} hours."
-    return "It is not known whether the agent responds: no probe of its endpoints counts."
+    return "Whether the agent responds is unknown, because no probe of its endpoints counts."
 
 
 def _of_drift(facts: Facts, entry: EndpointFacts, drift: Drift) -> Drafts:
@@ -89,11 +89,11 @@ def _of_drift(facts: Facts, entry: EndpointFacts, drift: Drift) -> Drafts:
         severity = Severity.CAUTION if is_raise else None
         yield Draft(Code.PRICE_CHANGED, f"The price {where} {what} {when}.", severity=severity)
     elif drift.kind == "pay_to" and drift.rotates:
-        yield Draft(Code.PAY_TO_ROTATES, f"The payee {where} is a new one for each payment, since {_time(drift.at)}.")
+        yield Draft(Code.PAY_TO_ROTATES, f"Since {_time(drift.at)}, the payee {where} changes for each payment.")
     elif drift.kind == "pay_to":
         yield from _of_payee(facts, drift, f"The payee {where} changed {when}")
     elif drift.kind == "keys":
-        yield Draft(Code.KEYS_CHANGED, f"The keys that sign the answers {where} changed {when}.")
+        yield Draft(Code.KEYS_CHANGED, f"The keys that sign the responses {where} changed {when}.")
 
 
 def _of_payee(facts: Facts, drift: Drift, sentence: str) -> Drafts:
@@ -113,7 +113,7 @@ def _is_large_raise(old: Any, new: Any) -> bool:
 
 
 def _amounts(value: Any, place: str = "") -> Iterator[tuple[str, Decimal]]:
-    """Yield the amounts in a value, with their keys: prices are keyed by network and asset."""
+    """Yield the amounts in a value with their keys, because prices are grouped by network and asset."""
     if isinstance(value, dict):
         for name, part in value.items():
             yield from _amounts(part, f"{place}/{name}")

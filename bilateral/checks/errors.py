@@ -1,4 +1,4 @@
-"""Errors for checks that have no answer. A program that acts only on answers then neither pays nor serves."""
+"""Errors for checks that have no answer. A program that acts only on answers therefore neither pays nor serves."""
 
 from dataclasses import InitVar
 
@@ -6,11 +6,11 @@ from bilateral.core.errors import BilateralError, FormattedError
 
 
 class CheckError(BilateralError):
-    """A check cannot be answered."""
+    """The check cannot be answered."""
 
 
 class UnknownChainError(CheckError):
-    """The index does not follow the chain, or follows no identity registry on it.
+    """The index does not follow the chain, or it follows no identity registry on that chain.
 
     Attributes:
         chain_id: The chain; None if the caller specified no chain and the index follows several.
@@ -112,7 +112,7 @@ class FindingsNotHeldError(FormattedError, CheckError):
 
 
 class PaymentsNotHeldError(FormattedError, CheckError):
-    """All payments were read again after the check's block, so it is unknown which were stored as of that block.
+    """All payments were read again after the check's block, so the payments stored as of that block are unknown.
 
     Attributes:
         block: The block of the check.

@@ -1,4 +1,4 @@
-"""The facts that a check is based on, regardless of the source.
+"""The facts on which a check is based, whatever their source.
 
 An index, an EVM node and a node for a foreign chain all return the same `Facts`. A fact that a source cannot determine
 is `Unknown`, with the reason. `judge` bases its decision only on facts and a policy.
@@ -40,14 +40,14 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True)
 class Unknown:
-    """A fact that the source cannot determine, with a reason to display."""
+    """A fact that the source cannot determine, with the reason to display."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Payment:
-    """A payment requested by a server, on the agent's chain if `chain_id` is None."""
+    """A payment requested by a server. It is on the agent's chain if `chain_id` is None."""
 
     pay_to: str
     chain_id: int | None = None
@@ -58,8 +58,8 @@ class Change:
     """A change to an agent's owner or wallet.
 
     Attributes:
-        seconds: The number of seconds since the change; None if all that is known is that it happened within the
-            policy's `recent_days`.
+        seconds: The number of seconds since the change; None if it is only known to have happened within the policy's
+            `recent_days`.
     """
 
     seconds: int | None = None
@@ -73,8 +73,8 @@ class AgentFacts:
     Attributes:
         is_wallet_proven: False if the owner set the wallet without proof that its key holder agreed.
         age_days: The number of full days since the agent's registration.
-        existed: Whether the agent already existed `minimum_age_days` ago, if its age is unknown; None if this was not
-            checked.
+        existed: Whether the agent already existed `minimum_age_days` ago, if its exact age is unknown; None if this was
+            not checked.
         owner_event: The last event that changed the agent's owner; None if the agent still has its first owner.
         wallet_event: The last event that changed the agent's wallet; None if the agent still has its first wallet.
     """
@@ -343,7 +343,7 @@ class ClientFacts:
         rating_by_asker: The requesting server's rating of the client; None if there is none.
         shared_account: An account that the client and the requesting server have or had in common; None if there is
             none.
-        account_age: The age of the account; None if the age of its agent, or a proven tier, counts instead.
+        account_age: The age of the account; None if the age of its agent or a proven tier counts instead.
         failures: The client's failed settlements with the requesting server; None if they are not counted.
     """
 
@@ -368,14 +368,14 @@ class Facts:
     Attributes:
         as_of: The block, and the other values needed to reproduce the answer.
         account: The account being checked: for a server, its wallet.
-        refusal: A reason that decides the check on its own, with its sentence, for agents that the registry has
-            disowned.
+        refusal: For an agent that the registry has disowned, the reason that decides the check by itself, with its
+            sentence.
         payment: The payment requested by a server; None if none was specified.
         amount: The requested amount, in units of the payment token; None if unknown.
         approvals: The accounts that the owner approved, newest first.
         standing: The agent's standing from a trust analysis; None if no standing counts.
         measurements: The watchtower measurements; None if no watchtower is used.
-        analysis_lack: Why no current analysis supports the decision; None if one supports it, or if none is needed.
+        analysis_lack: Why no current analysis supports the decision; None if one supports it or if none is needed.
         details: Additional figures from the source that do not affect the decision.
         unknown: The facts that the source cannot determine, for display.
     """

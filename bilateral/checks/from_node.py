@@ -1,6 +1,6 @@
 """Check a server on an EVM chain using only a node, without an index.
 
-The agent's past (its age, and its earlier owners and wallets) is read as far back as the request limit allows.
+The agent's past (its age, and its earlier owners and wallets) is read as far back as the request limit permits.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ MOST_REQUESTS: Final = 60
 _MOST_TRUSTED_AGENTS: Final = 5
 """The maximum number of agents to look up per policy. Each lookup takes four requests."""
 
-_TIMES = "the time of each rating, and the files behind ratings: registries keep neither"
-_ANALYSIS = "findings and standings of trust analysis, and the raters' own ratings: an index makes them"
-_PROOFS = "proofs of domains, and payments by raters"
+_TIMES = "the time of each rating, and the files behind ratings: registries store neither"
+_ANALYSIS = "findings and standings from the trust analysis, and the raters' own ratings: only an index has them"
+_PROOFS = "proofs of domains, and payments by raters: only an index has them"
 
 _NEEDS_INDEX: Final = (
     *("require_payment_proof", "blind", "maximum_rating_age_days", "maximum_repeats", "minimum_validations"),
     *("require_domain", "trust.own_experience", "trust.minimum_lower_bound", "watchtowers"),
 )
-"""Policy fields that must keep their defaults, because a node alone cannot evaluate other values."""
+"""Policy fields that must keep their defaults, because a node alone cannot evaluate any other value."""
 
 _SAMPLE: Final = 10_000
 """The number of blocks over which the block time is measured: 40 minutes' worth at a block time of 0.25 s."""
@@ -70,7 +70,7 @@ _UNREADABLE: Final = (
     errors.MalformedNodeAnswerError,
     errors.UnexpectedAnswerError,
 )
-"""The errors that nodes return when they reject requests for past state or for a log range."""
+"""The errors with which nodes reject requests for past state or for a range of logs."""
 
 _NOBODY: Final = bytes(32)
 
@@ -85,7 +85,7 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
     loader: Loader | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> LiveCheck:
-    """Answer the question: should I pay this server? It sends at most `MOST_REQUESTS` requests to the node.
+    """Answer the question: should I pay this server? A check sends at most `MOST_REQUESTS` requests to the node.
 
     Args:
         client: The SDK's client for the agent's chain.
@@ -170,7 +170,7 @@ class _Reader:
             entries = self._run(reading.read_all(self._client.state, agent.id, reviewers, reading.Selection(tag1=tag)))
         except RequestsSpentError as error:
             self._unknown.append(f"ratings: {error}")
-            return Unknown("The ratings could not be read, so none counts.")
+            return Unknown("The ratings could not be read, so none of them counts.")
         self._report(f"read {len(entries):,} ratings")
         own = {account for account in (agent.owner, agent.wallet) if account}
         return facts.RatingFacts(_counted(entries, own, tag), is_vetted=reviewers is not None)
@@ -231,10 +231,10 @@ class _Reader:
         if missing and isinstance(then.exists, Unknown):
             block = max(places.values(), default=head.number)
             reason = "the node returns neither older logs nor older states"
-            self._unknown.append(f"changes of the {names} before block {block}: {reason}")
+            self._unknown.append(f"changes of {names} before block {block}: {reason}")
         elif missing:
             recent = days(self._policy.recent_days)
-            self._unknown.append(f"changes of the {names} in the last {recent} that were undone")
+            self._unknown.append(f"changes of {names} in the last {recent} that were reversed since")
 
 
 def _counted(entries: Iterable[FeedbackEntry], own: set[str], tag: str) -> facts.Counted:
@@ -291,7 +291,7 @@ class Head:
     block_seconds: float
 
     def before(self, days: int, first: int) -> int:
-        """Return the last block at least some days old, estimated from the block rate, but never one before `first`."""
+        """Return the last block that is at least `days` old, as estimated, but none earlier than `first`."""
         return max(first, self.number - int(days * DAY / self.block_seconds))
 
     def days_since(self, block: int) -> int:
@@ -315,7 +315,7 @@ class Holders:
 
 @dataclass
 class Past:
-    """The events that concern an agent's token and wallet, from the newest back to some block.
+    """The events about an agent's token and wallet, from the newest back to some block.
 
     Attributes:
         registered: The block of the registration; None if the logs were not read that far back.
@@ -350,12 +350,12 @@ def read_holders(state: ClientState, agent_id: int, block: int) -> Operation[Hol
     except ContractRevertError:
         return Holders(block, exists=False)
     except _UNREADABLE:
-        return Holders(block, exists=Unknown("no state so far back"))
+        return Holders(block, exists=Unknown("the node has no state from that long ago"))
     return Holders(block, True, str(owner), str(wallet) if int(str(wallet), 16) else None)
 
 
 def read_past(state: ClientState, agent_id: int, head: Head, first: int) -> Operation[Past]:
-    """Read the events that concern an agent's token and wallet, as far back as the request limit allows."""
+    """Read the events about an agent's token and wallet, as far back as the request limit permits."""
     deployment = yield from registries.connect(state)
     place, agent = (deployment.identity,), registries.topic(agent_id)
     kind = "0x" + topic_of(Registry.IDENTITY, Transfer).hex()
@@ -371,13 +371,13 @@ def read_past(state: ClientState, agent_id: int, head: Head, first: int) -> Oper
     start = first if past.registered is None else past.registered
     wallets, past.wallets_from = yield from _newest(LogFilter(place, (kind, agent, key)), start, head.number, state)
     if past.registered is not None and past.wallets_from <= past.registered:
-        past.wallets_from = first  # no wallet is older than its agent
+        past.wallets_from = first  # an agent's wallet cannot be older than the agent
     past.wallet_changes = [log.position.block_number for log in wallets if log.position.block_number != past.registered]
     return past
 
 
 def _newest(logs_of: LogFilter, first: int, last: int, state: ClientState) -> Operation[tuple[list[RawLog], int]]:
-    """Read logs from the newest backwards, until the first block, the registration, or the request limit is reached."""
+    """Read logs backwards from the newest until the first block, the registration or the request limit is reached."""
     limit = state.log_range
     logs: list[RawLog] = []
     end = last

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
     from bilateral.client import Client
 
-_RATINGS = "ratings and validations: those on Solana are in events and compressed accounts, which are not read"
-_PAST = "the age of the agent, and earlier owners and wallets: nodes of Solana keep no past state"
-_ANALYSIS = "findings of trust analysis: an index makes them"
+_RATINGS = "ratings and validations: on Solana they are stored in events and compressed accounts, which are not read"
+_PAST = "the age of the agent, and earlier owners and wallets: Solana nodes do not keep past states"
+_ANALYSIS = "findings from the trust analysis: only an index has them"
 
 _DECLINED: Final = {"authority_mismatch": Code.AUTHORITY_MISMATCH, "malformed_wallet": Code.NO_WALLET}
-"""The errors that decide a check, because they say something about the agent. All other errors are raised."""
+"""The errors that decide a check because they are facts about the agent. All other errors are raised."""
 
 
 def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to compare
@@ -75,7 +75,7 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
         payment=None if pay_to is None else Payment(pay_to),
         domains=Unknown(_RATINGS),
         approvals=Unknown(_PAST),
-        ratings=Unknown("No rating counts: ratings on Solana are not read."),
+        ratings=Unknown("No rating counts, because ratings on Solana are not read."),
         findings=Unknown(_ANALYSIS),
         validations=Unknown(_RATINGS),
         unknown=(_RATINGS, _PAST, _ANALYSIS),

@@ -70,7 +70,7 @@ def judge(facts: Facts, policy: Policy) -> Judgement:
     """Decide about a server or a client."""
     files: dict[str, int] = {}
     if facts.source is Source.INDEX and facts.registration is not None:
-        files[facts.registration.file.uri] = 1  # the answer names it also if nothing is wrong with it
+        files[facts.registration.file.uri] = 1  # listed even if the file has no problem
     chosen = (rules.refusal,) if facts.refusal else _RULES[facts.source, facts.side]
     drafts = [draft for rule in chosen for draft in rule(facts, policy)]
     reasons = [
@@ -106,8 +106,8 @@ class Check:
         account: The account that was checked: a server's wallet or, for a client, the specified account or the agent's
             wallet.
         block: The block that the answer is based on.
-        history: The hash of the block that contains the last event up to that block. It distinguishes the forks in a
-            reorganisation.
+        history: The hash of the block that contains the last event up to that block. It distinguishes a
+            reorganisation's forks.
         block_time: The time of that event, in Unix seconds. Ages are relative to this time.
         files: The number of the newest file observation used; needed to reproduce the answer exactly.
         payments: The block of the newest payment used; needed to reproduce the answer exactly.

@@ -32,7 +32,7 @@ def load_registration(
         return RegistrationFacts(Observation(0, uri, FileState.FAILED, problem=error.reason))
     observation = Observation(0, uri, FileState.LOADED, document.hash, document.integrity)
     if file.registration_of(agent) is None:
-        unread = Unknown("the file is not the agent's")
+        unread = Unknown("the file does not list the agent")
         names_agents = bool(file.registered_agents())
         return RegistrationFacts(observation, active=unread, x402_support=unread, names_agents=names_agents)
     return RegistrationFacts(
@@ -54,9 +54,9 @@ def _proof(other: GlobalAgentId, agent: GlobalAgentId, clients: Mapping[str, Cli
     client, problem = clients.get(str(other.registry.chain)), ""
     try:
         if client is None:
-            problem = f"no node for {other.registry.chain} was available"
+            problem = f"no node was configured for {other.registry.chain}"
         elif client.get_deployment().agent_registry != other.registry:
-            problem = "the client there uses a different registry"
+            problem = "the client for that chain uses a different registry"
         elif (file := client.load_agent(other.agent_id).file) is None:
             problem = "its file cannot be loaded"
         elif file.registration_of(agent) is None:

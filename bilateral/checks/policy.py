@@ -54,25 +54,25 @@ PRESETS: Final[Mapping[PolicyName, Mapping[str, Any]]] = {
     PolicyName.STRICT: {
         **_DECLINES_STRANGERS,
         "minimum_evidence": 1,
-        "minimum_raters": 5,  # the fewest whose mean one false rater moves by at most a fifth of the scale
+        "minimum_raters": 5,  # with fewer, one false rater moves the mean by over a fifth of the scale
         "severities": dict.fromkeys(_STRICT, Severity.DECLINE),
     },
     PolicyName.OWN_LIST: {
         **_DECLINES_STRANGERS,
-        "minimum_raters": 1,  # each of them was chosen by the asker, so that the word of one suffices
+        "minimum_raters": 1,  # the requester chose each of them, so one suffices
         "severities": {Code.UNCERTAIN_RATING: Severity.NOTE},
     },
 }
-"""The fields in which each named policy differs from the defaults."""
+"""The fields of each named policy that differ from the defaults."""
 
 
 def with_preset(fields: Any) -> Any:
-    """Return a policy's fields, with omitted fields taken from the named policy that they specify."""
+    """Return a policy's fields, with omitted fields taken from the preset that the policy names."""
     if isinstance(fields, str):
         fields = {"name": fields}
     name = fields.get("name") if isinstance(fields, Mapping) else None
     if not isinstance(name, str) or name not in PRESETS:
-        return fields  # the caller learns by its validation
+        return fields  # validation reports the error to the caller
     preset = PRESETS[PolicyName(name)]
     merged = {**preset, **fields}
     if isinstance(own := fields.get("severities", {}), Mapping):
@@ -81,20 +81,20 @@ def with_preset(fields: Any) -> Any:
 
 
 MINIMUM_RATING: Final = Decimal(70)
-"""The rating below which a client is declined in EIP-8004a's example."""
+"""The rating below which EIP-8004a's example declines a client."""
 
 FIRST_PURCHASE: Final = Decimal(TRIAL)
 """The maximum stake for trying out a newcomer: a small loss, about a hundred typical x402 payments of one cent."""
 
 TAG: Final = "starred"
-"""The most common feedback tag. An analysis uses all tags that have a scale, but nearly all feedback has this one."""
+"""The most common feedback tag. An analysis uses all tags that have a scale, but nearly all feedback has this tag."""
 
 _MAX_LISTED: Final = 1_000
 """The maximum length of a list in a policy, because each entry is compared with each rater."""
 
-_ADDRESS_LENGTH: Final = 42  # characters: 0x, and two digits for each of 20 bytes
-_MAX_DAYS: Final = 36_500  # a hundred years: no chain is older
-_MAX_TAG_BYTES: Final = 400  # the index keeps longer tags as hashes, see `MAX_KEY_BYTES`
+_ADDRESS_LENGTH: Final = 42  # characters: 0x and two digits for each of 20 bytes
+_MAX_DAYS: Final = 36_500  # a hundred years, longer than any chain has existed
+_MAX_TAG_BYTES: Final = 400  # the index stores longer tags as hashes, see `MAX_KEY_BYTES`
 
 
 @dataclass(frozen=True)
@@ -217,9 +217,9 @@ class Policy(_Few):
         require_payment_proof: True to count only feedback whose file claims a payment from the client to the agent.
         blind: `only` to count only ratings that were sealed before either side saw the other's rating; None to count
             all.
-        maximum_rating_age_days: The age in days beyond which a rating does not count; None for no limit.
-        maximum_repeats: How many of a rater's ratings within `repeat_days` count, earliest first; None for all. Each
-            rater still counts only once, with the mean of its ratings, so repeated ratings never outweigh other raters.
+        maximum_rating_age_days: The age in days above which a rating does not count; None for no limit.
+        maximum_repeats: How many of a rater's ratings within `repeat_days` count, earliest first; None for all. Because
+            each rater counts once, with the mean of its ratings, repeated ratings never outweigh other raters.
         repeat_days: The length, in days, of the periods in each of which `maximum_repeats` ratings by a rater count.
         validators: The validators whose responses count. If empty, all count, and validations prove nothing, because
             anyone can be a validator.
@@ -231,7 +231,7 @@ class Policy(_Few):
         minimum_buyer_score: The lowest acceptable score for a buyer's record, 0 to 100; None to require none.
         watchtowers: The accounts whose published `reachable` signals count, in addition to the index's own
             measurements.
-        maximum_measurement_age_hours: The age in hours beyond which the index's measurements do not count.
+        maximum_measurement_age_hours: The age in hours above which the index's measurements do not count.
         severities: New severities for reasons that should weigh more or less than by default.
     """
 
@@ -264,7 +264,7 @@ class Policy(_Few):
 
     @model_validator(mode="after")
     def _has_list(self) -> Policy:
-        """Reject a policy that needs the requester's own list of reviewers but has none: it would accept nobody."""
+        """Reject a policy that requires the requester's own list of reviewers but has none: it would accept nobody."""
         if self.name is PolicyName.OWN_LIST and not (self.trust.accounts or self.trust.agents):
             raise ValueError("own-list counts only your own reviewers: list them in trust.accounts or trust.agents")
         return self
@@ -339,7 +339,7 @@ def with_reviewers(fields: Any, accounts: Sequence[str] = (), agents: Sequence[s
     changed = dict(fields) if isinstance(fields, Mapping) else {"name": fields}
     trust = changed.get("trust", {})
     if not (accounts or agents) or not isinstance(trust, Mapping):
-        return changed  # the caller learns by its validation
+        return changed  # validation reports the error to the caller
     changed["trust"] = {
         **trust,
         "accounts": [*trust.get("accounts", ()), *accounts],

@@ -18,25 +18,25 @@ _Block = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Snapshot(BaseModel):
-    """The block of a check, and the data behind an earlier answer that is to be reproduced."""
+    """The block of a check, and the stored data that is needed to reproduce an earlier answer."""
 
     model_config = ConfigDict(extra="forbid")
 
-    at_block: Annotated[_Block | None, Field(description="The block; the last indexed one by default.")] = None
+    at_block: Annotated[_Block | None, Field(description="The block; by default, the last indexed one.")] = None
     history: Annotated[
         str | None,
         Field(
             pattern="^0x[0-9a-fA-F]{64}$",
-            description="The `history` value of an earlier answer; a different fork is rejected.",
+            description="The `history` value of an earlier check result; rejected after a reorganisation.",
         ),
     ] = None
     analysis: Annotated[
-        _Block | None, Field(description="The `analysis` value of an earlier answer, to reproduce it.")
+        _Block | None, Field(description="The `analysis` value of an earlier check result, to reproduce it.")
     ] = None
     findings: Annotated[bool, Field(description="False to omit the trust analysis's findings.")] = True
 
     def snapshot_options(self) -> dict[str, Any]:
-        """Return the arguments for a check's block and data, and for findings if they count."""
+        """Return the arguments for a check's block and data, and for findings if the check uses them."""
         return {
             "at_block": self.at_block,
             "history": None if self.history is None else bytes.fromhex(self.history[2:]),
@@ -46,20 +46,20 @@ class Snapshot(BaseModel):
 
 
 class OfServer(BaseModel):
-    """The subject of a question about a server."""
+    """The server that a question is about."""
 
     agent_id: Annotated[Text, Field(alias="agent", description="The server, such as 8453:247.")]
     pay_to: Annotated[Text | None, Field(description="The account that would receive the payment.")] = None
-    amount: Annotated[Decimal | None, Field(ge=0, description="The requested amount, in units of the token.")] = None
+    amount: Annotated[Decimal | None, Field(ge=0, description="The amount requested, in whole tokens.")] = None
     payment_chain: Annotated[_Block | None, Field(description="The payment's chain.")] = None
     for_client: Annotated[
         Text | None, Field(alias="client", description="The client that makes the request: an account or an agent.")
     ] = None
-    files: Annotated[_Block | None, Field(description="The `files` value of an earlier answer, to reproduce it.")] = (
-        None
-    )
+    files: Annotated[
+        _Block | None, Field(description="The `files` value of an earlier check result, to reproduce it.")
+    ] = None
     measurements: Annotated[
-        _Block | None, Field(description="The `measurements` value of an earlier answer, to reproduce it.")
+        _Block | None, Field(description="The `measurements` value of an earlier check result, to reproduce it.")
     ] = None
 
     def check(self, connection: Connection, /, **options: Any) -> checks.Check:
@@ -79,7 +79,7 @@ class OfServer(BaseModel):
 
 
 class OfClient(BaseModel):
-    """The subject of a question about a client."""
+    """The client that a question is about."""
 
     client: Annotated[Text, Field(description="The client: an account, or an agent such as 8453:247.")]
     for_server: Annotated[
@@ -87,7 +87,7 @@ class OfClient(BaseModel):
     ] = None
     chain: Annotated[_Block | None, Field(description="The account's chain.")] = None
     payments: Annotated[
-        _Block | None, Field(description="The `payments` value of an earlier answer, to reproduce it.")
+        _Block | None, Field(description="The `payments` value of an earlier check result, to reproduce it.")
     ] = None
 
     def check(self, connection: Connection, /, **options: Any) -> checks.Check:

@@ -1,4 +1,4 @@
-"""Rules about ratings, trust analysis and validations: each yields the reasons that follow from certain facts."""
+"""Rules about ratings, trust analysis and validations. Each yields the reasons that follow from certain facts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,10 +42,10 @@ class Stake:
         return limit_of(self.standing, minimum, trial, share)
 
     def softened(self, code: Code) -> Severity | None:
-        """Return the severity of a reason that the standing already covers; None to use the policy's severity.
+        """Return a reduced severity for a reason that the standing already covers; None to use the policy's severity.
 
         The analysis has already weighed the raters, and the limit on the amount compensates for a small number of
-        raters. Reasons keep their severity if the policy sets it explicitly, or if it is not caution.
+        raters. Reasons keep their severity if the policy sets it explicitly or if it is not caution.
         """
         deciding = self.deciding
         is_vetted = deciding is not None and (self.amount is not None or deciding.status == Status.OK)
@@ -54,9 +54,9 @@ class Stake:
 
 
 def findings(facts: Facts, policy: Policy) -> Drafts:
-    """Trust analysis findings, or the lack of a current analysis.
+    """Yield trust analysis findings, or the lack of a current analysis.
 
-    Suspicion below the flagging threshold is not a reason, because it is only a rank. It is shown as a figure. Evidence
+    Suspicion below the flagging threshold is only a rank, so it is shown as a figure rather than as a reason. Evidence
     that is strong enough to act on results in the standing `held_back`.
     """
     if facts.analysis_lack is not None:
@@ -70,7 +70,7 @@ def findings(facts: Facts, policy: Policy) -> Drafts:
 
 
 def ratings(facts: Facts, policy: Policy) -> Drafts:
-    """The ratings that count. If a first purchase is allowed, little evidence is only noted."""
+    """Yield reasons from the ratings that count. If a first purchase is allowed, a lack of evidence is only noted."""
     if facts.agent is None:
         return
     if isinstance(facts.ratings, Unknown):
@@ -84,7 +84,7 @@ def ratings(facts: Facts, policy: Policy) -> Drafts:
     rating, bound = counted.rating, counted.lower_bound
     if rating is None or bound is None:
         yield _no_ratings(facts.ratings, facts.side, stake)
-        yield from _rating_of_standing(stake, evidence)  # a standing counts ratings under every tag
+        yield from _rating_of_standing(stake, evidence)  # a standing includes ratings under every tag
         return
     raters = number_of(counted.raters, "rater")
     if stake.deciding is not None:
@@ -99,18 +99,18 @@ def ratings(facts: Facts, policy: Policy) -> Drafts:
         sentence = f"Only {raters} rated the agent; the policy requires {policy.minimum_raters}."
         yield Draft(Code.FEW_RATERS, sentence, evidence, stake.softened(Code.FEW_RATERS))
     if not facts.ratings.is_vetted:
-        sentence = "The policy does not say whose ratings count, and anyone can create any number of raters."
+        sentence = "The policy does not specify whose ratings count, and anyone can create any number of raters."
         yield Draft(Code.UNVETTED_RATERS, sentence, evidence, stake.softened(Code.UNVETTED_RATERS))
 
 
 def _no_ratings(rated: RatingFacts, side: Side, stake: Stake) -> Draft:
     left_out = rated.counted.left_out
-    ignored = f" {number_of(left_out, 'rating')} by others did not count." if left_out else ""
+    ignored = f" {number_of(left_out, 'rating')} by other raters did not count." if left_out else ""
     whose = "no rating by a trusted rater" if rated.is_vetted else "no rating"
     tag, under, hint = stake.policy.tag, "", ""
     if side is Side.SERVER and (other_tags := _under_other_tags(rated.lines, tag)):
         under = f" under {tag or 'no tag'}"
-        hint = f" It has {', '.join(other_tags)}: set that tag in the policy to count these."
+        hint = f" It has {', '.join(other_tags)}. To count them, set their tag in the policy."
     sentence = f"The agent has {whose}{under}.{ignored}{hint}"
     return Draft(Code.NO_RATINGS, sentence, severity=stake.softened(Code.NO_RATINGS))
 
@@ -124,7 +124,7 @@ def _under_other_tags(lines: Sequence[Line], tag: str) -> list[str]:
         for line in standard
     ]
     if free:
-        words.append(f"{number_of(sum(line.count for line in free), 'rating')} under tags that its raters made up")
+        words.append(f"{number_of(sum(line.count for line in free), 'rating')} under non-standard tags")
     return words
 
 
@@ -135,7 +135,7 @@ def split_lines(lines: Sequence[Line], tag: str) -> tuple[list[Line], list[Line]
 
 
 def _rating_of_standing(stake: Stake, evidence: tuple[EventEvidence, ...]) -> Drafts:
-    """The rating in the standing that decides the check. Only a reliably bad rating leads to the verdict `decline`."""
+    """Yield reasons from the rating in a standing. Only a reliably bad rating leads to the verdict `decline`."""
     standing, limit, policy = stake.deciding, stake.limit, stake.policy
     if standing is None or limit is None or standing.rating is None:
         return
@@ -151,20 +151,20 @@ def _rating_of_standing(stake: Stake, evidence: tuple[EventEvidence, ...]) -> Dr
 
 
 def standing(facts: Facts, policy: Policy) -> Drafts:
-    """The standing from a trust analysis, and the stake."""
+    """Yield reasons from the standing in a trust analysis and from the stake."""
     limit, amount = Stake(facts.standing, facts.amount, policy).limit, facts.amount
     if facts.standing is None or limit is None:
         return
     is_tried = amount is not None and amount <= limit.amount
     if limit.ground is Ground.HELD_BACK:
         why = ", ".join(reason.code.replace("_", " ") for reason in facts.standing.reasons[:2])
-        yield Draft(Code.HELD_BACK, f"The analysis holds the agent back: its ratings were made up ({why}).")
+        yield Draft(Code.HELD_BACK, f"The agent is held back because its ratings were made up ({why}).")
     elif limit.ground is Ground.CONTESTED:
         severity = Severity.NOTE if is_tried and Code.CONTESTED not in policy.severities else None
-        sentence = "The agent is suspected of arranging false ratings, which is unproven."
+        sentence = "The agent is suspected of arranging false ratings, but this is unproven."
         yield Draft(Code.CONTESTED, sentence, severity=severity)
     elif limit.ground is Ground.SHARED_TRIAL and not is_tried:
-        sentence = "The agent is new, and another new agent with the same source of funds is tried first."
+        sentence = "The agent is new, and another new agent with the same source of funds has to be tried first."
         yield Draft(Code.STAKE_ABOVE_EVIDENCE, sentence)
     elif limit.ground is Ground.EVIDENCE and amount is not None and not is_tried:
         cost = cents(facts.standing.evidence_cost)
@@ -179,7 +179,7 @@ def cents(amount: float) -> Decimal:
 
 
 def validations(facts: Facts, policy: Policy) -> Drafts:
-    """The validations of a server's work."""
+    """Yield reasons from the validations of a server's work."""
     answers, least = facts.validations, policy.minimum_validations
     if isinstance(answers, Unknown):
         return

@@ -1,4 +1,4 @@
-"""Rules about agents and clients: each yields the reasons that follow from certain facts. See also `rating_rules`."""
+"""Rules about agents and clients. Each yields the reasons that follow from certain facts. See also `rating_rules`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,27 +11,27 @@ from bilateral.checks.verdicts import DAY, Code, EventEvidence, Severity
 from bilateral.core.identifiers.caip import family_of
 
 _MOST_REVIEWERS: Final = 10
-"""The maximum number of reviewers in an answer: nobody would look at more."""
+"""The maximum number of reviewers in an answer, because nobody would read more."""
 
 _MOST_CLAIMS: Final = 5
 """The maximum number of claimed registrations on foreign chains that an answer from an index lists."""
 
-_EXAMPLES: Final = 3  # enough to follow a reason
+_EXAMPLES: Final = 3  # examples per reason; enough to understand it
 _FEW_FEEDBACKS: Final = 5
-"""The minimum number of feedback entries for a client to be judged by the feedback that it gave."""
+"""The minimum number of feedback entries by a client from which the client is judged."""
 
 _HASH_PROBLEMS: Final = frozenset({"hash_mismatch", "cid_mismatch"})
 
 _CAUSES: Final = {
     "host_not_found": "its host does not exist",
-    "connection_refused": "its host accepts no connection",
-    "document_timeout": "it did not arrive in time",
-    "certificate_expired": "the certificate of its host has expired",
-    "certificate_name": "the certificate of its host is for another one",
-    "certificate_self_signed": "the certificate of its host is signed by itself",
-    "certificate_authority": "the certificate of its host is of an unknown authority",
+    "connection_refused": "its host refuses connections",
+    "document_timeout": "it was not received in time",
+    "certificate_expired": "its host's certificate has expired",
+    "certificate_name": "its host's certificate is for a different host",
+    "certificate_self_signed": "its host's certificate is self-signed",
+    "certificate_authority": "its host's certificate is from an unknown authority",
 }
-"""The reasons why a file could not be fetched, by error code. Other errors are not shown, as they quote the server."""
+"""Why a file could not be fetched, by error code. Other errors are not shown, because they quote the server."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ Rule: TypeAlias = Callable[[Facts, Policy], Drafts]
 
 
 def refusal(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the registry has disowned the agent."""
+    """Yield a reason if the registry has disowned the agent."""
     if facts.refusal is not None:
         yield Draft(*facts.refusal)
 
 
 def wallet(facts: Facts, _: Policy) -> Drafts:
-    """Judge the account to which a payment would go."""
+    """Yield reasons about the account that would receive a payment."""
     agent, payment, is_foreign = facts.agent, facts.payment, facts.source is Source.FOREIGN_NODE
     if agent is None:
         return
@@ -74,11 +74,11 @@ def wallet(facts: Facts, _: Policy) -> Drafts:
         sentence = f"The payment would go to {payment.pay_to[:64]}; {whose} is {agent.wallet}."
         yield Draft(Code.PAY_TO_DIFFERS, sentence, (agent.wallet_event or agent.registered,))
     if agent.wallet is not None and not agent.is_wallet_proven:
-        yield Draft(Code.WALLET_UNPROVEN, "The holder set the wallet, but nobody proved that the wallet agreed.")
+        yield Draft(Code.WALLET_UNPROVEN, "The holder set the wallet, but there is no proof that the wallet agreed.")
 
 
 def payment_chain(facts: Facts, _: Policy) -> Drafts:
-    """The chain of a payment."""
+    """Yield a reason if the payment is on a chain other than the agent's."""
     agent, payment, chain = facts.agent, facts.payment, facts.as_of.chain
     if agent is not None and payment is not None and payment.chain_id not in (None, chain):
         yield Draft(
@@ -90,7 +90,7 @@ def payment_chain(facts: Facts, _: Policy) -> Drafts:
 
 
 def age(facts: Facts, policy: Policy) -> Drafts:
-    """The age of an agent."""
+    """Yield a reason if an agent is younger than the policy requires, or if its age cannot be determined."""
     agent, minimum = facts.agent, days(policy.minimum_age_days)
     if agent is None:
         return
@@ -99,13 +99,13 @@ def age(facts: Facts, policy: Policy) -> Drafts:
             sentence = f"The agent is {days(agent.age_days)} old; the policy requires {minimum}."
             yield Draft(Code.TOO_YOUNG, sentence, (agent.registered,))
     elif agent.existed is False:
-        yield Draft(Code.TOO_YOUNG, f"The agent did not exist {minimum} ago, as the policy requires.")
+        yield Draft(Code.TOO_YOUNG, f"The agent did not exist {minimum} ago; the policy requires that it did.")
     elif isinstance(agent.existed, Unknown):
-        yield Draft(Code.TOO_YOUNG, f"Nothing shows that the agent is {minimum} old, as the policy requires.")
+        yield Draft(Code.TOO_YOUNG, f"There is no evidence that the agent is {minimum} old, as the policy requires.")
 
 
 def wallet_change(facts: Facts, policy: Policy) -> Drafts:
-    """A recent wallet change."""
+    """Yield a reason if the wallet changed recently."""
     agent = facts.agent
     if agent is not None and (change := _recent(agent.wallet_change, policy)) is not None:
         sentence = f"The agent's wallet changed {_when(change, policy)}, to {agent.wallet}."
@@ -113,7 +113,7 @@ def wallet_change(facts: Facts, policy: Policy) -> Drafts:
 
 
 def owner_change(facts: Facts, policy: Policy) -> Drafts:
-    """A recent change of ownership."""
+    """Yield a reason if the owner changed recently."""
     agent = facts.agent
     if agent is not None and (change := _recent(agent.owner_change, policy)) is not None:
         sentence = f"The agent was transferred {_when(change, policy)}, to {agent.owner}. "
@@ -134,7 +134,7 @@ def _when(change: Change, policy: Policy) -> str:
 
 
 def file_state(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the agent has a registration file, and whether the file could be read."""
+    """Yield reasons if the agent has no registration file, or if the file could not be read."""
     if facts.registration is None:
         yield Draft(Code.NO_FILE, "The agent has no registration file.", (facts.uri_event,))
         return
@@ -142,7 +142,7 @@ def file_state(facts: Facts, _: Policy) -> Drafts:
     if file.state is FileState.WAITING:
         sentence = "The index had not yet fetched the registration file at that block."
         if facts.source is not Source.INDEX:
-            sentence = "This machine could not fetch the registration file; its host is not at fault."
+            sentence = "This machine could not fetch the registration file, through no fault of the file's host."
         yield Draft(Code.FILE_NOT_LOADED, sentence, (facts.uri_event,))
     elif file.problem in _HASH_PROBLEMS:
         sentence = "The registration file's hash does not match the expected one."
@@ -156,12 +156,12 @@ def file_state(facts: Facts, _: Policy) -> Drafts:
 
 
 def _file_evidence(facts: Facts) -> tuple[Observation, ...]:
-    """Return the registration file if an index loaded it: only such files have numbers in the answer."""
+    """Return the registration file if an index loaded it, because only such files have numbers in the answer."""
     return () if facts.registration is None or facts.source is not Source.INDEX else (facts.registration.file,)
 
 
 def confirmation(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the registration file refers back to the agent."""
+    """Yield reasons that depend on whether the registration file refers back to the agent."""
     registration, evidence = facts.registration, _file_evidence(facts)
     if registration is None or registration.file.state is not FileState.LOADED or registration.is_confirmed:
         return
@@ -174,7 +174,7 @@ def confirmation(facts: Facts, _: Policy) -> Drafts:
 
 
 def protection(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the server that hosts the registration file could change it unnoticed."""
+    """Yield a reason if no hash protects the registration file against changes by the server that hosts it."""
     registration = facts.registration
     if registration is not None and registration.file.state is FileState.LOADED and registration.file.integrity is None:
         sentence = "No hash protects the registration file, so its server can change it."
@@ -182,23 +182,23 @@ def protection(facts: Facts, _: Policy) -> Drafts:
 
 
 def activity(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the registration file declares that the agent is in service."""
+    """Yield a reason if the registration file declares that the agent is not in service."""
     if facts.registration is not None and facts.registration.active is False:
-        yield Draft(Code.INACTIVE, "The registration file says that the agent is not in use.", _file_evidence(facts))
+        yield Draft(Code.INACTIVE, "The registration file says that the agent is inactive.", _file_evidence(facts))
 
 
 def offer(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the agent accepts the payment."""
+    """Yield a reason if the registration file does not declare that the agent accepts x402 payments."""
     registration = facts.registration
     if facts.payment is None or registration is None or registration.file.state is not FileState.LOADED:
         return
     if registration.x402_support is not True and not isinstance(registration.x402_support, Unknown):
-        sentence = "The registration file does not say that the agent takes x402 payments."
+        sentence = "The registration file does not say that the agent accepts x402 payments."
         yield Draft(Code.PAYMENT_NOT_OFFERED, sentence, _file_evidence(facts))
 
 
 def other_registrations(facts: Facts, _: Policy) -> Drafts:
-    """The agent's registrations in other registries. An index lists registrations on foreign chains."""
+    """Yield the agent's registrations in other registries. An index lists registrations on foreign chains."""
     if facts.registration is None:
         return
     is_index, evidence = facts.source is Source.INDEX, _file_evidence(facts)
@@ -209,14 +209,14 @@ def other_registrations(facts: Facts, _: Policy) -> Drafts:
             sentence = f"The agent is also {other.agent}{where}: both registration files list each other."
             yield Draft(Code.ALSO_PROVEN, sentence, evidence)
         elif is_index:
-            sentence = f"The agent claims to be {other.agent} on {family_of(other.agent)} too, {other.problem}."
+            sentence = f"The agent also claims to be {other.agent} on {family_of(other.agent)}, {other.problem}."
             yield Draft(Code.ALSO_CLAIMED, sentence, evidence)
         else:
-            yield Draft(Code.ALSO_CLAIMED, f"The agent claims to be {other.agent} too: {other.problem}.")
+            yield Draft(Code.ALSO_CLAIMED, f"The agent also claims to be {other.agent}: {other.problem}.")
 
 
 def domains(facts: Facts, policy: Policy) -> Drafts:
-    """The agent's domains. A domain whose file was not read is never proven."""
+    """Yield reasons about the agent's domains. A domain whose file was not read is never proven."""
     if isinstance(facts.domains, Unknown):
         return
     file = None if facts.registration is None else facts.registration.file
@@ -230,23 +230,23 @@ def domains(facts: Facts, policy: Policy) -> Drafts:
 
 
 def _of_domain(domain: Domain, number: int, evidence: tuple[Observation | None]) -> Draft:
-    """Return the reason for a domain. A host name may read like a sentence, so reasons refer to domains by number."""
+    """Return the reason for a domain, which refers to it by number, because a host name may read like a sentence."""
     where = f"{'The agent is registered under' if domain.is_registered else 'A service is at'} domain {number}"
     if domain.is_proven:
         return Draft(Code.DOMAIN_PROVEN, f"Domain {number} confirms the agent.", evidence)
     if domain.is_denied:
-        sentence = f"{where}, but this domain lists other agents and not this one."
+        sentence = f"{where}, but the domain lists other agents and not this one."
         return Draft(Code.DOMAIN_DENIED, sentence, evidence)
     if domain.is_read:
-        return Draft(Code.DOMAIN_UNPROVEN, f"{where}, but this domain does not list the agent.", evidence)
+        return Draft(Code.DOMAIN_UNPROVEN, f"{where}, but the domain does not list the agent.", evidence)
     sentence = f"{where}. This is unconfirmed: the index has not read the domain's file."
     return Draft(Code.DOMAIN_UNPROVEN, sentence, evidence)
 
 
 def approvals(facts: Facts, _: Policy) -> Drafts:
-    """The accounts that the owner approved.
+    """Yield reasons about the accounts that the owner approved.
 
-    An approved account cannot give feedback, so an approval can suppress a review (docs/security.md).
+    Approved accounts cannot give feedback, so an approval can suppress a review (docs/security.md).
     """
     if isinstance(facts.approvals, Unknown):
         return
@@ -266,13 +266,13 @@ def approvals(facts: Facts, _: Policy) -> Drafts:
 
 
 def missing_agent(facts: Facts, _: Policy) -> Drafts:
-    """A client without an agent."""
+    """Yield a reason if a client has no agent."""
     if facts.agent is None:
         yield Draft(Code.NO_AGENT, f"The account {facts.account} has no agent, so servers cannot rate it.")
 
 
 def rating_by_asker(facts: Facts, policy: Policy) -> Drafts:
-    """The requesting server's rating of a client."""
+    """Yield reasons from the requesting server's rating of a client."""
     by_us = None if facts.client is None else facts.client.rating_by_asker
     if by_us is None:
         return
@@ -285,23 +285,23 @@ def rating_by_asker(facts: Facts, policy: Policy) -> Drafts:
 
 
 def relation(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the client and the requesting server have or had an account in common."""
+    """Yield a reason if the client and the requesting server have or had an account in common."""
     if facts.client is not None and facts.client.shared_account is not None:
         sentence = f"The client and the server have or had the account {facts.client.shared_account} in common."
         yield Draft(Code.RELATED, sentence, facts.client.shared_events)
 
 
 def account_age(facts: Facts, policy: Policy) -> Drafts:
-    """The age of an account without an agent."""
+    """Yield reasons from the age of an account without an agent."""
     account = None if facts.client is None else facts.client.account_age
     if account is not None and (account.days or 0) < policy.minimum_age_days:
-        since = "was never seen" if account.days is None else f"was first seen {days(account.days)} ago"
-        sentence = f"The account {since}; the policy requires {days(policy.minimum_age_days)}."
+        since = "has never been seen" if account.days is None else f"was first seen {days(account.days)} ago"
+        sentence = f"The account {since}; the policy requires an age of {days(policy.minimum_age_days)}."
         yield Draft(Code.TOO_YOUNG, sentence, (account.event,))
 
 
 def feedback(facts: Facts, _: Policy) -> Drafts:
-    """The feedback that a client gave."""
+    """Yield reasons from the feedback that a client gave."""
     if facts.client is None or facts.client.feedback.scaled_agents < _FEW_FEEDBACKS:
         return
     summary = facts.client.feedback
@@ -315,7 +315,7 @@ def feedback(facts: Facts, _: Policy) -> Drafts:
 
 
 def buyer(facts: Facts, policy: Policy) -> Drafts:
-    """The buyer's record and its proven tier."""
+    """Yield reasons from the buyer's record and its proven tier."""
     if facts.client is None:
         return
     record, proof, minimum = facts.client.record, facts.client.tier_proof, policy.minimum_buyer_score
@@ -328,7 +328,7 @@ def buyer(facts: Facts, policy: Policy) -> Drafts:
 
 
 def failed_settlements(facts: Facts, _: Policy) -> Drafts:
-    """The client's payments that failed after the requesting server had served the client."""
+    """Yield a reason if payments by the client failed after the requesting server had served it."""
     failures = None if facts.client is None else facts.client.failures
     if failures is None or failures.last_at is None:
         return

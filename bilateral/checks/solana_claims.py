@@ -1,6 +1,6 @@
 """Prove claims that an EVM agent is also an agent on Solana: the Solana agent's file must list the EVM agent too.
 
-The index does not read Solana. `bilateral index prove-claims` queries nodes from time to time, and stores each changed
+The index does not read Solana. `bilateral index prove-claims` queries nodes from time to time. It stores each changed
 outcome with a new observation of the file that makes the claim, so that answers about earlier blocks can be reproduced.
 """
 
@@ -31,11 +31,11 @@ from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.registries import agent_registries
 
 SECONDS: Final = 86_400
-"""How long an outcome counts as fresh, in seconds: files seldom change, and anyone can make claims."""
+"""How long an outcome counts as fresh, in seconds. Files seldom change, and anyone can make claims."""
 
-_REFERENCE: Final = 32  # characters of the genesis hash that CAIP-30 keeps
-_MOST_PROBLEM: Final = 300  # characters of a refusal that the index keeps
-_REQUEST_SECONDS: Final = 30.0  # as long as a request of `Client` may take
+_REFERENCE: Final = 32  # characters of the genesis hash in a CAIP-30 id
+_MOST_PROBLEM: Final = 300  # characters of an error that the index stores
+_REQUEST_SECONDS: Final = 30.0  # the default timeout of a `Client` request
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class ProvenClaims:
 
 @dataclass(frozen=True)
 class _Claim:
-    """A claim in an agent's current registration file, together with that file."""
+    """A claim in an agent's current registration file, together with the file."""
 
     here: GlobalAgentId
     there: GlobalAgentId
@@ -104,7 +104,7 @@ def _due(engine: Engine, network: ChainId, before: int) -> Iterator[_Claim]:
         .select_from(claim)
         .join(file, and_(file.c.content_hash == claim.c.content_hash, file.c.state == State.LOADED.value))
         .join(current, current.c.file_id == file.c.file_id)
-        # A range, for which both engines use the index.
+        # A range lets both databases use their index.
         .where(claim.c.agent_registry > f"{network}:", claim.c.agent_registry < f"{network};")
         .where(claim.c.agent_id.is_not(None))
     )
@@ -143,7 +143,7 @@ def _outcome(run: Callable[[Any], Any], loader: Loader, claim: _Claim) -> tuple[
 
 
 def _store(engine: Engine, claim: _Claim, outcome: Mapping[str, Any], now: int) -> None:
-    """Store a changed outcome with a new observation of the file; otherwise store only the time of the check."""
+    """Store a changed outcome with a new observation of the file, or else only the time of the check."""
     proof, registry = schema.foreign_proof, claim.here.registry
     place = {
         "chain_id": registry.chain.evm_chain_id,

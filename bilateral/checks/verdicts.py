@@ -6,7 +6,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final, Self, TypeAlias
 
-DAY: Final = 86_400  # seconds; Unix time has no leap seconds
+DAY: Final = 86_400  # seconds; Unix time ignores leap seconds
 
 
 class Verdict(StrEnum):
@@ -33,10 +33,10 @@ class Severity(StrEnum):
 class Code(StrEnum):
     """The reason codes. `docs/checks.md` explains each of them."""
 
-    severity: Severity  # unless the policy says otherwise
+    severity: Severity  # used unless the policy overrides it
 
     def __new__(cls, code: str, severity: Severity) -> Self:
-        """Return a reason's code."""
+        """Create a reason's code."""
         member = str.__new__(cls, code)
         member._value_, member.severity = code, severity
         return member
@@ -210,10 +210,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class FoundFindings:
-    """The findings about the requested accounts.
+    """The findings about the accounts of a check.
 
     Attributes:
-        findings: The findings, with the strongest first.
+        findings: The findings, strongest first.
         analysis: The number of the newest analysis that was read, needed to reproduce an answer; 0 if there is none.
         suspicion: The highest suspicion among the accounts; None if no analysis ranks any of them.
     """

@@ -8,7 +8,7 @@ _NEEDED_BY_COMMANDS = ("typer", "rich")
 
 
 def main() -> None:
-    """Run the command line, and exit with the exit codes of docs/cli.md."""
+    """Run the command line, and exit with one of the exit codes in docs/cli.md."""
     try:
         from bilateral.cli.app import app  # noqa: PLC0415  # so that an import of the package loads no command
         from bilateral.cli.errors import stop_by_signal  # noqa: PLC0415
@@ -21,5 +21,5 @@ def main() -> None:
             signal.signal(getattr(signal, name), stop_by_signal)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # strangers' text may not fit a locale other than UTF-8
+            stream.reconfigure(errors="backslashreplace")  # untrusted text may not fit a locale other than UTF-8
     app()

@@ -47,14 +47,14 @@ def list_accounts(invocation: Invocation) -> None:
         except KeyUnavailableError as error:
             row["problem"] = str(error)
         rows.append(row)
-    fields = columns("alias", address=lambda row: row["address"] or row["problem"] or "not named in the keystore")
-    invocation.output.results(rows, fields, none="no accounts: make one by bilateral account new ALIAS")
+    fields = columns("alias", address=lambda row: row["address"] or row["problem"] or "not stored in the keystore")
+    invocation.output.results(rows, fields, none="no accounts: create one with bilateral account new ALIAS")
 
 
 def _create(invocation: Invocation, alias: str, key: bytes | None, title: str) -> None:
     from bilateral.cli.keys import create_keystore, find_passphrase, keystore_path  # noqa: PLC0415  # slow to import
 
-    if keystore_path(alias).exists():  # before anybody types a passphrase
+    if keystore_path(alias).exists():  # before the user types a passphrase
         raise KeyUnavailableError(
             "account_exists", f'an account named "{alias}" already exists: choose another alias', account=alias
         )

@@ -31,7 +31,7 @@ File = Annotated[
 
 @dataclass(frozen=True)
 class FileOptions:
-    """Options that create or change a registration file."""
+    """The options that create or change a registration file."""
 
     name: str | None = optional("NAME", "The name in the registration file.")
     description: str | None = optional("TEXT", "The agent's description.")
@@ -94,7 +94,7 @@ def show(
         loaded = client.load_agent(agent, load_file=load_file)
     invocation.output.result(loaded, title=f"Agent {loaded.id}")
     if loaded.file and not loaded.is_confirmed:
-        invocation.output.note("The file does not name this agent: somebody else may have written it.")
+        invocation.output.note("The file does not list this agent, so somebody else may have written it.")
 
 
 @command(app, writes=True, stores=True)
@@ -253,7 +253,7 @@ def can_act(invocation: Invocation, account: Annotated[str, argument("ADDRESS", 
 
 
 def hexadecimal(text: str) -> bytes:
-    """Return the bytes that a user entered."""
+    """Return the bytes that the user entered in hexadecimal form."""
     try:
         return bytes.fromhex(text.removeprefix("0x"))
     except ValueError:
@@ -296,7 +296,7 @@ def services_of(services: Sequence[str]) -> list[dict[str, str]]:
 
 
 def register_new(invocation: Invocation, file: RegistrationFile, metadata: dict[str, str]) -> None:
-    """Register an agent with a file, then add its id to the file in a second transaction."""
+    """Register an agent with a file, and add its id to the file in a second transaction."""
     if invocation.settings.dry_run or not invocation.settings.wait:
         invocation.write("Agent registered", lambda client: client.register_agent(file=file, metadata=metadata))
         return

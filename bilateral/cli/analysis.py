@@ -1,4 +1,4 @@
-"""The steps of `bilateral index analyse`, and access to the results that `bilateral trust explain` shows."""
+"""The steps of `bilateral index analyse`, and access to the results that `bilateral trust explain` displays."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def analyse(
     rpc_urls: Sequence[str],
     judged: ReviewOptions,
 ) -> None:
-    """Trace the sources of funds if nodes are configured, analyse each identity registry, and show the figures."""
+    """Trace the sources of funds if nodes are configured, analyse each identity registry, and show figures."""
     cases, accounts = judged.cases(), [checksummed(address) for address in judged.trusted or ()]
     keys = _keys(engines, chain_id)
     if rpc_urls and len({key.chain_id for _, key in keys}) > 1:
@@ -61,7 +61,7 @@ def analyse(
 
 
 def results_of_index(engine: Engine, chain_id: int | None) -> Results:
-    """Return the stored results for a chain's analysed registry, or for the only one in the index."""
+    """Return the stored results of a chain's analysed registry, or of the only one in the index."""
     keys = _keys([engine], chain_id)
     if len(keys) > 1:
         raise UsageProblemError(f"the index contains agents from {len(keys)} registries: pass --chain-id")
@@ -70,7 +70,7 @@ def results_of_index(engine: Engine, chain_id: int | None) -> Results:
 
 
 def tables_of_index(engine: Engine) -> dict[int, Tables]:
-    """Return the tables for each chain's default registry, which is used for ids that specify no registry."""
+    """Return the tables of each chain's default registry, to which ids without a registry refer."""
     with snapshot(engine) as connection:
         registries = read_registries(connection)
         tables = {

@@ -1,4 +1,4 @@
-"""The root of the command line: its groups, and the handling of its commands' errors."""
+"""The root of the command line, which contains the groups and handles errors of commands."""
 
 import sys
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class CommandLine(ExampleGroup):
             output.fail(error)
         except typer.TyperException as error:
             output.fail(UsageProblemError(_usage_message(error)))
-        if code == ExitCode.INTERRUPTED:  # Typer makes it of a KeyboardInterrupt
+        if code == ExitCode.INTERRUPTED:  # Typer returns this code for a KeyboardInterrupt
             output.fail(TerminationError() if Stopped.was_raised else InterruptionError())
         sys.exit(code or ExitCode.DONE)
 
@@ -45,7 +45,7 @@ class CommandLine(ExampleGroup):
         return [*super().list_commands(ctx), *COMMANDS, *GROUPS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the name and summary of a group or a command for the help."""
+        """Return a group or a command with only the name and summary that the help shows."""
         if cmd_name in GROUPS:
             return ExampleGroup(name=cmd_name, help=GROUPS[cmd_name])
         if cmd_name in COMMANDS:
@@ -53,7 +53,7 @@ class CommandLine(ExampleGroup):
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import and return the command in the arguments."""
+        """Import and return the command that the arguments specify."""
         name, command, rest = super().resolve_command(ctx, args)
         if name in COMMANDS or name in GROUPS:
             command = load(name)
@@ -61,7 +61,7 @@ class CommandLine(ExampleGroup):
 
 
 def load(name: str) -> Any:
-    """Import a group with its commands, or a command."""
+    """Import a group with its commands, or a single command."""
     if name in GROUPS:
         return make_command(import_module(f"bilateral.cli.{name}").app)
     module, _ = COMMANDS[name]
@@ -77,7 +77,7 @@ app = make_group(
     Keys come from keystores (--account, --keystore) or from BILATERAL_PRIVATE_KEY, never from an argument.
     """,
     cls=CommandLine,
-    pretty_exceptions_enable=False,  # they would show the values of variables, keys among them
+    pretty_exceptions_enable=False,  # they would show the values of variables, including keys
     epilog=example_text(
         [
             "export BILATERAL_RPC_URL=https://sepolia.base.org BILATERAL_DEPLOYMENT=84532.json",

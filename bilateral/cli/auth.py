@@ -124,7 +124,7 @@ def summary(invocation: Invocation, agent: Agent) -> None:
 
 
 def _encoded(invocation: Invocation, text: str) -> bytes:
-    """Return the authorisation passed by the user; it is decoded only once."""
+    """Return the authorisation that the user passed, which is decoded only once."""
     from bilateral.core.signatures import decode_feedback_auth  # noqa: PLC0415  # slow to import
 
     is_text = text != "-"
@@ -134,7 +134,7 @@ def _encoded(invocation: Invocation, text: str) -> bytes:
 
 
 def _shape(encoded: bytes) -> dict[str, Any]:
-    """Return the fields of an authorisation. Large numbers, and an expiry after the year 9999, are strings."""
+    """Return an authorisation's fields. Large numbers, and an expiry after the year 9999, are strings."""
     from bilateral.core.signatures import decode_feedback_auth  # noqa: PLC0415  # slow to import
 
     auth, signature = decode_feedback_auth(encoded)
@@ -169,7 +169,7 @@ def _checked(invocation: Invocation, encoded: bytes) -> dict[str, Any]:
             is_owners: bool | None = client.is_valid_signature(
                 owner, auth.digest(domain), signature, verifier=deployment.authorized
             )
-        except NodeError:  # such as of a contract that uses up all gas
+        except NodeError:  # for example, a contract that uses up all gas
             is_owners = None
     return {
         "signer": owner if is_owners else signer,

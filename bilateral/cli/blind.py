@@ -1,4 +1,4 @@
-"""`bilateral blind …`: ratings that remain sealed until both sides have rated each other."""
+"""`bilateral blind …`: ratings that stay sealed until both sides have rated each other."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EnvelopeFile = Annotated[Path, argument("ENVELOPE", "One side's envelope; - for 
 
 @dataclass(frozen=True)
 class PairOptions:
-    """Both sides' envelopes."""
+    """The envelopes of both sides."""
 
     envelope: EnvelopeFile
     other: Annotated[Path, argument("OTHER", "The other side's envelope.")]
@@ -46,21 +46,21 @@ class PairOptions:
 
 @dataclass(frozen=True)
 class OpenedOptions(PairOptions):
-    """Both sides' envelopes and their openings."""
+    """The envelopes of both sides, and their openings."""
 
     openings: list[Path] | None = optional("FILE", "An opening that is not in the vault; may be repeated.", "--opening")
 
 
 @dataclass(frozen=True)
 class OfferOptions:
-    """The server's envelope. If it is passed, the feedback is sealed instead of being given openly."""
+    """The server's envelope. With an envelope, the feedback is sealed instead of given openly."""
 
     blind: Path | None = optional("FILE", "Seal the feedback in reply to the server's envelope in this file.")
     vault: Vault = None
 
 
 def vault_at(path: Path | None) -> BlindVault:
-    """Return the vault set by the option, or the default one."""
+    """Return the vault that the option specifies, or the default vault."""
     from bilateral.client.blind_vault import BlindVault  # noqa: PLC0415  # slow to import
 
     return BlindVault(path or Path.home() / ".bilateral" / "blind.sqlite")
@@ -154,9 +154,9 @@ def relay(
 
     (signed,) = read_envelopes(invocation, [envelope])
     opening = _own(signed, vault)
-    with invocation.reading("Asking the relay") as client:
+    with invocation.reading("Contacting the relay") as client:
         network = str(ChainId.evm(client.get_deployment().chain_id))
-    # To this machine itself, nobody else reads along.
+    # Nobody else can read a connection to this machine.
     http = httpx.Client(timeout=invocation.settings.timeout) if httpx.URL(url).host in _THIS_MACHINE else None
     pair = relay_blind_rating(signed, opening, network, relay=url, http=http)
     names = ("id", "client_id", "server_id", "state", "missing", "problem")
@@ -215,7 +215,7 @@ def _row(client: Client, sealed: Sealed) -> dict[str, Any]:
     envelope = signed.envelope
     status = client.get_blind_status(envelope.client_id, envelope.server_id)
     state, missing = _STATES[status.state.name]
-    if status.pair_hash:  # it stays after an opening of one side
+    if status.pair_hash:  # remains after one side is opened
         missing = None if status.state.name == "BLIND" else "the server's opening"
         missing = missing if status.is_feedback_open else "the client's opening"
     return row | {
@@ -234,7 +234,7 @@ _STATES = {
     "SEALED": ("sealed, not opened", None),
     "BLIND": ("opened", None),
 }
-"""The text that describes each on-chain state and what is still missing."""
+"""The text for each on-chain state, which describes what is still missing."""
 
 
 _THIS_MACHINE = {"127.0.0.1", "::1", "localhost"}

@@ -196,7 +196,7 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     place.require()
     with invocation.signing() as client:
         deployment = client.get_deployment()
-        begin = int(client.runner.run(registries.block_time()).timestamp())  # the registry compares with this clock
+        begin = int(client.runner.run(registries.block_time()).timestamp())  # the clock that the registry uses
         use = {"scope": place.on(deployment.chain_id), "pseudonym": bytes_of(pseudonym, "--pseudonym")}
         issued = issue_credential(holder, BuyerTier(tier), policy_hash(policy), **use, lifetime=lifetime, at=begin)
         domain = Domain(deployment.chain_id, deployment.address_of(Registry.BUYERS))  # type: ignore[arg-type]
@@ -222,7 +222,7 @@ def credential(
     with invocation.reading() as client:
         if gate is not None:
             expected = {"policy": policy_hash(policy), "scope": gate_scope(client.get_deployment().chain_id, gate)}
-            now = int(client.runner.run(registries.block_time()).timestamp())  # the gate compares with this clock
+            now = int(client.runner.run(registries.block_time()).timestamp())  # the clock that the gate uses
             require_use(claimed, claimed.holder, **expected, minimum=BuyerTier.NEW, at=now)
         is_valid = client.verify_credential(claimed, signature)
     fields = {"holder": claimed.holder, "tier": claimed.tier, "pseudonym": "0x" + claimed.pseudonym.hex()}

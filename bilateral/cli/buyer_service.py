@@ -36,7 +36,7 @@ Gate = Annotated[
 
 
 def buyers_module(name: str) -> ModuleType:
-    """Return the `bilateral.buyers` module that hashes messages."""
+    """Return a module of `bilateral.buyers` that hashes messages."""
     try:
         return import_module(f"bilateral.buyers.{name}")
     except ModuleNotFoundError as missing:
@@ -54,7 +54,7 @@ class PaymentOptions:
     log_index: int | None = optional(None, "The payment's log, if several logs in the transaction match.", min=0)
 
     def payment(self, buyer: str, signer: str) -> PaymentProof:
-        """Return the payment."""
+        """Return the payment as a proof."""
         from bilateral.buyers.remote import PaymentProof  # noqa: PLC0415  # slow to import
 
         transaction = bytes_of(self.transaction, "--transaction")
@@ -148,7 +148,7 @@ def _read(invocation: Invocation, place: str) -> bytes:
 
 
 def answer_about(invocation: Invocation, service: str, buyer: str, policy: str | None) -> dict[str, Any]:
-    """Return a buyer's profile from a service, with the source."""
+    """Return a buyer's profile from a service, with the service as its source."""
     profile = buyers_module("remote").ask_buyer(service, buyer, chain_id=invocation.settings.chain, policy=policy)
     reputation = profile.get("reputation")
     fields: dict[str, Any] = reputation if isinstance(reputation, dict) else {}
@@ -157,7 +157,7 @@ def answer_about(invocation: Invocation, service: str, buyer: str, policy: str |
 
 
 def source_on_chain(client: Client) -> dict[str, Any]:
-    """Return the buyer registry as a source for the output."""
+    """Return the buyer registry as a source in the output."""
     from bilateral.core.contracts import Registry  # noqa: PLC0415  # slow to import
 
     deployment = client.get_deployment()

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class CheckGroup(ExampleGroup):
-    """The group of checks. A URL in place of a command name is checked directly."""
+    """The group of checks. A URL in place of a command's name is checked directly."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command in the arguments."""
+        """Return the command that the arguments specify."""
         is_url = args[0].lower().startswith(("http://", "https://"))
         return super().resolve_command(ctx, ["url", *args] if is_url else args)
 
@@ -39,18 +39,18 @@ class CheckGroup(ExampleGroup):
 app = make_group("check", cls=CheckGroup)
 
 _TERMS: Final = ("scheme", "network", "asset")
-"""The terms shown next to a price, because a token can claim any name."""
+"""The terms displayed next to a price, because a token can claim any name."""
 
 _SECONDS: Final = 30.0
-"""The time limit for a check in seconds: fifteen times a service's, because the command has only one user."""
+"""The time limit for a check in seconds: fifteen times a service's limit, because a command has a single user."""
 
 _SOURCES: Final = {"server": ("files", "measurements"), "client": ("payments",)}
-"""The fields of a question that refer to the data behind an earlier answer."""
+"""The fields of a question that identify the data behind an earlier answer."""
 
 
 @dataclass(frozen=True)
 class LiveOptions:
-    """Options for a check that queries nodes."""
+    """The options of a check that queries nodes."""
 
     live: bool = flag("--live", "Query a node instead of an index: --rpc-url, or --solana-node for Solana.")
     solana_node: str | None = optional("URL", "The Solana node that --live queries.", envvar=SOLANA_NODE_VARIABLE)
@@ -58,7 +58,7 @@ class LiveOptions:
 
 @dataclass(frozen=True)
 class PolicyOptions:
-    """Policy options: its name or file, and its fields."""
+    """The options for a policy: its name or file, and its fields."""
 
     policy: str | None = optional("NAME|FILE", "balanced, strict, own-list, or a TOML file (docs/checks.md).")
     minimum_rating: str | None = optional("RATING", "The lowest acceptable rating, 0 to 100.")
@@ -66,7 +66,7 @@ class PolicyOptions:
     trust_agent: list[str] | None = optional("AGENT", "Count the ratings of this agent; may be repeated.")
 
     def chosen(self) -> Policy:
-        """Return the policy with the given name or from a file, overridden by the options."""
+        """Return the policy that is specified by name or by a file, with the options applied."""
         from bilateral.checks.policy import PRESETS, PolicyName, policy_of, read_fields, with_reviewers  # noqa: PLC0415  # slow to import
 
         name = self.policy or PolicyName.BALANCED
@@ -77,7 +77,7 @@ class PolicyOptions:
 
 
 class ServerOptions(OfServer):
-    """Options for the question about a server, which may be on Solana."""
+    """The options for a question about a server, which may be on Solana."""
 
     agent_id: Annotated[
         Text,
@@ -89,7 +89,7 @@ class ServerOptions(OfServer):
 
 
 class ClientOptions(OfClient):
-    """Options for the question about a client, whose chain may differ from the node's."""
+    """The options for a question about a client, whose chain may differ from the node's."""
 
     chain: Annotated[
         int | None, typer.Option("--chain-id", min=1, help="The account's chain, if the index has several.")
@@ -97,7 +97,7 @@ class ClientOptions(OfClient):
 
 
 class SnapshotOptions(Snapshot):
-    """The block to check at, with a flag for findings."""
+    """The block of a check, with a flag for findings."""
 
     findings: Annotated[
         bool,
@@ -168,8 +168,8 @@ def check_url_command(
     if rpc_url is None:
         raise UsageProblemError("checking a URL requires a node: pass --rpc-url")
     content = b"" if body_file is None else invocation.read_file(body_file)
-    with invocation.reading("Asking the service and the node") as client:
-        invocation.output.note("asking for the price")
+    with invocation.reading("Querying the service and the node") as client:
+        invocation.output.note("requesting the price")
         price = ask_price(url, method, content=content)
         loader, report = invocation.loader(), invocation.output.note
         answer = check_service(client, rpc_url, url, price, loader=loader, report=report)
@@ -238,7 +238,7 @@ _LIVE: Final = columns(
     requests_to_the_node="figures.requests",
     not_known_without_an_index=lambda answer: list(answer.unknown),
 )
-"""The fields of live answers shown in tables, by label."""
+"""The fields of live answers that tables show, by label."""
 
 
 def _view(answer: Any, readers: Mapping[str, Reader]) -> dict[str, Any]:
@@ -272,7 +272,7 @@ def _ask_nodes(invocation: Invocation, agent: str, nodes: LiveOptions, **terms: 
 
 
 def _ask_solana(invocation: Invocation, agent: str, node: str | None, **terms: Any) -> LiveCheck:
-    """Query the Solana node and, to prove a registration there, the EVM chain's node if there is one."""
+    """Query the Solana node and, to prove a registration on an EVM chain, that chain's node if there is one."""
     from bilateral.checks import check_solana_server  # noqa: PLC0415  # slow to import
 
     if node is None:
@@ -282,5 +282,5 @@ def _ask_solana(invocation: Invocation, agent: str, node: str | None, **terms: A
         if invocation.settings.rpc_url is not None:
             client = stack.enter_context(invocation.reading())
             clients = {str(client.get_deployment().agent_registry.chain): client}
-        stack.enter_context(invocation.output.waiting("Asking the node"))
+        stack.enter_context(invocation.output.waiting("Querying the node"))
         return check_solana_server(agent, node, loader=invocation.loader(), clients=clients, **terms)

@@ -1,4 +1,4 @@
-"""Table columns, and marks for tags that imitate other tags."""
+"""Columns of tables, and marks for tags that imitate other tags."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,13 +11,13 @@ Reader = Callable[[Any], Any]
 
 
 def columns(*names: str, **fields: str | Reader) -> dict[str, Reader]:
-    """Map each column's label to its reader: first fields that keep their names, then labelled paths or readers."""
+    """Return the reader of each column by its label: fields that keep their names, then labelled paths or readers."""
     paths: dict[str, str | Reader] = {**{name: name for name in names}, **fields}
     return {label.replace("_", " "): field_at(path) if isinstance(path, str) else path for label, path in paths.items()}
 
 
 def field_at(path: str) -> Reader:
-    """Return a reader for a field or a dotted path into nested objects; it returns None for a missing value."""
+    """Return a reader of a field or of a dotted path into nested objects. It returns None for a missing value."""
 
     def read(value: Any) -> Any:
         for name in path.split("."):
@@ -29,12 +29,12 @@ def field_at(path: str) -> Reader:
 
 
 def tag_at(name: str) -> Reader:
-    """Return a reader that marks a tag if it may be mistaken for another one."""
+    """Return a reader that marks a tag if it may be mistaken for another tag."""
     return lambda entry: marked_tag(getattr(entry, name))
 
 
 def marked_tag(tag: str) -> str:
-    """Return a tag for tables; if it may be mistaken for another tag, it is quoted and follows a mark.
+    """Return a tag for tables. A tag that may be mistaken for another one is quoted and preceded by a mark.
 
     The mark comes first, because tables truncate long text.
     """
@@ -43,13 +43,13 @@ def marked_tag(tag: str) -> str:
 
 
 def quoted_tag(tag: str) -> str:
-    """Return a tag for a message, in quotation marks; a mark precedes it if it may be mistaken for another tag."""
+    """Return a tag for a message, in quotation marks, preceded by a mark if it may be mistaken for another tag."""
     mark = _mark(tag)
     return f"({mark}) {quoted(tag)}" if mark else quoted(tag)
 
 
 def _mark(tag: str) -> str:
-    """Return why a tag may be mistaken for another one, or an empty string if it cannot be."""
+    """Return why a tag may be mistaken for another tag; an empty string if it cannot be."""
     if not tag.isascii():
         return "not ASCII"
     standard = resembled_tag(tag)

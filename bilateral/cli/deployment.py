@@ -25,7 +25,7 @@ def show(invocation: Invocation) -> None:
     """
     from bilateral.cli.json_values import plain  # noqa: PLC0415  # slow to import
 
-    with invocation.reading("Looking at the registries") as client:
+    with invocation.reading("Inspecting the registries") as client:
         report = client.inspect_deployment()
     deployment = report.deployment
     value = {
@@ -60,7 +60,7 @@ def list_deployments(invocation: Invocation) -> None:
     records = [address_book()[chain_id] for chain_id in sorted(address_book())]
     rows = [{label: read(record) for label, read in fields.items()} for record in records]
     for book in foreign_book().values():
-        for name, program in book.registries.items():  # one program is both registries of its agents
+        for name, program in book.registries.items():  # one program serves as both of its registries
             programs = {"identity": program, "reputation": program, "validation": None}
             rows.append({"chain": book.chain, "network": f"{book.network} ({name})", **programs})
     invocation.output.results(rows, columns(*fields))

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 _PACKAGES: Final = ("fastapi", "libipld", "limits", "mcp", "nacl", "psycopg", "sqlalchemy", "uvicorn", "web3", "x402")
-_SIGNAL_EXIT: Final = 128  # a shell's exit code of a program that a signal ended is this and the signal
+_SIGNAL_EXIT: Final = 128  # a shell reports a program ended by a signal as this plus the signal
 _POLL_SECONDS: Final = 0.25
-"""Seconds between two polls for a new block. Anvil mines one per transaction."""
+"""Seconds between two polls for a new block. Anvil mines one block per transaction."""
 
 _INDEX_SECONDS: Final = 60
-"""The timeout for indexing and analysing the first twenty blocks, which takes ten seconds on a busy machine."""
+"""The timeout in seconds for indexing and analysing the first twenty blocks, which takes ten on a busy machine."""
 
 
 @command(app, is_local=True)
@@ -49,7 +49,7 @@ def dev(
         "--any-ports", "Use any free ports instead of 8545, 8004, 8402 and 8403.", envvar="BILATERAL_ANY_PORTS"
     ),
 ) -> None:
-    """Start a local chain with registries, a token, a facilitator, two agents and the service. Ctrl-C stops it all."""
+    """Start a local chain with registries, a token, a facilitator, two agents and the service. Stop it with Ctrl-C."""
     require_modules("all", *_PACKAGES)
     from bilateral.dev.anvil import Interrupted, find_anvil  # noqa: PLC0415  # slow to import
     from bilateral.dev.world import Ports, running_world  # noqa: PLC0415
@@ -95,7 +95,7 @@ def _serve(invocation: Invocation, world: World, folder: Path, port: int) -> Non
         write_environment(folder / ENVIRONMENT, variables)
         _show(invocation, world, variables, folder / ENVIRONMENT)
 
-    def report(url: str) -> None:  # the service answers only after this returns
+    def report(url: str) -> None:  # the service responds only after this returns
         threading.Thread(target=show, args=(url,), daemon=True).start()
 
     log_safely()
@@ -105,14 +105,14 @@ def _serve(invocation: Invocation, world: World, folder: Path, port: int) -> Non
         index = IndexSettings(
             (ChainSettings((world.rpc_url,), (world.deployment,), payments=payments),),
             poll_seconds=_POLL_SECONDS,
-            files=FileSettings(allow_private=True),  # of a seller on this machine
+            files=FileSettings(allow_private=True),  # sellers run on this machine
         )
-        settings = ApiSettings(database=database, port=port, rate=None, allow_private=True)  # sellers on this machine
+        settings = ApiSettings(database=database, port=port, rate=None, allow_private=True)  # for local sellers
         serve(settings, index, report=report)
 
 
 def _await_agents(world: World, url: str) -> None:
-    """Wait until the index has the agents, their files and their standings, so that the first queries work."""
+    """Wait until the index has the agents, their files and their standings, so that the first queries succeed."""
     import httpx  # noqa: PLC0415  # slow to import
 
     deadline = time.monotonic() + _INDEX_SECONDS
@@ -150,7 +150,7 @@ def _show(invocation: Invocation, world: World, variables: dict[str, str], envir
 
 
 def _clean(folder: Path, *, is_new: bool) -> None:
-    """Remove the files of this run, and the folder if this run created it."""
+    """Remove the files that this run wrote, and the folder if this run created it."""
     from bilateral.dev.world import ENVIRONMENT, RECORD  # noqa: PLC0415
 
     for name in (ENVIRONMENT, RECORD):

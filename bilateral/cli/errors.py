@@ -1,4 +1,4 @@
-"""Exit codes by kind of error, and errors as text or JSON."""
+"""Exit codes by kind of error, and errors in the form of text or JSON."""
 
 import os
 import re
@@ -35,24 +35,24 @@ class ExitCode(IntEnum):
     TERMINATED = 143
 
 
-class Stopped(KeyboardInterrupt):  # a request, not an error
-    """A signal requested the process to exit, for example from a supervisor or a closed terminal.
+class Stopped(KeyboardInterrupt):  # a request rather than an error
+    """A signal requested that the process exit, for example from a supervisor or a closed terminal.
 
     Attributes:
-        was_raised: True once it was raised. Typer would turn it into the exit code for a user interrupt.
+        was_raised: True once it has been raised. Typer would turn it into the exit code for an interrupt by the user.
     """
 
     was_raised = False
 
 
 def stop_by_signal(*_: object) -> NoReturn:
-    """Stop the command, and report the transactions that it has sent."""
+    """Stop the command, which then reports the transactions that it has sent."""
     Stopped.was_raised = True
     raise Stopped
 
 
 class KeyUnavailableError(BilateralError):
-    """A key to sign with is missing or cannot be read, or a keystore cannot be written."""
+    """A signing key is missing or cannot be read, or a keystore cannot be written."""
 
     reason = "key_unavailable"
 
@@ -69,7 +69,7 @@ class UsageProblemError(BilateralError):
 
 
 def option_with_variable(option: str, variable: str) -> str:
-    """Return an option's name, with its environment variable if that is set: the user may not have typed the option."""
+    """Return an option's name, with its environment variable if that is set: the user may not have typed it."""
     return f"{option} (the environment variable {variable} is set)" if os.environ.get(variable) else option
 
 
@@ -87,13 +87,13 @@ class InterruptionError(BilateralError):
     """The user interrupted a command.
 
     Attributes:
-        hashes: The hashes of transactions that were sent, or may have been.
+        hashes: The hashes of the transactions that were sent or may have been sent.
     """
 
     reason = "interrupted"
 
     def __init__(self, sent: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
-        pending = f"Sent, and may still take effect: {', '.join(sent)}." if sent else ""
+        pending = f"Transactions sent, which may still take effect: {', '.join(sent)}." if sent else ""
         super().__init__(" ".join([f"{self.reason}.", *notes, pending]).strip())
         self.hashes = tuple(dict.fromkeys([*sent, *re.findall(r"\b0x[0-9a-f]{64}\b", " ".join(notes))]))
 
@@ -154,11 +154,11 @@ _IN_COMMANDS: Final[dict[type[BilateralError], str]] = {
     errors.UnknownDeploymentError: "the registries of chain {chain_id} are unknown: "
     "pass their deployment record as --deployment",
 }
-"""Messages that replace those of the SDK, whose advice refers to Python arguments."""
+"""Messages that replace those of the SDK if its advice refers to Python arguments."""
 
 
 def message_of(error: BilateralError) -> str:
-    """Return an error's message, worded for command-line users."""
+    """Return an error's message in terms of the command line."""
     message = _IN_COMMANDS.get(type(error), "").format_map(vars(error)) or str(error)
     if isinstance(error, errors.FeeLimitError):
         message = message.replace("max_fee_per_gas", "--max-fee-per-gas").replace("max_cost", "--max-cost")
@@ -176,7 +176,7 @@ def exit_code(error: BilateralError) -> ExitCode:
 
 
 def arguments_of(error: BilateralError) -> Mapping[str, Any]:
-    """Return the values that an error refers to, by name, such as a revert's arguments."""
+    """Return the values to which an error refers, by name, such as a revert's arguments."""
     arguments = getattr(error, "arguments", None)
     if arguments is not None:
         return dict(arguments)
@@ -184,7 +184,7 @@ def arguments_of(error: BilateralError) -> Mapping[str, Any]:
 
 
 def transaction_of(error: BaseException | None) -> str | None:
-    """Return the hash of the transaction that an error, or else its cause, refers to."""
+    """Return the hash of the transaction to which an error or its cause refers."""
     if not isinstance(error, BilateralError):
         return None
     transaction = getattr(error, "transaction", None) or getattr(error, "hash", None)

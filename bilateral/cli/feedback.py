@@ -63,7 +63,7 @@ BINARY: Final = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class FeedbackOptions:
-    """A client's feedback, as specified by the options of `give` and `sign`."""
+    """A client's feedback, as the options of `give` and `sign` specify it."""
 
     value: Annotated[str, argument("VALUE", "A number, stored exactly as written, or true or false.")]
     stars: bool = flag("--stars", "Interpret the value as 1 to 5 stars, for the tag starred.")
@@ -81,7 +81,7 @@ class FeedbackOptions:
 
     @property
     def link(self) -> dict[str, Any]:
-        """The URI and hash of a file hosted elsewhere, as arguments for the client."""
+        """The URI and hash of a file hosted elsewhere, as arguments for the SDK client."""
         return {"feedback_uri": self.uri, "feedback_hash": self.file_hash}
 
     def content(self, invocation: Invocation) -> tuple[str | bool | FeedbackValue, str, str, str, FeedbackFile | None]:
@@ -99,7 +99,7 @@ class FeedbackOptions:
         return stars_to_value(self.value), STARRED, self.tag2, self.endpoint, file
 
     def _file(self, invocation: Invocation) -> FeedbackFile | None:
-        """Return the feedback file, if the options create or specify one."""
+        """Return the feedback file if the options create or specify one."""
         from bilateral.core.text.encoding import decode_object  # noqa: PLC0415
         from bilateral.documents import FeedbackFile, prepare_feedback_file  # noqa: PLC0415  # slow to import
 
@@ -161,7 +161,7 @@ def parse_feedback(text: str) -> FeedbackId:
 app = make_group("feedback")
 
 
-_MAX_TAGS: Final = 5  # a hint on one line
+_MAX_TAGS: Final = 5  # so that the hint fits on one line
 
 
 @command(app, writes=True, stores=True, takes_negative_numbers=True)
@@ -266,7 +266,7 @@ def search(
     invocation: Invocation,
     options: SearchOptions,
     agents: list[str] | None = argument(
-        "[AGENT...]", "The rated agents; all agents if a reviewer is given.", default=None
+        "[AGENT...]", "The rated agents; all agents if --reviewer is passed.", default=None
     ),
 ) -> None:
     """Search feedback."""
@@ -291,15 +291,15 @@ def summary(
     invocation.output.result(shape, view=view_of(summary), title=f"Reputation of agent {summary.agent}")
     if summary.mixed_tags:
         tags = ", ".join(quoted_tag(tag) for tag in summary.mixed_tags[:_MAX_TAGS])
-        invocation.output.note(f"This average mixes the tags {tags}. Name one by --tag1.")
+        invocation.output.note(f"This average combines values with different tags: {tags}. Choose one with --tag1.")
     if summary.is_computed_here:
         invocation.output.note(
-            "The node refused the registry's computation as too large. This is the same average, computed here."
+            "The node rejected the registry's computation as too large, so the same average was computed locally."
         )
     if summary.is_everybody:
         invocation.output.note(
-            "Everybody counts here, and anybody can give any amount of feedback. "
-            "Name clients that you trust by --reviewer."
+            "This average counts feedback from everyone, and anyone can give any amount of feedback. "
+            "Choose the clients that you trust with --reviewer."
         )
 
 

@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 
 _REMOVED: Final = {
-    "backfill": "bilateral index backfill is gone: one worker per chain fills its past, bilateral index run",
-    "plan": "bilateral index plan is gone: docs/scale.md has the figures to compute a size with",
+    "backfill": "bilateral index backfill has been removed: bilateral index run also indexes the past of each chain",
+    "plan": "bilateral index plan has been removed: use the figures in docs/scale.md to estimate sizes",
 }
-"""The message for each command that was removed from this group, which points to the replacement."""
+"""The message for each command that was removed from this group, which names the replacement."""
 
 
 class IndexGroup(ExampleGroup):
     """The index commands. A removed command raises an error that points to its replacement."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command in the arguments."""
+        """Return the command that the arguments specify."""
         if args and args[0] in _REMOVED:
             raise UsageProblemError(_REMOVED[args[0]])
         return super().resolve_command(ctx, args)
@@ -59,7 +59,7 @@ def run(
 ) -> None:
     """Follow one or more chains, and store their events and the files they refer to."""
     stop, signals = index_options.ended_by_signals()
-    with tuned_interpreter():  # modules live until the end: the collector would examine them in vain, now and later
+    with tuned_interpreter():  # imported modules live until the end, so collecting them would be in vain
         from bilateral.index.operating.worker import follow_chains  # noqa: PLC0415  # slow to import
 
         gc.freeze()
@@ -109,7 +109,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     ),
     derived: bool = flag(
         "--derived",
-        "Recompute the derived tables and compare them with the stored ones; nothing is changed. Workers wait.",
+        "Recompute the derived tables and compare them with the stored ones, changing nothing. Workers must wait.",
     ),
 ) -> None:
     """Read blocks from each node again, and compare them with the stored rows."""
@@ -165,7 +165,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     settings_file: index_options.SettingsFile = None,
 ) -> None:
     """Look for false ratings in the index, and store findings and scores with their evidence."""
-    import_module("bilateral.trust")  # it says what to install if its packages are missing
+    import_module("bilateral.trust")  # its error states what to install if packages are missing
     from bilateral.cli import analysis  # noqa: PLC0415  # slow to import
 
     with indexes_with_rows(database, settings_file, chain_id) as engines:
@@ -250,7 +250,7 @@ def migrate_all(invocation: Invocation, settings: IndexSettings) -> None:
 
 
 def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
-    """Return the URL of a chain's database, which is its shard's database if shards are configured."""
+    """Return the URL of a chain's database, which is the database of its shard if shards are configured."""
     if not settings.shards:
         return settings.database
     from bilateral.index.shards.process import shard_of  # noqa: PLC0415  # slow to import
@@ -262,7 +262,7 @@ def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
 def indexes_with_rows(
     database: str | None, settings_file: Path | None, chain_id: int | None = None
 ) -> Iterator[list[Engine]]:
-    """Open the databases that contain the chains' rows: the shards, if any are configured."""
+    """Open the databases that contain rows of chains: the shards, if any are configured."""
     from bilateral.index.shards.process import require_rows  # noqa: PLC0415  # slow to import
 
     settings = index_options.settings_of(settings_file)

@@ -90,7 +90,7 @@ class ChainOptions:
     settings_file: SettingsFile = None
 
     def settings(self, from_block: int | None = None) -> IndexSettings:
-        """Return the settings from the file or the options."""
+        """Return the settings in the file or in the options."""
         from bilateral.index.operating.settings import ChainSettings, IndexSettings, read_deployments, read_settings  # noqa: PLC0415  # slow to import
 
         if self.settings_file is not None:
@@ -119,7 +119,7 @@ def settings_of(settings_file: Path | None) -> IndexSettings:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options for where a worker starts and stops, its files, and its time limits."""
+    """The options for where a worker starts and stops, for its files, and for its time limits."""
 
     from_block: int | None = optional(
         None, "The first block to index; by default, the one in which the registries were deployed.", min=0
@@ -143,7 +143,7 @@ class RunOptions:
     )
 
     def settings(self, of_chains: ChainOptions) -> IndexSettings:
-        """Return the settings of the worker."""
+        """Return the worker's settings."""
         settings = of_chains.settings(self.from_block)
         count = 0 if self.no_files else self.file_workers or settings.files.workers
         return replace(
@@ -159,7 +159,7 @@ class RunOptions:
 
 
 _PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "prometheus_client", "psycopg", "sqlalchemy")
-"""The extra's packages, by import name."""
+"""The packages of the extra, by import name."""
 
 SIGNAL_EXIT: Final = 128
 """The exit code of a command terminated by a signal, minus the signal's number."""
@@ -201,20 +201,20 @@ def _standings(status: ChainStatus) -> str:
 
 
 def ended_by_signals() -> tuple[threading.Event, list[int]]:
-    """Return an event that SIGINT or SIGTERM will set, and the list of signals received."""
+    """Return an event that SIGINT or SIGTERM sets, and the list of signals that were received."""
     stop, signals = threading.Event(), list[int]()
 
     def end(number: int, _: object) -> None:
         signals.append(number)
         stop.set()
 
-    for number in (signal.SIGINT, signal.SIGTERM):  # before the imports, which an exception would break off
+    for number in (signal.SIGINT, signal.SIGTERM):  # before the imports, which an exception would interrupt
         signal.signal(number, end)
     return stop, signals
 
 
 def log_steps() -> None:
-    """Write one line per step to standard error."""
+    """Write one line to standard error for each step."""
     logger = logging.getLogger("bilateral.index")
     logger.addHandler(safe_handler())
     logger.setLevel(logging.INFO)

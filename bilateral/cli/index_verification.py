@@ -1,6 +1,6 @@
-"""The steps of `bilateral index verify`, which compare stored rows with logs, and owners with registries.
+"""The steps of `bilateral index verify`, which compares stored rows with logs, and owners with registries.
 
-Its modules require the `index` extra.
+The modules that it uses require the `index` extra.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Choice:
     """The parts of a verification to run.
 
     Attributes:
-        samples: The number of block ranges; None for all.
+        samples: The number of block ranges to compare; None for all.
         seed: The seed for random choices.
         owners: The number of agents whose owners are compared.
         derived: True to compare the derived tables.
@@ -43,7 +43,7 @@ class Choice:
 
 
 def verify_index(invocation: Invocation, engine: Engine, settings: ChainSettings, choice: Choice) -> dict[str, Any]:
-    """Compare the rows of a chain with each of its nodes, and the derived tables with the events."""
+    """Compare a chain's rows with each of its nodes, and the derived tables with the events."""
     compared = []
     for endpoint in map(Endpoint, settings.rpc_urls):
         try:

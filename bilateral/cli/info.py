@@ -49,7 +49,7 @@ def info(invocation: Invocation) -> None:
         "block": f"{value['block']['number']} ({timestamp:%Y-%m-%d %H:%M:%S} UTC)",
         "deployment": choice,
         "registries": value["registries"] or "unknown: pass a deployment record as --deployment",
-        "signer": address or "none: name a keystore by --account",
+        "signer": address or "none: choose a keystore with --account",
         "balance": None if balance is None else f"{ether(balance)} {symbol_of(chain_id)}",
     }
     invocation.output.result(value, title="Network", view=view)

@@ -35,8 +35,8 @@ T = TypeVar("T")
 GWEI: Final = 10**9  # wei
 
 _AMOUNT = re.compile(r"[0-9]+(\.[0-9]+)?", re.ASCII)
-_LONGEST: Final = 60  # characters: more than the supply of any currency has
-_EXACT: Final = Context(prec=90)  # as many digits times 10^18 are exact
+_LONGEST: Final = 60  # characters: more than any currency's supply needs
+_EXACT: Final = Context(prec=90)  # exact for this many digits times 10^18
 
 NOT_SENT: Final = "Not sent (dry run): this would be accepted"
 
@@ -44,13 +44,13 @@ _WEB_FOLDER = re.compile(r"https?://[\w.~%:\[\]-]+(/[\w.~%!$&'()*+,;=:@/-]*)?", 
 """A web URL to which a file name can be appended (RFC 3986), without user and password."""
 
 _CHOICES: Final = {
-    "canonical": "canonical: the authors of ERC-8004 deployed them, by the packaged address book",
-    "bilateral": "bilateral: this project's, by the packaged deployment record",
+    "canonical": "canonical: deployed by the authors of ERC-8004, according to the packaged address book",
+    "bilateral": "bilateral: deployed by this project, according to the packaged deployment record",
 }
-"""The packaged deployments that --deployment accepts by name, and the authors of their registries."""
+"""The packaged deployments that --deployment accepts by name, with the authors of their registries."""
 
 _POLL_SECONDS: Final = 0.25
-"""The seconds between two polls for a receipt. The chains in use have block times of at most two seconds."""
+"""Seconds between two polls for a receipt. Supported chains have block times of at most two seconds."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Invocation:
     """One run of a command.
 
     Attributes:
-        settings: The options that commands share.
+        settings: The options that all commands share.
         output: Writes results.
     """
 
@@ -67,7 +67,7 @@ class Invocation:
 
     @cached_property
     def signer(self) -> TransactionSigner:
-        """The key specified by the options."""
+        """The key that the options specify."""
         from bilateral.cli.keys import find_signer  # noqa: PLC0415  # slow to import
 
         settings = self.settings
@@ -79,13 +79,13 @@ class Invocation:
         return bool(self.settings.account or self.settings.keystore or os.environ.get(KEY_VARIABLE, "").strip())
 
     @contextmanager
-    def reading(self, progress: str = "Asking the node") -> Iterator[Client]:
+    def reading(self, progress: str = "Querying the node") -> Iterator[Client]:
         """Open a read-only client, and show progress."""
         with self._connected(None) as client, self.output.waiting(progress):
             yield client
 
     @contextmanager
-    def signing(self, progress: str = "Asking the node") -> Iterator[Client]:
+    def signing(self, progress: str = "Querying the node") -> Iterator[Client]:
         """Open a client that signs, and show progress."""
         with self.client() as client, self.output.waiting(progress):
             yield client
@@ -96,7 +96,7 @@ class Invocation:
         with self._connected(self.signer) as client, client_notes(self.output):
             yield client
             if self.settings.deployment is None:
-                with suppress(errors.BilateralError):  # the command has done its work, maybe without any registry
+                with suppress(errors.BilateralError):  # the command has finished, possibly without any registry
                     self.output.note(f"The registries are {self.choice_of(client.get_deployment())}.")
 
     def write(self, title: str, send: Callable[[Client], Handle[Any]]) -> None:
@@ -137,7 +137,7 @@ class Invocation:
         self.output.result(value, title=title, view=fields | sent)
 
     def unsent(self, handle: Handle[Any]) -> dict[str, Any]:
-        """Return a dry run's transaction, which is not signed."""
+        """Return the transaction of a dry run, which is not signed."""
         return {"from": self.signer.address, **handle.transaction}
 
     def wait_for(self, wait: Callable[[float], T]) -> T:
@@ -146,7 +146,7 @@ class Invocation:
             return wait(self.settings.timeout)
 
     def read_file(self, path: Path) -> bytes:
-        """Read a file specified by the user; `-` means standard input."""
+        """Read a file that the user specified; `-` means standard input."""
         from bilateral.documents import Limits, Loader  # noqa: PLC0415  # slow to import
 
         if str(path) != "-":
@@ -262,7 +262,7 @@ def _token(variable: str) -> str:
 
 
 def _host_of(url: str) -> str:
-    """Return the host and port from a node's URL, without user, password and path, which may contain keys."""
+    """Return the host and port in a node's URL, without user, password and path, which may contain keys."""
     try:
         return urlsplit(url).netloc.rpartition("@")[2]
     except ValueError:
@@ -279,7 +279,7 @@ def _is_web_folder(url: str) -> bool:
 
 
 def _wei(amount: str | None, unit: int, option: str) -> int | None:
-    """Return an option's exact amount in wei, or None if the option is omitted."""
+    """Return the exact amount in wei that an option specifies, or None if the option is omitted."""
     if amount is None:
         return None
     if _AMOUNT.fullmatch(amount) and len(amount) <= _LONGEST:
@@ -293,14 +293,14 @@ def _wei(amount: str | None, unit: int, option: str) -> int | None:
 
 
 def cost_of(transaction: Mapping[str, Any], gas: int) -> str:
-    """Write a transaction's maximum cost: its gas limit at its maximum fee, plus its value."""
+    """Return a transaction's maximum cost as text: its gas limit at its maximum fee, plus its value."""
     from bilateral.client.operations.fees import most  # noqa: PLC0415  # slow to import
 
     return f"{ether(most(transaction))} {symbol_of(int(transaction['chainId']))} ({gas} gas estimated)"
 
 
 class _Notes(logging.Handler):
-    """Logging handler that shows log lines as notes alongside the result."""
+    """A logging handler that shows log lines as notes alongside the result."""
 
     def __init__(self, output: Output) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Results as JSON (see docs/cli.md).
+"""Results in the form of JSON (see docs/cli.md).
 
 An object has the fields and public properties of its class, under the same names. Identifiers and addresses are
 strings, bytes are hexadecimal with 0x, decimal numbers are strings (to keep them exact), and times are ISO 8601 in UTC.
@@ -33,7 +33,7 @@ def plain(value: Any) -> Any:
 
 
 def _object(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object, adding the bytes of each string that is not valid UTF-8."""
+    """Return an object. For each string that is not valid UTF-8, the string's bytes are added."""
     fields: dict[str, Any] = {}
     for name, value in items:
         fields[name] = plain(value)
@@ -67,4 +67,4 @@ _SHAPES: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...]]
     (Mapping, lambda value: _object((str(name), inner) for name, inner in value.items())),
     ((list, tuple, set, frozenset), lambda value: [plain(inner) for inner in value]),
 )
-"""The JSON form for each value type; the first match counts. All other values are SDK dataclasses."""
+"""The JSON form of each type of value, of which the first match counts. All other values are SDK dataclasses."""

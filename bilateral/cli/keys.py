@@ -1,4 +1,4 @@
-"""Signing keys from keystores or an environment variable. See `bilateral.cli.secrets` for arguments."""
+"""Keys for signing, from keystores or an environment variable. `bilateral.cli.secrets` rejects keys in arguments."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
 
 Ask: TypeAlias = Callable[[str], str]
-"""Shows a prompt at the terminal, and returns the text typed without echoing it."""
+"""Shows a prompt at the terminal, and returns the typed text without echoing it."""
 
 
 class KeystoreSigner:
     """Signs with the key in a keystore.
 
-    The keystore is unlocked for the first signature, after all other checks. A dry run needs no passphrase unless the
-    keystore lacks its address.
+    The keystore is unlocked for the first signature, after all other checks. A dry run needs no passphrase, unless the
+    keystore does not contain its address.
     """
 
     def __init__(self, alias: str, path: Path, passphrase_file: Path | None, ask: Ask) -> None:
@@ -40,7 +40,7 @@ class KeystoreSigner:
 
     @property
     def address(self) -> str:
-        """The account's address. A keystore without an address is unlocked first."""
+        """The account's address. A keystore that does not contain its address is unlocked first."""
         return self._address or self._unlocked().address
 
     def sign_transaction(self, transaction: Any, /) -> Any:
@@ -58,7 +58,7 @@ class KeystoreSigner:
             passphrase = find_passphrase(self._alias, self._passphrase_file, self._ask)
             try:
                 account: LocalAccount = Account.from_key(Account.decrypt(self._keystore, passphrase))
-            except ValueError:  # its structure is checked, so its code of authentication is wrong
+            except ValueError:  # the structure was checked, so the authentication code is wrong
                 raise KeyUnavailableError(
                     "wrong_passphrase", f"wrong passphrase for keystore {quoted(self._alias)}"
                 ) from None
@@ -75,7 +75,7 @@ class KeystoreSigner:
 def find_signer(
     account: str | None, passphrase_file: Path | None, ask: Ask, keystore: Path | None = None
 ) -> KeystoreSigner | LocalAccount:
-    """Return the signing key: from a keystore if one is specified, else from the environment variable."""
+    """Return the signing key, from a keystore if one is specified, or else from the environment variable."""
     if account is not None and keystore is not None:
         raise InvalidArgumentError("sign with either --account or --keystore, not both")
     if keystore is not None:
@@ -120,13 +120,13 @@ def key_of(text: str, refusal: str) -> LocalAccount:
         raise problem
     try:
         account: LocalAccount = Account.from_key(text)
-    except ValueError:  # zero, or beyond the order of the curve
+    except ValueError:  # zero, or above the curve's order
         raise problem from None
     return account
 
 
 def find_passphrase(alias: str, file: Path | None, ask: Ask, *, is_new: bool = False) -> str:
-    """Return a passphrase from a file, a variable (Ape's or ours) or the terminal."""
+    """Return a passphrase from a file, from an environment variable (Ape's or ours) or from the terminal."""
     if file is not None:
         try:
             return file.read_text().rstrip("\r\n")
@@ -152,11 +152,11 @@ def find_passphrase(alias: str, file: Path | None, ask: Ask, *, is_new: bool = F
 
 _MAX_BYTES: Final = 64 * 1024  # a keystore (Web3 Secret Storage) has less than a kilobyte
 _MAX_SCRYPT_MEMORY: Final = 1 << 30
-"""The memory limit for scrypt in bytes: 128 * n * r. Keystores in use need at most 2^28."""
+"""The limit on scrypt's memory in bytes, 128 * n * r. Common keystores need at most 2^28."""
 _MAX_SCRYPT_WORK: Final = 1 << 25
-"""The limit on blocks that scrypt mixes: n * r * p. Keystores in use mix 2^21."""
+"""The limit on the number of blocks that scrypt mixes, n * r * p. Common keystores mix 2^21."""
 _MAX_ITERATIONS: Final = 10_000_000
-"""The limit on PBKDF2 iterations. Keystores in use have 262,144 or a million."""
+"""The limit on PBKDF2 iterations. Common keystores have 262,144 or a million."""
 
 _Hex = Annotated[str, Field(pattern=r"^(0x)?([0-9a-fA-F]{2})*$", max_length=256)]
 _Hex32 = Annotated[str, Field(pattern=r"^(0x)?[0-9a-fA-F]{64}$")]
@@ -225,14 +225,14 @@ def aliases() -> list[str]:
 
 
 def keystore_path(alias: str) -> Path:
-    """Return an account's file, which need not exist."""
+    """Return the file of an account, which may not exist."""
     if not re.fullmatch(r"[\w.-]+", alias) or alias.startswith("."):
         raise KeyUnavailableError("unknown_account", f"{quoted(alias)} is not a valid account alias")
     return keystore_folder() / f"{alias}.json"
 
 
 def read_keystore(path: Path) -> tuple[dict[str, Any], str | None]:
-    """Read a keystore (Web3 Secret Storage, version 3), without its passphrase.
+    """Read a keystore (Web3 Secret Storage, version 3) without decrypting it.
 
     The key derivation parameters are limited, so that a hostile keystore cannot exhaust memory or time.
     """
@@ -243,7 +243,7 @@ def read_keystore(path: Path) -> tuple[dict[str, Any], str | None]:
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_BYTES)
-        keystore = _lower(decode_object(content))  # a longer file is cut, and so is not JSON
+        keystore = _lower(decode_object(content))  # a longer file is truncated, so it is not JSON
         address = _Keystore.model_validate(keystore).address
     except OSError as error:
         problem = error.strerror or "it cannot be read"
@@ -258,7 +258,7 @@ def read_keystore(path: Path) -> tuple[dict[str, Any], str | None]:
 
 
 def create_keystore(alias: str, passphrase: str, key: bytes | None = None) -> tuple[LocalAccount, Path]:
-    """Write a new keystore that is readable only by its owner and that Ape can also open."""
+    """Write a new keystore that only its owner can read and that Ape can also open."""
     from eth_account import Account  # noqa: PLC0415  # slow to import, and for few commands
 
     path = keystore_path(alias)
@@ -273,7 +273,7 @@ def create_keystore(alias: str, passphrase: str, key: bytes | None = None) -> tu
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            os.link(draft, path)  # fails if the alias was taken in between, where a rename would overwrite it
+            os.link(draft, path)  # unlike a rename, this fails if the alias was taken in the meantime
         finally:
             draft.unlink()
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""A decorator that creates commands, the options that they share, and help that ends with examples."""
+"""A decorator that creates commands, the options that commands share, and help that ends with examples."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 
 _EXAMPLES: Final = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines()
-"""All commands' examples, in the order of the help."""
+"""The examples for all commands, in the order of the help."""
 
 
 def option(metavar: str | None, about: str, *flags: str, default: Any = ..., **settings: Any) -> Any:
-    """Return a command option with the given value name and help.
+    """Return an option of a command, with a name for its value and its help text.
 
     Use it as the default of a parameter or field, or in its type annotation without `default`.
     """
@@ -56,12 +56,12 @@ def flag(name: str, about: str, *, default: bool = False, **settings: Any) -> An
 
 
 def argument(metavar: str | None, about: str, *, default: Any = ..., **settings: Any) -> Any:
-    """Return a command argument with its name and help. See `option`."""
+    """Return an argument of a command, with its name and help text. See `option`."""
     return typer.Argument(default, metavar=metavar, help=about, **settings)
 
 
 class _Examples:
-    """Help that ends with examples and omits the types of flags and strings."""
+    """Help text that ends with examples and omits the types of flags and strings."""
 
     epilog: str | None
 
@@ -71,7 +71,7 @@ class _Examples:
             super().format_help(ctx, formatter)  # type: ignore[misc]  # of Typer's class, which follows this one
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters of the command, without uninformative types."""
+        """Return the command's parameters without uninformative types."""
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # likewise
         for param in params:
             if getattr(param, "is_flag", False) or (isinstance(param, TyperArgument) and param.bare_type() == "str"):
@@ -88,13 +88,13 @@ class ExampleGroup(_Examples, TyperGroup):
 
 
 def examples_of(group: str, name: str) -> str:
-    """Return a command's examples, formatted for its help."""
+    """Return a command's examples in the format of its help."""
     use = re.compile(rf"(\w+ )?{group} {name}( |$)" if group else rf"{name}( |$)")
     return example_text(line for line in _EXAMPLES if use.match(line.rpartition("| ")[2].partition("bilateral ")[2]))
 
 
 def example_text(examples: Iterable[str]) -> str:
-    """Return command lines formatted for the help."""
+    """Return command lines in the format of the help."""
     return "\n".join(["Examples:", *(f"  {example}" for example in examples)])
 
 
@@ -104,12 +104,12 @@ def _no_type(*_: Any, **__: Any) -> None:
 
 @contextmanager
 def _unbroken(command: _Examples, formatter: Any) -> Iterator[None]:
-    """Write the examples after the help, because Typer would wrap them at the terminal's width."""
+    """Write the examples after the help, because Typer would wrap them at the width of the terminal."""
     examples, command.epilog = command.epilog, None
     try:
         with writing():
             yield
-    except SystemExit:  # from Rich: the reader of the output has ended
+    except SystemExit:  # Rich raises it if the reader of the output has exited
         raise ReaderLeftError(os.strerror(errno.EPIPE)) from None
     finally:
         command.epilog = examples
@@ -138,7 +138,7 @@ GROUPS: Final = {
     "solana": "Show a SATI agent on Solana, and change it with its owner's key.",
     "index": "Index events from all registries into SQL, and compare the rows with the chain.",
 }
-"""The help for each group, in display order. A group's module has the same name."""
+"""The help of each group, in display order. The module of a group has the same name."""
 
 COMMANDS: Final = {
     "info": ("info", "Show the chain, its latest block, the registries, and the signer with its balance."),
@@ -147,10 +147,10 @@ COMMANDS: Final = {
     "mcp": ("service", "Serve tools to models over standard input and output (Model Context Protocol)."),
     "dev": (
         "dev",
-        "Start a local chain with registries, a token, a facilitator, two agents and the service. Ctrl-C stops it all.",
+        "Start a local chain with registries, a token, a facilitator, two agents and the service. Stop it with Ctrl-C.",
     ),
 }
-"""The module and the help of each root command that is imported when it runs."""
+"""The module and the help of each root command, which is imported when it runs."""
 
 
 _AGENT_FORMS: Final = "write 42, 84532:42 or eip155:84532:0x…#42"
@@ -183,7 +183,7 @@ _JSON: Final = inspect.Parameter(
 
 
 def parse_time(unix: int | None) -> datetime | None:
-    """Return the time that a user entered, in Unix seconds."""
+    """Return the time that a user entered in Unix seconds."""
     try:
         return None if unix is None else datetime.fromtimestamp(unix, UTC)
     except (ValueError, OverflowError, OSError):
@@ -226,7 +226,7 @@ def command(  # noqa: PLR0913  # what commands differ in
     takes_negative_numbers: bool = False,
     needs: Callable[[], None] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Turn a function into a command. Its first parameter is an `Invocation`; it may require an extra's packages."""
+    """Turn a function into a command. Its first parameter is an `Invocation`. It may require an extra's packages."""
     kinds = {
         settings.NodeOptions: not (creates or is_local),
         settings.KeyOptions: signs or writes,
@@ -248,14 +248,14 @@ def command(  # noqa: PLR0913  # what commands differ in
                 if needs is not None:
                     needs()
                 function(Invocation(settings.Settings(**(_LEFT_OUT | common)), output), **gathered(function, arguments))
-            except typer.Exit:  # the result is shown, and the exit code says more about it
+            except typer.Exit:  # the result has been shown, and the exit code describes it
                 raise
             except (BilateralError, KeyboardInterrupt) as error:
                 output.fail(error)
             except Exception as mistake:
                 if as_json:
                     output.fail(MistakeError(mistake))
-                mistake.add_note(f"sent: {', '.join(output.sent) or 'nothing'}")  # the traceback shows it
+                mistake.add_note(f"sent: {', '.join(output.sent) or 'nothing'}")  # displayed with the traceback
                 raise
 
         own = parameters_of(function)
@@ -277,7 +277,7 @@ def command(  # noqa: PLR0913  # what commands differ in
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewOptions:
-    """Cases that people have reviewed, and the accounts they trust."""
+    """The cases that people have reviewed, and the accounts that they trust."""
 
     reviews: Path | None = optional("FILE", "A JSON list of cases: account, verdict, reason.")
     trusted: list[str] | None = optional("ADDRESS", "An account that you trust; may be repeated.", "--trust")
@@ -293,13 +293,13 @@ _REQUIRED: Final = inspect.Parameter.empty
 
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return the parameters of a command after the first, with each model replaced by its fields."""
+    """Return a command's parameters after the first. Each model is replaced with its fields."""
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
     return [field for parameter in own for field in fields_of(parameter.annotation) or [parameter]]
 
 
 def gathered(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return a function's arguments, built from those of its command."""
+    """Return the arguments of a function, built from those of its command."""
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
     return {parameter.name: _value(parameter, arguments) for parameter in own}
 
@@ -327,7 +327,7 @@ def _value(parameter: inspect.Parameter, arguments: dict[str, Any]) -> Any:
 
 
 def fields_of(kind: Any) -> list[inspect.Parameter]:
-    """Return a model's fields as parameters, or none for any other type."""
+    """Return the fields of a model as parameters; none for any other type."""
     if is_dataclass(kind):
         hints = get_type_hints(kind, include_extras=True)
         options = {
@@ -344,7 +344,7 @@ def fields_of(kind: Any) -> list[inspect.Parameter]:
 
 
 def _option(model: Any, name: str, field: FieldInfo) -> tuple[Any, Any]:
-    """Return the type and default of a question's field: an argument if it is required, else an option."""
+    """Return the type and default of a question's field, which is an argument if required and otherwise an option."""
     public, about = field.alias or name, (field.description or "").replace("`", "")
     if field.is_required():
         return Annotated[str, argument(public.upper(), about, show_default=False)], _REQUIRED
@@ -372,7 +372,7 @@ def _is_of_words(model: Any, name: str) -> bool:
 
 
 def _metavar(name: str, parts: list[Any]) -> str:
-    """Return a text's placeholder in the help: the possible values, or a noun."""
+    """Return the placeholder for a text in the help: the possible values, or a noun."""
     choices = next((part for part in parts if isinstance(part, EnumType)), None)
     if choices is not None:
         return "|".join(choices)
@@ -384,4 +384,4 @@ def _parts(kind: Any) -> list[Any]:
 
 
 _LEFT_OUT: Final = {field.name: field.default.default for field in fields_of(settings.Settings)}
-"""The values for shared options that a command lacks."""
+"""The values of shared options that a command does not have."""

@@ -1,6 +1,6 @@
 """Output of commands: tables for users, JSON for other programs, and progress.
 
-On-chain data is untrusted. Tables show it through `printable`, as text in which Rich interprets no markup. JSON is
+On-chain data is untrusted. Tables show it through `printable`, as text that Rich does not interpret as markup. JSON is
 written in ASCII, with all other characters escaped.
 """
 
@@ -29,19 +29,19 @@ _MAX_TEXT: Final = 300
 """The maximum length of text in tables, in characters. JSON contains the whole text."""
 
 _BYTES = re.compile(r"0x[0-9a-fA-F]{0,998}")
-"""The maximum number of bytes that tables show in full: 1,000 digits, twice the length of an authorisation."""
+"""The pattern of bytes that tables show in full: up to 1,000 digits, twice the length of an authorisation."""
 
 _ZERO = re.compile(r"0x(0{40}|0{64})")
-"""The address and hash that mean "none"."""
+"""The address and the hash that mean "none"."""
 
 _DATA_URI: Final = 60
-"""The number of characters of a data URI that tables show: its type and the start of its content."""
+"""The number of characters of a data URI that tables show: the type, and the start of the content."""
 
 _IDENTIFIER = re.compile(r"0x[0-9a-fA-F]{40,64}")
 """An address or a hash, which is never wrapped."""
 
 _NARROW_CELL: Final = 16
-"""The number of characters to show of a tag or other text in a row that would otherwise not fit."""
+"""The number of characters to show of a tag or other text in a row that would not fit otherwise."""
 
 _LABEL: Final = 40
 """The number of characters to show of a field's name, which is untrusted in documents."""
@@ -53,10 +53,10 @@ _INDENT: Final = 12
 """The maximum indentation of nested fields, in columns."""
 
 _WIDTH: Final = 10_000
-"""The width of output to a file or a program, in columns: so large that nothing is wrapped."""
+"""The width of output to a file or a program, in columns, which is so large that nothing is wrapped."""
 
 _OF_ARGUMENTS: Final = (errors.ExitCode.USAGE, errors.ExitCode.INPUT, errors.ExitCode.KEY)
-"""Errors whose messages repeat arguments, which may contain a misplaced key."""
+"""The exit codes of errors whose messages repeat arguments, which may contain a misplaced key."""
 
 
 class Output:
@@ -64,7 +64,7 @@ class Output:
 
     Attributes:
         as_json: True to write results and errors as JSON, and nothing else.
-        sent: The hashes of the transactions that were sent. They are reported even if something goes wrong afterwards.
+        sent: The hashes of the transactions that were sent, which are reported even if a later step fails.
     """
 
     def __init__(self, *, as_json: bool) -> None:
@@ -85,7 +85,7 @@ class Output:
         self._title(title)
         fields = plain(view_of(value) if view is None else view)
         labels = [_label(name) for name in fields]
-        room = self._console.width - max(map(len, labels), default=0) - 2  # two spaces stand between the columns
+        room = self._console.width - max(map(len, labels), default=0) - 2  # two spaces separate the columns
         table = Table(show_header=False, box=None, pad_edge=False)
         table.add_column(style="dim", no_wrap=True)
         table.add_column(overflow="fold")
@@ -102,7 +102,7 @@ class Output:
     def results(
         self, values: Sequence[Any], columns: Mapping[str, Callable[[Any], Any]], *, none: str = "none"
     ) -> None:
-        """Show a list, one row per entry. If rows are too wide, show one line per field instead."""
+        """Show a list with one row per entry or, if rows are too wide, one line per field."""
         from bilateral.cli.json_values import plain  # noqa: PLC0415  # slow to import
 
         if self.as_json:
@@ -122,11 +122,11 @@ class Output:
             if self._fits(table):
                 self._print(table)
                 return
-        for value in values:  # so that identifiers stay in one piece
+        for value in values:  # keeps identifiers in one piece
             self.result({name: column(value) for name, column in columns.items()}, title=" ")
 
     def note(self, text: str) -> None:
-        """Show people a note alongside the result. JSON output has no notes."""
+        """Show a note alongside the result. JSON output contains no notes."""
         if not self.as_json:
             self._write_error(Text(_unescaped(text)))
 
@@ -135,7 +135,7 @@ class Output:
         _write(text)
 
     def error(self, error: BilateralError) -> None:
-        """Write an error, and the transactions that were sent before it."""
+        """Write an error, with the transactions that were sent before it."""
         from bilateral.cli.json_values import plain  # noqa: PLC0415  # slow to import
 
         cause = errors.transaction_of(error)
@@ -160,13 +160,13 @@ class Output:
         if isinstance(error, KeyboardInterrupt):
             kind = errors.TerminationError if isinstance(error, errors.Stopped) else errors.InterruptionError
             error = kind(self.sent, getattr(error, "__notes__", ()))
-        if self.sent or not isinstance(error, errors.ReaderLeftError):  # a reader that ends early causes no error
+        if self.sent or not isinstance(error, errors.ReaderLeftError):  # a reader that exits early is not an error
             self.error(error)
         sys.exit(errors.exit_code(error))
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
-        """Show progress at a terminal."""
+        """Show progress if the output is a terminal."""
         if self.as_json or not self._errors.is_terminal:
             yield
             return
@@ -193,7 +193,7 @@ class Output:
             self._print(Text(_unescaped(title), style="bold"))
 
     def _print(self, renderable: RenderableType) -> None:
-        """Print for people, without trailing spaces if the output goes to a file or another program."""
+        """Print for people. If the output goes to a file or another program, omit trailing spaces."""
         if self._console.is_terminal:
             with writing():
                 self._console.print(renderable)
@@ -210,7 +210,7 @@ class Output:
         _write(json.dumps(shape, indent=2))
 
     def _write_error(self, message: str | Text) -> None:
-        """Write to standard error, and continue if that fails."""
+        """Write to standard error. If that fails, continue."""
         try:
             if isinstance(message, Text):
                 self._errors.print(message)
@@ -224,7 +224,7 @@ class Output:
 @contextmanager
 def writing() -> Iterator[None]:
     """Write to standard output, and flush it."""
-    if sys.stdout is None:  # it was closed when the process began
+    if sys.stdout is None:  # standard output was closed when the process began
         raise errors.UnwrittenError(os.strerror(errno.EBADF))
     try:
         yield
@@ -257,7 +257,7 @@ def cell_text(value: Any) -> Text:
 
 
 def _rows(label: str, value: Any, room: int, indent: str = "") -> Iterator[tuple[Text, Text]]:
-    """Yield a field's table rows: a single row, or its name followed by a row for each non-empty part."""
+    """Yield the table rows of a field: a single row, or its name followed by a row for each non-empty part."""
     title = Text(indent + printable(label))
     if not (isinstance(value, dict) or _is_list_of_objects(value)):
         yield title, _on_one_line(cell_text(value), room)
@@ -274,7 +274,7 @@ def _rows(label: str, value: Any, room: int, indent: str = "") -> Iterator[tuple
 
 
 def _label(name: str) -> str:
-    """Return a field's label: lower case, with spaces."""
+    """Return the label of a field: its name in lower case, with spaces."""
     return name.replace("_", " ")[:_LABEL]
 
 
@@ -286,7 +286,7 @@ def _on_one_line(text: Text, room: int) -> Text:
 
 
 def _cut(text: Text, longest: int | None) -> Text:
-    """Shorten a cell, unless it is an identifier that people copy."""
+    """Shorten a cell unless it is an identifier, which people copy."""
     if longest is None or len(text.plain) <= longest or "0x" in text.plain:
         return text
     return Text(f"{text.plain[: longest - 1]}…")
@@ -297,12 +297,12 @@ def _is_list_of_objects(value: Any) -> bool:
 
 
 def _is_empty(value: Any) -> bool:
-    """Return whether a value is missing: empty, or the zero hash or address. Zero and False are values."""
+    """Return whether a value is missing: empty, or the zero hash or address. Zero and False are not missing."""
     return value is None or value in ("", [], {}) or (isinstance(value, str) and bool(_ZERO.fullmatch(value)))
 
 
 def _unescaped(text: str) -> str:
-    """Return a message with unprintable characters escaped. Untrusted text in it is already escaped."""
+    """Return a message with unprintable characters escaped. Untrusted text in it was escaped earlier."""
     return text if text.isprintable() else printable(text)
 
 
@@ -318,7 +318,7 @@ def _discard(stream: TextIO | None) -> None:
 
 
 class _Console(Console):
-    """A console that raises an error when its reader has exited, where Rich would end the process."""
+    """A console that raises an error if its reader has exited, instead of ending the process as Rich does."""
 
     def on_broken_pipe(self) -> None:
         """Pass the error on."""

@@ -37,9 +37,9 @@ Confirmations = Annotated[
 
 @dataclass(frozen=True)
 class RatingOptions:
-    """The rating of one agent, the agent that gives it, and the checks before it is sent."""
+    """The rating of one agent, the agent that rates it, and the checks before the rating is sent."""
 
-    subject: Annotated[str, argument("SUBJECT", "The agent that is rated: 42 or 84532:42.")]
+    subject: Annotated[str, argument("SUBJECT", "The agent to rate: 42 or 84532:42.")]
     rating: Annotated[int, argument("RATING", "0 to 100.")]
     server_id: Server = None
     owner: str | None = optional(
@@ -50,7 +50,7 @@ class RatingOptions:
 
 @dataclass(frozen=True)
 class RatingsOptions:
-    """The ratings of many agents, the agent that gives them, and the checks before they are sent."""
+    """The ratings of many agents, the agent that rates them, and the checks before the ratings are sent."""
 
     ratings: Annotated[list[str], argument("AGENT=RATING...", "Agents and their ratings, such as 7=90.")]
     server_id: Server = None
@@ -71,7 +71,7 @@ class RatingsOptions:
 
 @dataclass(frozen=True)
 class SealingOptions:
-    """The interaction whose rating is sealed, if any."""
+    """The interaction whose rating is to be sealed, if any."""
 
     blind: str | None = optional("INTERACTION", "The id of the interaction whose rating to seal: 0x and 64 digits.")
     client_account: str | None = optional("ADDRESS", "With --blind: the account that gives the feedback.")

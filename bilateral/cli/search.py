@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 _SECONDS: Final = 30.0
-"""The time limit for a search in seconds: fifteen times a service's, because the command has only one user."""
+"""The time limit for a search in seconds: fifteen times a service's limit, because a command has a single user."""
 
 _PAGE: Final = "Order and pages"
 
 
 class SearchOptions(AgentQuestion):
-    """The query, with the flags and help panels of a command line."""
+    """The query, with flags and help panels for the command line."""
 
     flags: ClassVar[dict[str, str]] = {
         "text": "[WORDS]...",
@@ -69,8 +69,8 @@ def search(
         invocation.output.result(page)
         return
     if page.is_closest:
-        invocation.output.note("no agent has all words: these come closest to their meaning")
-    invocation.output.results(page.items, _COLUMNS, none="no agent fulfils all conditions")
+        invocation.output.note("no agent matches all words: these agents are closest in meaning")
+    invocation.output.results(page.items, _COLUMNS, none="no agent meets all conditions")
     if page.next is not None:
         invocation.output.note(f"more: --cursor {page.next}")
 
@@ -84,7 +84,7 @@ def _of_rating(name: str) -> Callable[[FoundAgent], Any]:
 
 
 def _standing(agent: FoundAgent) -> str | None:
-    """Return the standing's column: its rating and lower bound, or its status and the reason."""
+    """Return the standing's cell: its rating and lower bound, or its status and the reason."""
     if agent.status is None:
         return None
     status = agent.status.replace("_", " ")

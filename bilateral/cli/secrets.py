@@ -1,7 +1,7 @@
 """Rejects keys in arguments, and removes keys from messages.
 
-Every process on the machine can see arguments, and the shell's history stores them. A command line that contains a key
-is rejected before anything else, and no message repeats it.
+Every process on the machine can see a command's arguments, and the shell's history stores them. A command line with a
+key is therefore rejected before anything else happens, and no message repeats the key.
 """
 
 import re
@@ -15,18 +15,18 @@ KEYSTORE_VARIABLE: Final = "BILATERAL_KEYSTORE"
 KEY_VARIABLE: Final = "BILATERAL_PRIVATE_KEY"
 PASSPHRASE_VARIABLE: Final = "BILATERAL_PASSPHRASE"  # noqa: S105  # the name of a variable
 PINATA_VARIABLE: Final = "BILATERAL_PINATA_JWT"
-PINNING_VARIABLE: Final = "BILATERAL_PINNING_TOKEN"  # the name of a variable
+PINNING_VARIABLE: Final = "BILATERAL_PINNING_TOKEN"  # the name of an environment variable
 PASSPHRASE_FILE_VARIABLE: Final = "BILATERAL_PASSPHRASE_FILE"  # noqa: S105  # likewise
 
 KEY: Final = re.compile(r"(0x)?[0-9a-fA-F]{64}")
-"""A private key."""
+"""The pattern of a private key."""
 
 _FORBIDDEN_OPTION = re.compile(
     r"--?(private|secret|signing)?[-_]?(key|keys|secret|mnemonic|seed|seed[-_]phrase|passphrase|password)(=.*)?",
     re.IGNORECASE | re.DOTALL,
 )
 _KEY_INSIDE = re.compile(r"(0[xX])?[0-9a-fA-F]{41,}")
-"""More digits than an address has: a key, perhaps after other digits, or part of a key in a message."""
+"""The pattern of more digits than an address has: a key, perhaps after other digits, or part of a key in a message."""
 
 
 def refuse_keys(arguments: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ def require_api() -> None:
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Options that override a service's settings."""
+    """The options that override a service's settings."""
 
     host: str | None = optional(None, "The address to listen on; 127.0.0.1 by default.", envvar="BILATERAL_HOST")
     port: int | None = optional(
@@ -108,7 +108,7 @@ def mcp(
 
 
 def _check_aggregator(path: str) -> None:
-    """Read the aggregator's settings, so that mistakes stop the command before anything is served."""
+    """Read the aggregator's settings, so that an error stops the command before anything is served."""
     require_modules("x402", *_PACKAGES_OF_X402)
     from bilateral.x402.aggregator.settings import read_aggregator_settings  # noqa: PLC0415  # slow to import
 

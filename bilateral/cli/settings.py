@@ -25,7 +25,7 @@ _node, _key, _sending, _documents = (partial(_option, panel) for panel in ("Node
 
 @dataclass(frozen=True)
 class NodeOptions:
-    """The node, its chain and registries, and the IPFS gateways."""
+    """The node, with its chain, registries and IPFS gateways."""
 
     rpc_url: str | None = _node("URL", "The node's JSON-RPC URL.", envvar="BILATERAL_RPC_URL")
     deployment: Path | None = _node(
@@ -36,7 +36,7 @@ class NodeOptions:
     )
     chain: int | None = _node(
         "ID",
-        "The chain that the node must serve. By default, that of the deployment record, or else the node's own.",
+        "The chain that the node must serve. By default, the deployment record's or, without one, the node's.",
         envvar="BILATERAL_CHAIN",
         min=1,
     )
@@ -50,7 +50,7 @@ class NodeOptions:
 
 @dataclass(frozen=True)
 class KeyOptions:
-    """The keystore to sign with."""
+    """The keystore with the signing key."""
 
     account: str | None = _key(
         "ALIAS",
@@ -74,7 +74,7 @@ class PassphraseOptions:
 
 @dataclass(frozen=True)
 class SendingOptions:
-    """A transaction's limits, and how long to wait for it."""
+    """The limits for a transaction, and how long to wait for it."""
 
     dry_run: bool = _sending(None, "Check and simulate without signing or sending.", "--dry-run", default=False)
     max_fee_per_gas: str | None = _sending(
@@ -131,4 +131,4 @@ class StoreOptions:
 
 @dataclass(frozen=True)
 class Settings(StoreOptions, SendingOptions, PassphraseOptions, KeyOptions, NodeOptions):
-    """The options that commands share. Options that a command lacks count as omitted."""
+    """The options that commands share. An option that a command does not have counts as omitted."""

@@ -98,4 +98,4 @@ _VIEWS: Final[dict[type[Any], Mapping[str, Reader]]] = {
         "agent", average=_average, answers="count", tag="tag", validators=lambda summary: summary.validators or "all"
     ),
 }
-"""Views of results with more fields than users need. Other results have few fields and are shown completely."""
+"""The fields to show for results that have more fields than users need. Other results are shown completely."""

@@ -24,7 +24,7 @@ CHAINS: Final = {"mainnet": MAINNET, "devnet": DEVNET, "testnet": TESTNET}
 SOLANA_NODE_VARIABLE: Final = "BILATERAL_SOLANA_RPC_URL"
 KEY_FILE_VARIABLE: Final = "BILATERAL_SOLANA_KEY_FILE"
 
-_KEY_BYTES: Final = 64  # the secret and the public half, as `solana-keygen` writes them
+_KEY_BYTES: Final = 64  # the secret and the public half, as written by `solana-keygen`
 
 Mint = Annotated[str, argument("MINT", "The agent's mint.")]
 Uri = Annotated[str, argument("URI", "The URI of the registration file.")]
@@ -51,21 +51,21 @@ def show(invocation: Invocation, mint: Mint, node: Node, chain: Chain = "mainnet
     from bilateral.solana.nodes import SolanaNode  # noqa: PLC0415
     from bilateral.solana.sati import read_agent  # noqa: PLC0415
 
-    with closing(Transport(node, _REQUEST_SECONDS)) as transport, invocation.output.waiting("Asking the node"):
+    with closing(Transport(node, _REQUEST_SECONDS)) as transport, invocation.output.waiting("Querying the node"):
         agent = StepRunner(transport).run(read_agent(SolanaNode(_chain(chain)), mint))
     invocation.output.result(asdict(agent), title=agent.metadata.name)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnerOptions:
-    """The owner of an agent, and the node and chain to send to."""
+    """The agent's owner, and the node and chain to which the change is sent."""
 
     node: Node
     key_file: KeyFile
     chain: Chain = "mainnet"
 
     def write(self, invocation: Invocation, change: Callable[[SatiIdentity], str]) -> None:
-        """Update an agent, and show the transaction."""
+        """Change an agent, and show the transaction."""
         from bilateral.solana.identity import SatiIdentity  # noqa: PLC0415  # slow, and an extra
 
         secret, waiting = _secret(invocation.read_file(self.key_file), self.key_file), invocation.output.waiting
@@ -104,7 +104,7 @@ def transfer(invocation: Invocation, mint: Mint, to: Address, owner: OwnerOption
     owner.write(invocation, lambda identity: identity.transfer(mint, to))
 
 
-_REQUEST_SECONDS: Final = 30.0  # as long as a request of `Client` may take
+_REQUEST_SECONDS: Final = 30.0  # the default timeout of a `Client` request
 
 
 def _chain(text: str) -> Any:
@@ -114,7 +114,7 @@ def _chain(text: str) -> Any:
 
 
 def _secret(content: bytes, path: Path) -> bytes:
-    """Read a key file from Solana's tools: a JSON list of 64 bytes."""
+    """Read a key file of Solana's tools, which is a JSON list of 64 bytes."""
     try:
         secret = bytes(json.loads(content))
     except (ValueError, TypeError, RecursionError):

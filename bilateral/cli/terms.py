@@ -1,6 +1,6 @@
-"""The buyer registry's terms, as JSON files that commands read.
+"""The terms of the buyer registry, as JSON files that commands read.
 
-The fields are named as in the output of `--json`.
+The fields have the same names as in the output of `--json`.
 """
 
 import dataclasses

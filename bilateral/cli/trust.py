@@ -29,7 +29,7 @@ _DATABASE: Final = re.compile("([0-9]+=)?(duckdb|postgres|postgresql|sc)://")
 
 
 def _refuse_databases(tables: Any) -> Any:
-    """Reject database URLs: an analysis only reads Parquet."""
+    """Reject database URLs, because an analysis only reads Parquet."""
     if any(_DATABASE.match(place) for place in ([tables] if isinstance(tables, str) else tables or ())):
         raise UsageProblemError(
             "--tables takes Parquet files, not a database: export the tables to a "
@@ -68,7 +68,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     ),
     checkpoints: str | None = _removed("--checkpoints", "run the whole analysis again"),  # noqa: ARG001
     memory: str | None = _removed(  # noqa: ARG001
-        "--memory", "an analysis holds all arrays in memory, 0.8 GB for a million opinions"
+        "--memory", "an analysis keeps all arrays in memory, 0.8 GB for a million opinions"
     ),
 ) -> None:
     """Analyse tables, and write the results as Parquet."""
@@ -112,16 +112,16 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
 
 
 class _Pace:
-    """Reports a run's progress, at most every few seconds."""
+    """Reports the progress of a run, but at most every few seconds."""
 
     _PAUSE: Final = 5.0
-    """The seconds between two lines: short analyses print nothing, long ones fill a screen or two."""
+    """Seconds between two lines. Short analyses print nothing, and long ones fill a screen or two."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report, self._reported_at = report, 0.0
 
     def __call__(self, progress: Progress) -> None:
-        """Report a run's state."""
+        """Report the state of a run."""
         if progress.spent - self._reported_at >= self._PAUSE:
             self._report(str(progress))
             self._reported_at = progress.spent
@@ -136,7 +136,7 @@ def _folders(tables: list[str]) -> _Source:
 
 
 def _chains(tables: list[str]) -> dict[int, str] | None:
-    """Return each chain's folder, or None if the tables cover one chain."""
+    """Return each chain's folder, or None if the tables cover a single chain."""
     matches = [re.fullmatch("([0-9]+)=(.+)", text) for text in tables]
     chains = {int(match[1]): match[2] for match in matches if match is not None}
     if len(tables) == 1 and not chains:
@@ -210,7 +210,7 @@ def propose_seeds(
 
     proposals = seeds(Engine().fit(Tables.read(tables)), count)
     if not proposals:
-        invocation.output.note("no account bought from three sellers for two weeks and rated as others did")
+        invocation.output.note("no account bought from three sellers over two weeks and rated as others did")
     invocation.output.result({"proposals": [asdict(proposal) for proposal in proposals]}, title="Accounts to trust")
 
 

@@ -1,4 +1,4 @@
-"""The package version, and the commit it was built from."""
+"""The version of the package, and the commit from which it was built."""
 
 import subprocess
 from importlib.metadata import version
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Final
 
 _SHORT: Final = 12
-"""The length of a displayed commit hash: enough to find it in any repository."""
+"""The length of a displayed commit hash, which is enough to find the commit in any repository."""
 
 
 def commit() -> str | None:
-    """Return the sources' commit, marked `-dirty` if they differ from it, or None if it is unknown.
+    """Return the commit of the sources, marked `-dirty` if they differ from it; None if it is unknown.
 
-    Distributions contain it. In a checkout, git provides it.
+    Distributions contain the commit. In a checkout, git provides it.
     """
     written = files("bilateral") / "commit.txt"
     if written.is_file():
@@ -30,7 +30,7 @@ def commit() -> str | None:
 
 
 def described() -> str:
-    """Return the version with the commit, as `0.1.0 (commit 0123456789ab)`."""
+    """Return the version with the commit, such as `0.1.0 (commit 0123456789ab)`."""
     revision = commit()
     if revision is None:
         return version("bilateral")

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 app = make_group("watch")
 
 _SECONDS: Final = 30.0
-"""The time limit for a read in seconds: fifteen times a service's, because the command has only one user."""
+"""The time limit for a read in seconds: fifteen times a service's limit, because a command has a single user."""
 
 _PAUSE: Final = 1.0
-"""The seconds between two polls for changes."""
+"""Seconds between two polls for changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeOptions:
-    """The changes to report."""
+    """The kinds of changes to report."""
 
     kinds: list[str] | None = optional("KIND", "Only changes of this kind; may be repeated.", "--kind")
     tags: list[str] | None = optional("TAG", "Only changes with this tag; may be repeated.", "--tag")
@@ -47,7 +47,7 @@ class ChangeOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class WatchOptions(ChangeOptions):
-    """Options for the changes to watch, and where to start."""
+    """The options for the changes to watch, and for the point from which to start."""
 
     since: str | None = optional(
         "CURSOR", "Start after the change with this id; 0 for all changes. By default, new changes only."
@@ -98,7 +98,7 @@ def _watch(
 
 
 def _line(change: FeedChange, *, as_json: bool) -> str:
-    """Return a change as one line. Untrusted text cannot control the terminal."""
+    """Return a change as one line, in which untrusted text cannot control the terminal."""
     from bilateral.cli.json_values import plain  # noqa: PLC0415  # slow to import
 
     if as_json:

@@ -50,7 +50,7 @@ _REPORT_SECONDS: Final = 10
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeOptions:
-    """Options that identify the prober and select the agents."""
+    """The options that identify the prober and select the agents."""
 
     contact: str = option(
         "URL", "Your web page or email address, shown to the servers that are probed.", envvar="BILATERAL_CONTACT"
@@ -67,7 +67,7 @@ class ProbeOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class WatchOptions:
-    """How a watchtower runs."""
+    """The options for running a watchtower."""
 
     chains: list[int] | None = optional(
         None, "Measure agents on this chain; may be repeated. All chains by default.", "--chain-id"
@@ -89,7 +89,7 @@ class WatchOptions:
     once: bool = flag("--once", "Stop once each endpoint has been probed, and show the results.")
 
     def watch_settings(self, settings: IndexSettings) -> WatchSettings:
-        """Return a run's settings. By default, the chains' nodes serve as reference hosts."""
+        """Return the settings of a run. By default, the chains' nodes are also the reference hosts."""
         from bilateral.watchtower import politeness, run  # noqa: PLC0415  # slow to import
 
         references = self.references or [url for chain in settings.chains for url in chain.rpc_urls]
@@ -123,7 +123,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
             _answer_monitors(invocation, tower, monitor.metrics_host, monitor.metrics_port)
         invocation.output.note(f"{len(tower.endpoints)} endpoints on {len(tower.hosts)} hosts")
         if not tower.vantage.references:
-            invocation.output.note("without --reference, an outage of your own network looks like an outage of theirs")
+            invocation.output.note("no --reference: if your own connection fails, hosts will appear to be down")
 
         seconds = count(1)
 
@@ -193,7 +193,7 @@ def _targets(place: str, protocol: str, database: str | None, *, is_paid: bool) 
 def _built(
     stack: ExitStack, shared: Shared, store: Store, probing: ProbeOptions, settings: WatchSettings
 ) -> Watchtower:
-    """Return a watchtower with the endpoints of the index."""
+    """Return a watchtower for the endpoints in the index."""
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
     from bilateral.watchtower import politeness, run, watching  # noqa: PLC0415  # slow to import
@@ -220,12 +220,12 @@ def _progress(tower: Watchtower) -> str:
     for (_, outcome), number in tower.outcomes.copy().items():
         outcomes[outcome] += number
     counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
-    place = "" if tower.vantage.is_online else "; this location is offline, so probing is paused"
+    place = "" if tower.vantage.is_online else "; this vantage point is offline, so nothing is probed"
     return f"results: {counts or 'none yet'}; waiting: {len(tower.delays)}{place}"
 
 
 def _show(invocation: Invocation, store: Store) -> None:
-    """Show each endpoint's state by agent, and the numbers of agents and hosts."""
+    """Show the state of each endpoint by agent, and the numbers of agents and hosts."""
     from bilateral.index.measurements.values import REACHABLE  # noqa: PLC0415  # slow to import
 
     rows = [
@@ -239,7 +239,7 @@ def _show(invocation: Invocation, store: Store) -> None:
         for agent in entry.target.agents
     ]
     rows.sort(key=lambda row: (not row["alive"], row["agent"], row["url"]))
-    invocation.output.results(rows, _COLUMNS, none="no agent in the index lists an endpoint that can be probed")
+    invocation.output.results(rows, _COLUMNS, none="no agent in the index lists an endpoint")
 
     counts = []
     for name in ("agent", "host"):

@@ -39,7 +39,7 @@ PeriodName = Annotated[str, option("WEEK", "An ISO week that is over, such as 20
 Vantage = Annotated[str, option("NAME", "The name of the vantage point.", "--vantage")]
 
 _MICROS: Final = 1_000_000
-_SECONDS: Final = 30.0  # of a check, as of `bilateral check`
+_SECONDS: Final = 30.0  # the time limit for a check, as in `bilateral check`
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -51,7 +51,7 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def opened(url: str | None, *, creates: bool = False) -> Store:
-    """Open the database of a watchtower."""
+    """Open a watchtower's database."""
     from bilateral.watchtower.store import open_store  # noqa: PLC0415  # slow to import
 
     return open_store(url, creates=creates)
@@ -206,11 +206,11 @@ def buy(
                 rows.append({"url": entry.target.url, "outcome": str(outcome)})
                 if outcome is Purchase.OVER_BUDGET:
                     break
-    invocation.output.results(rows, columns("url", "outcome"), none="no seller has a price that was probed")
+    invocation.output.results(rows, columns("url", "outcome"), none="no seller's price has been probed yet")
 
 
 def _declining(reader: Reader) -> Callable[[AgentId, Mapping[str, Any]], bool]:
-    """Return a check that uses an index to decide which agents not to pay."""
+    """Return a function that uses an index to decide which agents not to pay."""
     from bilateral.checks.policy import PolicyName, policy_of  # noqa: PLC0415  # slow to import
     from bilateral.checks.questions import OfServer, Snapshot  # noqa: PLC0415
 
@@ -222,7 +222,7 @@ def _declining(reader: Reader) -> Callable[[AgentId, Mapping[str, Any]], bool]:
         try:
             question = OfServer.model_validate(fields)
             return reader.read(question.check, **options).verdict == "decline"
-        except (BilateralError, ValueError):  # an agent that the index no longer has, or terms that mean nothing
+        except (BilateralError, ValueError):  # an agent that the index no longer contains, or meaningless terms
             return True
 
     return declines

@@ -48,7 +48,7 @@ Private = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class WebhookOptions(ChangeOptions):
-    """Options that select the changes that a webhook receives, and the change to start at."""
+    """The options for the changes that a webhook receives, and for the change with which it starts."""
 
     agents: list[str] | None = optional("AGENT", "Only changes to this agent; may be repeated.", "--agent")
     accounts: list[str] | None = optional(

@@ -30,7 +30,7 @@ app.add_typer(signers)
 
 SIGNING_VARIABLE: Final = "BILATERAL_X402_KEY"
 
-_MIN_DIGITS: Final = 8  # four bytes: few keys begin alike by chance
+_MIN_DIGITS: Final = 8  # four bytes, because few keys begin alike by chance
 _HOUR: Final = timedelta(hours=1)
 
 
@@ -57,7 +57,7 @@ def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
     with ExitStack() as stack:
         deployments: dict[str | Provider, Deployment] = {}
         if not readers or invocation.settings.rpc_url is not None:
-            client = stack.enter_context(invocation.reading("Asking the server and the node"))
+            client = stack.enter_context(invocation.reading("Querying the server and the node"))
             deployments = {str(invocation.settings.rpc_url): client.get_deployment()}
         verifier = stack.enter_context(Verifier(deployments, readers=readers, loader=invocation.loader()))
         findings = check_url(verifier, url, method, content=content)
@@ -88,7 +88,7 @@ def list_command(invocation: Invocation, agent: Agent) -> None:
 
 
 def _date(unix: object) -> object:
-    """Return a time from a registration file as a date, or anything else unchanged: these files are untrusted."""
+    """Return a time in a registration file as a date, or anything else unchanged, because files are untrusted."""
     try:
         return parse_time(unix) if isinstance(unix, int) else unix
     except InvalidArgumentError:

@@ -1,11 +1,11 @@
 """The vault, which stores salts and sealed ratings before anything is signed.
 
-If a salt is lost, its rating is lost too, and two envelopes with different ratings for the same interaction would
-contradict each other. The vault therefore stores the first rating for each interaction on disk, and returns it on every
-later call.
+A rating whose salt is lost can never be opened, and two envelopes with different ratings for the same interaction would
+contradict each other. The vault therefore stores the first rating for each interaction on disk, and returns that rating
+on every later call.
 """
 
-from __future__ import annotations  # errors of arguments quote them
+from __future__ import annotations  # so that error messages can quote the annotations
 
 import os
 import sqlite3
@@ -68,7 +68,7 @@ class Sealed:
     Attributes:
         chain_id: The chain's EIP-155 id.
         opening: The opening of the seal.
-        signed: The most recently signed envelope; None if the program stopped before signing it.
+        signed: The most recently signed envelope; None if the program stopped before signing one.
     """
 
     chain_id: int
@@ -79,7 +79,7 @@ class Sealed:
 
 @checked_class
 class BlindVault:
-    """A file of openings. Several programs may share it, and a crash never loses the opening of a signed envelope."""
+    """A file that stores openings. Programs can share it, and a crash never loses a signed envelope's opening."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -95,13 +95,13 @@ class BlindVault:
             opening: The opening, with a new salt.
 
         Returns:
-            The stored opening, which is the first one for this interaction and has the same rating.
+            The stored opening: the first one for this interaction, which has the same rating as the one passed.
 
         Raises:
             InvalidArgumentError: The rating is out of range.
             AlreadySealedError: A different rating is stored for this interaction.
         """
-        opening.seal_for(envelope)  # refuses a rating that could never be opened, before it is stored
+        opening.seal_for(envelope)  # raises an error before a rating is stored that could never be opened
         key = _key(domain, envelope)
         with closing(self._connect()) as database, database:
             database.execute(_STORE, (*key, opening.to_json()))
@@ -117,7 +117,7 @@ class BlindVault:
             database.execute(_SIGN, (signed.to_json(), *_key(domain, signed.envelope)))
 
     def count_interaction(self, registry: object, client: str, interaction: bytes) -> int:
-        """Count a client's paid interaction. The same interaction counts only once.
+        """Count a client's paid interaction. The same interaction is counted only once.
 
         Args:
             registry: The identity registry of the server's agent.

@@ -20,15 +20,15 @@ from bilateral.documents import FeedbackFile, RegistrationFile
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent as the chain and its registration file describe it.
+    """An agent, as described on chain and in its registration file.
 
     Attributes:
         id: The agent, with its chain.
         registry: The agent's identity registry.
         owner: The owner of the agent's token.
-        wallet: The wallet that receives the agent's payments; None if it has none.
+        wallet: The wallet that receives the agent's payments; None if the agent has no wallet.
         uri: The URI of the agent's registration file; may be empty.
-        domain: The agent's domain; empty if it has none.
+        domain: The agent's domain; empty if the agent has none.
         file: The registration file; None if it was not requested or cannot be loaded.
         file_problem: The error that occurred while loading the file; None if there was none.
     """
@@ -64,19 +64,19 @@ class Agent:
 
     @property
     def is_confirmed(self) -> bool:
-        """True if the file lists this agent among its registrations. Otherwise, the file may be someone else's."""
+        """True if the file lists this agent among its registrations. Otherwise, the file may belong to someone else."""
         return self.file is not None and self.file.registration_of(self.global_id) is not None
 
 
 @dataclass(frozen=True)
 class Registered:
-    """An agent was registered.
+    """The result of registering an agent.
 
     Attributes:
         agent: The new agent.
         owner: The agent's owner, which is also its wallet.
         uri: The URI of the agent's registration file.
-        metadata: The metadata with which the agent was registered, in order.
+        metadata: The metadata with which the agent was registered, in the order of its events.
         domain: The domain; empty unless the agent was registered with `new_agent`.
     """
 
@@ -89,7 +89,7 @@ class Registered:
 
 @dataclass(frozen=True)
 class AgentUriSet:
-    """The URI of an agent's registration file was replaced.
+    """The result of replacing the URI of an agent's registration file.
 
     Attributes:
         uri: The new URI.
@@ -103,7 +103,7 @@ class AgentUriSet:
 
 @dataclass(frozen=True)
 class AgentWalletChanged:
-    """An agent's wallet was set or unset.
+    """The result of setting or removing an agent's wallet.
 
     Attributes:
         wallet: The new wallet; None if the wallet was unset.
@@ -115,7 +115,7 @@ class AgentWalletChanged:
 
 @dataclass(frozen=True)
 class MetadataChanged:
-    """A metadata value of an agent was set.
+    """The result of setting an agent's metadata value.
 
     Attributes:
         value: The new value.
@@ -128,7 +128,7 @@ class MetadataChanged:
 
 @dataclass(frozen=True)
 class AgentTransferred:
-    """An agent was transferred to a new owner, and has no wallet until that owner sets one.
+    """The result of transferring an agent. The agent has no wallet until the new owner sets one.
 
     Attributes:
         former_owner: The previous owner.
@@ -163,7 +163,7 @@ class FeedbackEvent:
 
 @dataclass(frozen=True)
 class FeedbackEntry:
-    """One feedback entry.
+    """A feedback entry as read from the registry, optionally with its event and its file.
 
     Attributes:
         id: The feedback's id, which includes the agent and the client.
@@ -205,7 +205,7 @@ class FeedbackEntry:
 
 @dataclass(frozen=True)
 class FeedbackResponse:
-    """A response to feedback.
+    """A response that somebody appended to a feedback entry.
 
     Attributes:
         responder: The account that responded.
@@ -221,7 +221,7 @@ class FeedbackResponse:
 
 @dataclass(frozen=True)
 class FeedbackRevocation:
-    """A feedback entry was revoked."""
+    """The result of revoking a feedback entry."""
 
     feedback: FeedbackId
 
@@ -233,16 +233,16 @@ class ReputationSummary:
     Attributes:
         count: The number of feedback entries in the average.
         value: The average as the registry computes it, multiplied by `10 ** decimals` and rounded toward zero. It fits
-            in 128 bits, and may exceed 1e38, the limit of a single value.
-        decimals: The most frequent number of decimals or, in case of a tie, the smallest of them. If `value` would then
-            exceed 128 bits, the largest number of decimals with which it fits. 0 if there is no feedback.
+            in 128 bits, but may exceed 1e38, the limit for a single feedback value.
+        decimals: The most frequent number of decimals; the smallest one in case of a tie. If `value` would then exceed
+            128 bits, the largest number of decimals that fits. 0 if there is no feedback.
         tag1: The first tag that feedback must have; an empty string matches any tag.
-        tag2: As for `tag1`, but for the second tag.
-        reviewers: The clients whose feedback counts.
-        is_everybody: True if no reviewers were passed, so that every client counts. Anyone can give any amount of
-            feedback, so such a summary is meaningless for an agent that somebody wants to promote.
-        first_tags: The first tags of the feedback that counts, sorted from most to least frequent; None if they were
-            not read.
+        tag2: The second tag that feedback must have; an empty string matches any tag.
+        reviewers: The clients whose feedback is included.
+        is_everybody: True if no reviewers were passed, so that feedback from every client is included. Anyone can give
+            any amount of feedback, so such a summary is meaningless for an agent that somebody wants to promote.
+        first_tags: The first tags of the included feedback, sorted from most to least frequent; None if they were not
+            read.
         is_computed_here: True if the node rejected the registry's computation as too large, and the SDK client computed
             the same average from the feedback.
     """
@@ -260,12 +260,12 @@ class ReputationSummary:
 
     @property
     def mixed_tags(self) -> tuple[ChainText, ...]:
-        """The first tags in the average if there are several, which measure different things; otherwise empty."""
+        """The first tags if the average mixes several, which measure different things; otherwise empty."""
         return self.first_tags if self.first_tags is not None and len(self.first_tags) > 1 else ()
 
     @property
     def average(self) -> Decimal | None:
-        """The average, with all its decimals; None if no feedback counts."""
+        """The average, with all its decimals; None if there is no feedback."""
         return Summary(self.count, self.value, self.decimals).average
 
 
@@ -317,7 +317,7 @@ class AttestedRecord:
 
 @dataclass(frozen=True)
 class BuyerRecords:
-    """Both records of a buyer, which are never combined.
+    """A buyer's settled and attested records, which are never combined.
 
     Attributes:
         buyer: The account.
@@ -368,10 +368,10 @@ class SettledPayment:
 
 @dataclass(frozen=True)
 class Anchor:
-    """The Merkle root of a service's state.
+    """A Merkle root of a service's state, as posted in the registry.
 
     Attributes:
-        epoch: The epoch, from 1.
+        epoch: The epoch, counted from 1.
         root: The root, 32 bytes.
     """
 
@@ -381,7 +381,7 @@ class Anchor:
 
 @dataclass(frozen=True)
 class RoleHolder:
-    """The holder of a role.
+    """The holder of a role, and the successor that the holder nominated.
 
     Attributes:
         nominee: The nominated successor; None if there is none.

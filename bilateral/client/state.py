@@ -1,4 +1,4 @@
-"""The client's argument types (such as agents in any form, and signed messages), its state, and its transactions."""
+"""The types of the client's arguments (such as agents and signed messages), its state and its transactions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HASH = re.compile(r"(0x)?[0-9a-fA-F]{64}")
 
 
 class TransactionSigner(Protocol):
-    """Signs for an account. This can be an eth-account `LocalAccount`, or any object with the same interface."""
+    """A signer for an account: an eth-account `LocalAccount`, or any object with the same interface."""
 
     @property
     def address(self) -> str:
@@ -208,10 +208,10 @@ class _Signed:
 
 
 class RemoteSigner:
-    """A stand-in for an account whose key is not available. The client that uses it must be in dry-run mode.
+    """A substitute for an account whose key is not available. The client that uses it must be in dry-run mode.
 
-    It returns a signature that was made in advance. If there is none, it raises an error with the message to sign. That
-    error becomes the cause of a `SignerFailedError`.
+    It returns a signature that was made in advance. If there is none, it raises an error that contains the message to
+    sign. This error becomes the cause of a `SignerFailedError`.
 
     Args:
         address: The account.
@@ -243,11 +243,11 @@ T = TypeVar("T")
 
 @dataclass
 class NonceMemory:
-    """The nonce that a client used last: a node may not yet count a transaction that a different node accepted.
+    """A client's next nonce, remembered because a node may not have received the client's last transaction yet.
 
     Attributes:
         next: The next nonce, as far as this client knows.
-        updated_at: When the next nonce was determined, by the monotonic clock.
+        updated_at: The time at which the next nonce was determined, according to the monotonic clock.
     """
 
     next: int = 0
@@ -259,7 +259,7 @@ class ClientState:
     """The state shared by one client's operations.
 
     Attributes:
-        requested: The deployment, or the name of a packaged deployment; None to find it by the node's chain id.
+        requested: The deployment, or the name of a packaged deployment; None for the packaged one on the node's chain.
         pinned_chain: The chain that the caller specified; None to trust the node.
         signer: Signs transactions and messages; None for a client that can only read.
         store: The store of documents.
@@ -267,14 +267,14 @@ class ClientState:
         dry_run: True if writes are checked but not sent.
         is_collecting: True if writes are prepared for a batch to send.
         poll_interval: Seconds between checks of whether a transaction is in a block.
-        max_fee_per_gas: The maximum fee per gas to sign, in wei; None for the default limits.
-        max_cost: The maximum cost of a transaction to sign, in wei; None for no limit.
+        max_fee_per_gas: The maximum fee per gas that the client signs, in wei; None for the default limits.
+        max_cost: The maximum cost of a transaction that the client signs, in wei; None for no limit.
         deployment: The deployment, once the node's chain id is known.
-        nonces: The last nonce that was used.
+        nonces: The client's next nonce, and when it was determined.
         log_range: The observed limit on the block range that the node accepts in a request for logs.
         checked: The addresses at which the expected registry was found.
-        is_chain_announced: True once the chain for which the client signs has been logged. It is logged only if the
-            node determines it.
+        is_chain_announced: True once the chain for which the client signs has been logged. The chain is logged only if
+            the node alone determines it.
         first_block: The block in which the identity registry was deployed; None until it is looked up.
     """
 
@@ -307,7 +307,7 @@ class Sent(Generic[T]):
         decode: Builds the result from the registry's events.
         hash: The transaction's hash; None if it was not sent.
         raw: The signed transaction; None if it was not signed.
-        earlier: The hashes of the equivalent transactions that it replaces.
+        earlier: The hashes of the earlier equivalent transactions that this one replaces.
         nonce: The signer's next nonce, according to the node, when the transaction was prepared.
     """
 
@@ -326,13 +326,13 @@ TIMEOUT: Final = 120.0
 
 
 class SentTransaction(Generic[T]):
-    """The transaction of a write."""
+    """The transaction that a write sends."""
 
     def __init__(self, sent: Sent[T] | None) -> None:
         self._sent = sent
 
     def mark_sent(self, sent: Sent[T]) -> None:
-        """Adopt the transaction that a batch sent for this write."""
+        """Record the transaction that a batch sent for this write."""
         self._sent = sent
 
     @property

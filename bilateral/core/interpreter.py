@@ -21,9 +21,9 @@ def tuned_interpreter() -> Iterator[None]:
     """Pause the garbage collector and shorten threads' time slices while a batch is read, stored or aggregated.
 
     Logs, events, rows and links have no reference cycles, so they are freed without the collector, which would take a
-    third of the time. Time slices are shortened because one thread computes without pausing while the other often
-    queries the database: after each result, it would have to wait for the end of a 5 ms time slice. Several threads may
-    use the settings at the same time; the last thread to finish restores them.
+    third of the running time. Time slices are shortened because one thread computes without pausing while another often
+    queries the database: after each query, the second thread would have to wait for the end of a 5 ms time slice.
+    Several threads may use these settings at the same time; the last to finish restores the previous settings.
     """
     global _users, _turn_before, _was_collecting  # noqa: PLW0603  # one interpreter a process
     with _LOCK:

@@ -24,7 +24,7 @@ INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Interrupted(BaseException):
-    """A signal asks this process to exit."""
+    """A signal asked this process to exit."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"interrupted by {signal.Signals(number).name}")
@@ -67,7 +67,7 @@ def find_anvil(program: Path | None = None) -> Path:
 
 @contextmanager
 def running_anvil(program: Path, *options: str, port: int = 0, states: int = 256) -> Iterator[str]:
-    """Run anvil.
+    """Run anvil, and yield its URL.
 
     A signal that would end this process stops anvil first, even while anvil is being started. Anvil is stopped even if
     this process receives SIGKILL, which cannot be handled.
@@ -100,7 +100,7 @@ def running_anvil(program: Path, *options: str, port: int = 0, states: int = 256
 
 @contextmanager
 def ended_after_us(process: subprocess.Popen[str]) -> Iterator[None]:
-    """End a process when this one is killed: a shell, which waits on a pipe from this process, then kills it."""
+    """End a process if this one is killed: a helper shell kills that process once a pipe from this one closes."""
     command = ["sh", "-c", "read -r _; kill $0", str(process.pid)]
     watcher = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603  # ours
     try:
@@ -139,7 +139,7 @@ class Release:
             raise Interrupted(self._pending)
 
     def handle(self, number: int, _frame: FrameType | None) -> None:
-        """Handle a signal."""
+        """Raise `Interrupted` for a signal, or defer the signal until interruptions are let through."""
         if self._open:
             self._open = False  # one is enough: a second one must not interrupt the clean-up
             raise Interrupted(number)

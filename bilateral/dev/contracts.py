@@ -11,7 +11,7 @@ from web3 import HTTPProvider, Web3
 from bilateral.core.contracts import Registry, abi
 
 TOKEN: Final = "MockPaymentToken"  # noqa: S105  # the name of a contract
-"""The payment token, `Test Dollar`. It has six decimals and transfers by signature, and anyone may mint it."""
+"""The payment token, `Test Dollar`. It has six decimals, allows transfers by signature, and lets anyone mint it."""
 
 TOKEN_DOMAIN: Final = {"name": "Test Dollar", "version": "2"}
 """The token's EIP-712 domain, for payers' signatures."""
@@ -38,7 +38,7 @@ _POLL_SECONDS: Final = 0.01  # the local node mines at once
 
 @cache
 def creation_code() -> Mapping[str, str]:
-    """Return the creation code of each contract, by name, in hexadecimal with 0x."""
+    """Return the creation code of each contract, keyed by name, in hexadecimal with 0x."""
     return dict(json.loads((files("bilateral.dev") / CODE).read_text(encoding="utf-8")))
 
 

@@ -26,12 +26,12 @@ from bilateral.x402.server.settling import SettlingSigner
 POLL_SECONDS = 0.005  # tests start many servers
 RECEIPT_POLL_SECONDS = 0.01  # the local node mines at once
 KEEP_ALIVE_SECONDS = 600
-"""Seconds until an idle connection is closed. If too short, the next request may already be in transit."""
+"""Seconds until an idle connection is closed: long enough that no request arrives just after the closing."""
 
 
 @contextmanager
 def serving(app: FastAPI, port: int = 0) -> Iterator[str]:
-    """Run an ASGI application in a thread."""
+    """Run an ASGI application in a thread, and yield its URL."""
     config = uvicorn.Config(
         app, host="127.0.0.1", port=port, log_level="critical", lifespan="on", timeout_keep_alive=KEEP_ALIVE_SECONDS
     )
@@ -74,7 +74,7 @@ def facilitator_app(rpc: str, secret: str, network: str, registry: str | None = 
 
 
 def facilitator_app_of(facilitator: x402FacilitatorSync) -> FastAPI:
-    """Add the HTTP interface to an SDK facilitator."""
+    """Create the HTTP interface for an SDK facilitator."""
     app = FastAPI()
 
     def perform(action: str, message: dict[str, Any]) -> dict[str, Any]:
@@ -102,7 +102,7 @@ PRICE: Final = 10_000
 
 
 def shop_app(deployment: Deployment, agent_id: int, key: Secp256k1Key, pay_to: str, token: str, url: str) -> FastAPI:  # noqa: PLR0913, PLR0917  # the terms of a trade
-    """Create the application."""
+    """Create the seller's application with its paid route."""
     network = f"eip155:{deployment.chain_id}"
     app = FastAPI(title="Weather agent")
 
@@ -116,7 +116,7 @@ def shop_app(deployment: Deployment, agent_id: int, key: Secp256k1Key, pay_to: s
     price: Any = {"asset": token, "amount": str(PRICE), "extra": TOKEN_DOMAIN}
     option = PaymentOption(scheme="exact", network=network, pay_to=pay_to, price=price)
     declared = declare_8004_reputation(agent_id, deployment)
-    declared["payment-identifier"] = declare_payment_identifier_extension()  # fetches a lost answer again
+    declared["payment-identifier"] = declare_payment_identifier_extension()  # lets clients fetch a lost answer again
     routes = {f"GET {PATH}": RouteConfig(option, extensions=declared)}
     app.add_middleware(ReputationMiddleware, routes=routes, server=server)
     return app

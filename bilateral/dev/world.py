@@ -22,13 +22,13 @@ from bilateral.documents import RegistrationFile
 from bilateral.x402 import Secp256k1Key
 
 ROLES: Final = ("deployer", "seller", "buyer", "facilitator", "newcomer")
-"""Anvil's accounts by role. The newcomer does not own an agent yet. The newcomer and the buyer have test dollars."""
+"""The roles of anvil's accounts, in order. The newcomer owns no agent yet, but has test dollars, as does the buyer."""
 
 STATES: Final = 1_000
-"""The number of blocks whose state anvil retains. Checking an old answer requires the state of its block."""
+"""The number of blocks whose state anvil retains. Checking an old answer requires the state of the answer's block."""
 
 FUNDS: Final = 1_000_000_000
-"""A buyer's token balance, in the smallest unit: a thousand dollars."""
+"""The balance of the buyer and of the newcomer, in the token's smallest unit: a thousand dollars."""
 
 RECORD: Final = "deployment.json"
 ENVIRONMENT: Final = "environment.sh"
@@ -60,7 +60,7 @@ class Ports:
 
     Attributes:
         chain: The port of the chain's JSON-RPC.
-        service: The port of the service over the index.
+        service: The port of the service that serves the index.
         facilitator: The port of the facilitator, which settles payments.
         shop: The port of the seller's paid route.
     """
@@ -73,16 +73,16 @@ class Ports:
 
 @dataclass(frozen=True)
 class World:
-    """A running market.
+    """A running local market: its components' addresses, its accounts, and its agents.
 
     Attributes:
         rpc_url: The URL of the chain's JSON-RPC.
         weather_url: The URL of the seller's paid route.
         token: The address of the payment token.
         deployment: The registries.
-        record: The deployment record's file.
-        keys: The key of each account, by role.
-        agents: The id of each agent, by role.
+        record: The path of the deployment record.
+        keys: The accounts with their keys, keyed by role.
+        agents: The id of each agent, keyed by role.
     """
 
     rpc_url: str
@@ -96,7 +96,7 @@ class World:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment variables that tell commands and examples where all components are."""
+        """The environment variables that contain the addresses of all components, for commands and examples."""
         return {
             "BILATERAL_RPC_URL": self.rpc_url,
             "BILATERAL_DEPLOYMENT": str(self.record),
@@ -113,7 +113,7 @@ class World:
 def running_world(anvil: Path, folder: Path, ports: Ports) -> Iterator[World]:
     """Start the chain with the registries, the facilitator and the seller's route; stop all of them at the end."""
     logging.getLogger("x402").setLevel(logging.CRITICAL)
-    logging.getLogger("bilateral.x402").setLevel(logging.ERROR)  # it warns that nothing checks the route at its start
+    logging.getLogger("bilateral.x402").setLevel(logging.ERROR)  # it would warn that no preflight checks the route
     accounts = folder / "accounts.json"
     with ExitStack() as stack:
         node = running_anvil(anvil, "--config-out", str(accounts), port=ports.chain, states=STATES)
@@ -146,7 +146,7 @@ def running_world(anvil: Path, folder: Path, ports: Ports) -> Iterator[World]:
 
 
 def write_environment(path: Path, variables: Mapping[str, str]) -> None:
-    """Write a shell file that sets variables and defines `wait_until`.
+    """Write a shell file that sets variables and defines the function `wait_until`.
 
     Only the file's owner may read it, although anvil's keys are public.
     """
@@ -171,6 +171,6 @@ def _files(weather_url: str, key: Secp256k1Key) -> dict[str, RegistrationFile]:
         x402Support=True,
         signers=[{**signer, "validUntil": None}],
     )
-    closed = [{"name": "web", "endpoint": "http://127.0.0.1:9/"}]  # so that a watchtower finds one that is down
+    closed = [{"name": "web", "endpoint": "http://127.0.0.1:9/"}]  # so that a watchtower finds a service that is down
     traveller = RegistrationFile.new("Traveller", "It buys forecasts", image, services=closed)
     return {"seller": weather, "buyer": traveller}

@@ -4,14 +4,14 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Final
 
 _GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
-# Special by IANA's registries, but not to every release of Python.
+# IANA reserves this range, but some releases of Python treat it as public.
 _PROTOCOL_ASSIGNMENTS: Final = IPv4Network("192.0.0.0/24")
 _DOCUMENTATION: Final = IPv6Network("3fff::/20")
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: str) -> bool:
-    """Return whether an address is on the public Internet. Untrusted URIs may not lead to any other address."""
+    """Return whether an address is on the public Internet. Untrusted URIs must not lead to any other address."""
     ip = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv4Address):
         return ip.is_global and not ip.is_multicast and ip not in _PROTOCOL_ASSIGNMENTS

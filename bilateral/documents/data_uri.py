@@ -22,19 +22,19 @@ _PARTS: Final = re.compile(r"data:\s*([^,;{\s]*(?:\s*;\s*[^,;{\s]*)*)\s*(?:,|\s|
 """The media type with its parameters, and the content after a comma or after the space that some authors use."""
 
 _BARE_JSON: Final = re.compile(r"\{|%7B", re.IGNORECASE)
-_BARE_BASE64: Final = re.compile(r"(?:e[w-z0-9+/_-]|H4sI)[A-Za-z0-9+/_\s-]*={0,2}")  # of a JSON object, or of gzip
+_BARE_BASE64: Final = re.compile(r"(?:e[w-z0-9+/_-]|H4sI)[A-Za-z0-9+/_\s-]*={0,2}")  # a JSON object, or gzip data
 _SPACE: Final = re.compile(r"[ \t\r\n]+")
 _PACKINGS: Final = {"enc=gzip", "enc=deflate", "encoding=gzip", "encoding=deflate", "gzip"}
 
 _GZIP: Final = b"\x1f\x8b"
 """The first bytes of gzip data. JSON never starts with these bytes."""
 
-_EITHER: Final = 32 + zlib.MAX_WBITS  # gzip or zlib, as the first bytes say
-_RAW: Final = -zlib.MAX_WBITS  # without a header, as some servers send what they call deflate
+_EITHER: Final = 32 + zlib.MAX_WBITS  # gzip or zlib, detected from the first bytes
+_RAW: Final = -zlib.MAX_WBITS  # without a header, which some servers send as "deflate"
 
 
 def unpacked(content: bytes, limit: int) -> bytes | None:
-    """Decompress gzip or deflate data without allocating more than one byte above the limit."""
+    """Decompress gzip or deflate data, producing at most one byte more than the limit."""
     for window in (_EITHER, _RAW):
         decoder = zlib.decompressobj(window)
         try:
@@ -49,12 +49,12 @@ def unpacked(content: bytes, limit: int) -> bytes | None:
 
 
 def is_inline(uri: str) -> bool:
-    """Return True if a URI, or a string used in place of one, is the document itself."""
+    """Return True if a URI, or a string used in place of a URI, contains the document itself."""
     return uri[:5].lower() == "data:" or bool(_BARE_JSON.match(uri) or _BARE_BASE64.fullmatch(uri))
 
 
 def encode_data_uri(content: bytes) -> str:
-    """Return a data URI that contains a document, as in ERC-8004. The media type is that of JSON, or generic."""
+    """Return a data URI with a document, as in ERC-8004. The media type is generic unless the document is JSON."""
     kind = _JSON if _is_json(content) else _BYTES
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
@@ -67,7 +67,7 @@ def decode_data_uri(uri: str, limit: int) -> bytes:
         if parts is None:
             raise UnsupportedUriError(f"{quoted(uri)} is not a data URI: it has no comma")
         labels, payload = {label.strip().lower() for label in parts[1].split(";")}, parts[2].strip()
-    if len(payload) > 4 * limit + 4:  # more than any encoding of so few bytes takes
+    if len(payload) > 4 * limit + 4:  # no encoding of a document within the limit is longer
         raise DocumentTooLargeError(limit)
     content = _content(uri, payload, limit, is_base64="base64" in labels)
     if labels & _PACKINGS or content[:2] == _GZIP:
@@ -83,7 +83,7 @@ def decode_data_uri(uri: str, limit: int) -> bytes:
 def _content(uri: str, payload: str, limit: int, *, is_base64: bool) -> bytes:
     """Decode a data URI's content by its actual encoding, if that is unambiguous, rather than by the declared one."""
     plain, unquoted = payload.encode("utf-8", "replace"), unquote_to_bytes(payload)
-    if plain[:1] == b"{" and (is_base64 or b"%" not in plain):  # a writer of the wrong label did not quote either
+    if plain[:1] == b"{" and (is_base64 or b"%" not in plain):  # mislabelled text is not percent-encoded either
         return plain if _is_json(plain) else unquoted
     if not is_base64 and unquoted and _BARE_BASE64.fullmatch(payload):
         try:

@@ -30,8 +30,8 @@ class Answer:
     """A server's response.
 
     Attributes:
-        content: The bytes of the body, or the data of the expected event in a stream.
-        url: The URL that responded, after redirects.
+        content: The bytes of the body or, for a stream of events, the data of the expected event.
+        url: The URL of the response, after any redirects.
         milliseconds: The time from the name lookup to the response headers.
         certificate_ends: The Unix time at which the server's certificate expires; None without TLS.
         event: The type of the expected event; None if the response is not a stream, or if the stream ended before that
@@ -51,7 +51,7 @@ class Answer:
 
     @property
     def body(self) -> bytes:
-        """The content.
+        """The content, unless it is encoded.
 
         Raises:
             EncodedAnswerError: The content is encoded.

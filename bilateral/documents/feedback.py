@@ -1,4 +1,4 @@
-"""The feedback file: a client's statement beyond the on-chain value (best practices, "Off-Chain Feedback File")."""
+"""Feedback files, in which clients add details to their on-chain values (best practices, "Off-Chain Feedback File")."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -19,14 +19,14 @@ SIGNED_FIELDS: Final = frozenset(
         *("taskRef", "interactionHash", "agentSignature", "clientSignature", "proofOfInteraction"),
     }
 )
-"""The fields that are also on chain or signed. A malformed one makes the file invalid instead of being dropped."""
+"""The fields that are also on chain or signed. A malformed value makes the file invalid instead of being dropped."""
 
 _FLAT_NAMES: Final = {
     "mcp": {"tool": "mcpTool", "prompt": "mcpPrompt", "resource": "mcpResource"},
     "a2a": {"skills": "a2aSkills", "contextId": "a2aContextId", "taskId": "a2aTaskId"},
     "oasf": {"skills": "oasfSkills", "domains": "oasfDomains"},
 }
-"""The fields in which agent0's SDKs store what belongs in parts of other fields."""
+"""The flat fields in which agent0's SDKs store values that belong in nested fields."""
 
 Capability: TypeAlias = Literal["tools", "prompts", "resources"]
 
@@ -87,7 +87,7 @@ class ProofOfPayment(DocumentModel):
 
 
 class ProofOfInteraction(DocumentModel):
-    """Proof that a paid service was delivered, in the x402 extension's upstream draft `reputation`."""
+    """Proof that a paid service was delivered, as defined by the x402 extension's upstream draft `reputation`."""
 
     task_ref: str | None = None
     data_hash: str | None = None
@@ -121,11 +121,11 @@ class FeedbackFile(DocumentModel):
         interaction_hash: The hash that the agent signed, in hexadecimal digits.
         agent_signature: The agent's signature of `interaction_hash`, in hexadecimal digits.
         client_signature: The client's signature of the feedback, in hexadecimal digits.
-        tags: Both tags.
+        tags: Both tags, in one list.
         comment: The client's comment.
         proof_of_interaction: The payment, the hash and the signatures. This field and `reasoning` are from the upstream
             draft.
-        reasoning: The client's reasons.
+        reasoning: The client's reasons for the feedback.
     """
 
     agent_registry: str | None = None
@@ -165,11 +165,11 @@ class FeedbackFile(DocumentModel):
 
     @property
     def payment_reference(self) -> str | None:
-        """The reference to the payment's transaction, in whichever field it is; None if there is none."""
+        """The reference to the payment's transaction, from any field that contains one; None if there is none."""
         return self.task_ref if self.proof_of_interaction is None else self.proof_of_interaction.task_ref
 
     def to_bytes(self) -> bytes:
-        """Return the bytes to store and to hash. The upstream draft requires canonical JSON (RFC 8785)."""
+        """Return the bytes to store and hash. Files of the upstream draft are in canonical JSON (RFC 8785)."""
         fields = self.to_object()
         return encode_object(fields if self.proof_of_interaction is None else sorted_names(fields))
 
@@ -179,7 +179,7 @@ class FeedbackFile(DocumentModel):
         try:
             time = datetime.fromisoformat(self.created_at or "")
             return time.astimezone(UTC) if time.tzinfo else None
-        except (ValueError, OverflowError):  # the first or last day that a datetime can hold, moved by the offset
+        except (ValueError, OverflowError):  # the offset moves the time out of the range of datetime
             return None
 
     def complete(  # noqa: PLR0913  # the feedback's own parameters
@@ -196,8 +196,8 @@ class FeedbackFile(DocumentModel):
         """Add the fields that will also be on chain, replacing any such fields in the file.
 
         Args:
-            agent: The agent that is rated.
-            client: The client that rates.
+            agent: The agent that the feedback is about.
+            client: The client that gives the feedback.
             value: The value that will be put on chain.
             tag1: What was measured.
             tag2: The qualifier.
@@ -251,8 +251,8 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
             `oasf.skills`.
         oasf_domains: The OASF domains of the skills, which become `oasf.domains`.
         endpoint: The URI of the endpoint that was used.
-        **fields: Any other fields, by JSON name. You can also pass `mcp`, `a2a`, `oasf` and `proofOfPayment` whole,
-            instead of the arguments for their parts.
+        **fields: Any other fields, keyed by JSON name. You can also pass `mcp`, `a2a`, `oasf` and `proofOfPayment` as
+            whole objects, instead of the arguments for their parts.
 
     Returns:
         The file without the on-chain fields, which `FeedbackFile.complete` adds.

@@ -4,7 +4,7 @@ ERC-8004 requires keccak-256 of the file's bytes. Some clients store one seriali
 different one, so a mismatch alone does not prove that somebody changed the document.
 """
 
-from __future__ import annotations  # errors of arguments quote them
+from __future__ import annotations  # so that error messages can quote the annotations
 
 import hashlib
 import json
@@ -61,8 +61,8 @@ def verify_hash(content: bytes, expected: bytes) -> bool:
 
 def _variants(content: bytes) -> Iterator[tuple[str, bytes]]:
     """Yield the names and values of the hashes that authors have published in place of the stored bytes' hash."""
-    yield "the same bytes by SHA-256", hashlib.sha256(content).digest()
-    yield "the same bytes without the white space at their end", keccak(content.rstrip())
+    yield "the same bytes with SHA-256", hashlib.sha256(content).digest()
+    yield "the same bytes without trailing white space", keccak(content.rstrip())
     try:
         value = decode_object(content)
     except MalformedDocumentError:
@@ -71,8 +71,8 @@ def _variants(content: bytes) -> Iterator[tuple[str, bytes]]:
     yield "the compact form (JSON.stringify)", keccak(_dump(numbers))
     yield "the form indented by 2 (JSON.stringify)", keccak(_dump(numbers, indent=2))
     yield "the compact form with sorted names", keccak(_dump(numbers, sort_keys=True))
-    yield "the form with sorted names of agent0-py", keccak(json.dumps(value, sort_keys=True).encode())
-    yield "the form with sorted names of agent0-ts", keccak(_dump(_names_of_top_level(numbers), sort_keys=True))
+    yield "agent0-py's form with sorted names", keccak(json.dumps(value, sort_keys=True).encode())
+    yield "agent0-ts's form with sorted names", keccak(_dump(_names_of_top_level(numbers), sort_keys=True))
 
 
 def _dump(value: Any, *, indent: int | None = None, sort_keys: bool = False) -> bytes:
@@ -90,7 +90,7 @@ def _as_javascript(value: Any) -> Any:
 
 
 def _names_of_top_level(value: dict[str, Any]) -> dict[str, Any]:
-    """In nested objects, drop every name that does not occur at the top level."""
+    """Drop every name in nested objects that does not also occur at the top level."""
 
     def keep(inner: Any) -> Any:
         if isinstance(inner, dict):

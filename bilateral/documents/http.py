@@ -1,7 +1,8 @@
 """HTTP requests for documents, with checked addresses, limits on redirects and size, and this package's errors.
 
-A host is resolved once, its addresses are checked, and the connection uses a checked address. This defeats hosts that
-resolve to a different address a moment later ("DNS rebinding"), and addresses in an unusual notation (`0x7f.1`).
+A host is resolved once, its addresses are checked, and the connection uses a checked address. This protects against
+hosts that resolve to a different address a moment later ("DNS rebinding") and against unusual notations of addresses
+(`0x7f.1`).
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from bilateral.documents.data_uri import unpacked
 Host: TypeAlias = tuple[str, int]
 
 _PORTS: Final = {"http": 80, "https": 443}
-_MAX_PORT: Final = 65535  # a port of TCP has 16 bits
+_MAX_PORT: Final = 65535  # TCP ports have 16 bits
 
 _READ: Final = frozenset({200})
 _WRITTEN: Final = frozenset({200, 201, 202, 204})
 
 _ENCODINGS: Final = frozenset({"gzip", "x-gzip", "deflate"})
-_MAX_ENCODINGS: Final = 3  # of one answer: honest servers use one, and each may multiply the bytes
+_MAX_ENCODINGS: Final = 3  # per response: honest servers use one, and each may multiply the size
 
 _UNCHANGED: Final = 304  # 304 Not Modified (RFC 9110, section 15.4.5)
 
@@ -99,7 +100,7 @@ class Validators:
 
     @classmethod
     def of(cls, headers: httpx.Headers) -> Self:
-        """Read a response's validators. Malformed validators are dropped, because they would later be sent back."""
+        """Read a response's validators. Malformed ones are dropped, because they would later be sent to the server."""
         etag, last_modified = headers.get("etag", ""), headers.get("last-modified", "")
         return cls(etag if _ETAG.fullmatch(etag) else None, last_modified if _DATE.fullmatch(last_modified) else None)
 
@@ -110,10 +111,10 @@ class Validators:
 
 
 UNKNOWN_VERSION: Final = Validators()
-"""The validators to use for a document that has never been loaded."""
+"""Empty validators, for a document that has never been loaded."""
 
 
-@lru_cache(maxsize=512)  # a file names few hosts, each several times; a URL of httpx has up to 64 KiB
+@lru_cache(maxsize=512)  # files repeat a few hosts, and a URL may have up to 64 KiB in httpx
 def host_of(url: str) -> Host:
     """Return the host and port of an http or https URL."""
     parsed = _parse(url)
@@ -144,7 +145,7 @@ class HttpSession:
         self._deadline = Deadline(limits.seconds)
         self._client = httpx.Client(
             transport=_GuardedTransport(self._deadline, network, check),
-            trust_env=False,  # a proxy would resolve names behind the guard's back; `transport` excludes one too
+            trust_env=False,  # a proxy would resolve names itself, bypassing the checks
             timeout=None,  # noqa: S113  # the deadline bounds every operation
             headers={"Accept-Encoding": "identity", "User-Agent": "bilateral"},
         )
@@ -179,15 +180,15 @@ class HttpSession:
                     if response.next_request is None or not redirects:
                         yield response
                         return
-                # `httpx` would follow by itself, but read and unpack the whole body of the redirect before it does.
+                # `httpx` can follow redirects, but would first read and decompress the whole body of the redirect.
                 _check_redirect(url, request.url, response.next_request.url)
                 request = response.next_request
-                request.headers.pop("Cookie", None)  # which `httpx` keeps from the redirect
+                request.headers.pop("Cookie", None)  # which `httpx` copies from the redirect
             raise errors.TooManyRedirectsError(f"{quoted_url(url)} redirects more than {redirects} times")
 
     @property
     def first_byte_seconds(self) -> float:
-        """The number of seconds from the start to the headers of the last response."""
+        """The number of seconds from the start of the session to the headers of the last response."""
         return self._deadline.answered_at - self._deadline.began_at
 
     def send(self, method: str, url: str, *, limit: int | None = None, **options: Any) -> bytes:
@@ -261,7 +262,7 @@ class Deadline:
         return errors.DocumentTimeoutError(self._seconds, self.phase)
 
     def trace(self, event: str, _: object) -> None:
-        """Record an httpcore event."""
+        """Update the current phase on an httpcore event."""
         self.phase = _PHASES.get(event, self.phase)
         if event == "http11.receive_response_headers.complete":
             self.answered_at = time.monotonic()
@@ -293,7 +294,7 @@ class _GuardedTransport(httpx.HTTPTransport):
 
     def __init__(
         self, deadline: Deadline, network: Network, check: Callable[[httpx.Request], None] | None
-    ) -> None:  # the pool is all that the base class has
+    ) -> None:  # the base class has no attribute except the pool
         context, backend = network.ssl_context or _usual_context(), _GuardedBackend(deadline, network)
         self._pool = httpcore.ConnectionPool(ssl_context=context, network_backend=backend)
         self._check = check
@@ -314,7 +315,7 @@ def _document_errors(url: str, deadline: Deadline) -> Iterator[None]:
         raise deadline.error() from None
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:
         raise errors.UnsupportedUriError(f"{quoted_url(url)} leads to a malformed URL: {quoted(str(error))}") from None
-    except httpx.LocalProtocolError:  # which quotes the header
+    except httpx.LocalProtocolError:  # its message quotes the header
         raise errors.UnreachableDocumentError(
             f"{quoted_url(url)} cannot be requested: the request is malformed, perhaps by a line break in a header"
         ) from None
@@ -337,7 +338,7 @@ _OF_CERTIFICATE: Final = {
 }
 """The errors, by OpenSSL verification code (x509_vfy.h): the `ssl` module has no names for these codes."""
 
-_HEADERS_TOO_LARGE: Final = 431  # as h11 marks the error of an answer whose headers exceed 100 KiB
+_HEADERS_TOO_LARGE: Final = 431  # the status in h11's error for headers above 100 KiB
 
 
 def _unreachable(url: str, error: Exception, phase: errors.Phase) -> errors.UnreachableDocumentError:
@@ -361,7 +362,7 @@ def _parse(url: str) -> httpx.URL:
             return parsed
     except (httpx.InvalidURL, UnicodeError):
         pass
-    # The end of a password is unknown here, and the message of `httpx` may quote a part of it.
+    # It is unclear where a password ends here, and the message from `httpx` may quote part of it.
     raise errors.UnsupportedUriError(f"{quoted(url.rpartition('@')[2])} is not an http or https URL")
 
 

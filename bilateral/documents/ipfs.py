@@ -81,7 +81,7 @@ def _libipld() -> Any:
 
 
 MAX_BLOCKS: Final = 256
-"""The maximum number of blocks to read for one file. Without it, reading a hostile file might never end."""
+"""The maximum number of blocks to read for one file. Without a limit, reading a hostile file might never end."""
 
 _RAW_DATA: Final = 0  # `DataType.Raw` of the specification of UnixFS
 _DIRECTORY: Final = 1  # `DataType.Directory`
@@ -90,7 +90,7 @@ _TYPES: Final = {3: "metadata", 4: "a symbolic link", 5: "a sharded folder"}  # 
 
 
 def is_of_block(cid: Cid, content: bytes) -> bool:
-    """Return True if a CID identifies a single-block file: raw content, or a dag-pb leaf."""
+    """Return True if a CID identifies the given content as a file of one block: raw, or a dag-pb leaf."""
     if cid.codec != RAW:
         new_node, new_data, _ = _messages()
         data = new_data(Type=_FILE, Data=content, filesize=len(content))
@@ -99,7 +99,7 @@ def is_of_block(cid: Cid, content: bytes) -> bool:
 
 
 def read_file(fetch: Callable[[Cid], bytes], root: Cid, path: Sequence[str], limit: int) -> bytes:
-    """Read an IPFS file."""
+    """Read the IPFS file at a path below a root CID."""
     content = bytearray()
     names = list(path)
     pending = [root]

@@ -32,7 +32,7 @@ _GATEWAY_HOST: Final = re.compile(
     r"(https?://)(b[a-z2-7]{58})\.ipfs\.([^/?#]+)(/[^?#]*)?(\?[^#]*)?(?:#.*)?", re.IGNORECASE
 )
 
-_MIN_SECONDS: Final = 0.001  # a gateway whose turn comes after the time is over fails by its time limit
+_MIN_SECONDS: Final = 0.001  # a gateway that is tried after the deadline then fails with a timeout
 
 _GATEWAY_FAILURES: Final = (errors.CidMismatchError, errors.DocumentTimeoutError, errors.UnreachableDocumentError)
 
@@ -88,13 +88,13 @@ class Loader:
         limits: The limits for one document: bytes, seconds, redirects.
         gateways: The IPFS gateways that deliver blocks, tried in order. They may have private addresses, because the
             program's user chooses them.
-        files: The folder from which files may be loaded by `file:` URI. By default, no file may be, because an
+        files: The folder from which files may be loaded by `file:` URI. By default, no files are loaded, because an
             untrusted on-chain URI must not make a program read files on its own machine.
         network: The settings of connections. Set `allow_private` only in tests and closed networks.
     """
 
     limits: Limits = field(default_factory=Limits)
-    gateways: Sequence[str] = field(default=PUBLIC_GATEWAYS, repr=False)  # they may hold passwords
+    gateways: Sequence[str] = field(default=PUBLIC_GATEWAYS, repr=False)  # the URLs may contain passwords
     files: Path | None = None
     network: Network = field(default_factory=Network)
 
@@ -111,12 +111,12 @@ class Loader:
             The document. Its `integrity` indicates which check it passed.
 
         Raises:
-            UnsupportedUriError: The URI is malformed or has a different scheme, or files are not allowed.
+            UnsupportedUriError: The URI is malformed or has another scheme, or loading files is not allowed.
             ForbiddenAddressError: The URI leads, directly or through a redirect, to an address that is not public, or
                 to a file outside the folder.
             UnreachableDocumentError: No server delivers the document. If there are several gateways, the error is from
                 the last one.
-            TooManyRedirectsError: There are more redirects than the limit, or one leads from https to http.
+            TooManyRedirectsError: There are more redirects than the limit allows, or one leads from https to http.
             DocumentTimeoutError: Loading the document takes longer than the limit.
             DocumentTooLargeError: The document is larger than the limit.
             CidMismatchError: A gateway delivers content that does not match the CID.
@@ -124,7 +124,7 @@ class Loader:
             HashMismatchError: The document's hash differs from the expected hash.
         """
         document = self.load_changes(uri, UNKNOWN_VERSION)
-        if document is None:  # only a document that is known can be unchanged
+        if document is None:  # only a cached document can be unchanged
             raise errors.UnreachableDocumentError(f"{quoted(uri)} has no content")
         if verify_hash(document.content, expected_hash):
             return replace(document, integrity=document.integrity or "hash")
@@ -250,7 +250,7 @@ class Loader:
                         limit=self.limits.bytes + _BLOCK_OVERHEAD,
                         headers={"Accept": "application/vnd.ipld.raw"},
                     )
-                # A fault in an unchecked block is the gateway's, not the document's.
+                # The gateway, not the document, is to blame for a fault in an unchecked block.
                 except errors.DocumentTooLargeError as error:
                     problem = f"sends more than {error.limit} bytes as one block"
                 except _BAD_LINKS as error:
@@ -281,7 +281,7 @@ def _file_at_gateway(uri: str) -> tuple[Cid, list[str], str] | None:
         return None
     try:
         return Cid.parse(cid), [unquote(name) for name in (path or "").split("/") if name], gateway
-    # Without the extra, or with another CID, such a file is not checked, as that of any other server.
+    # Without the extra, or with an unsupported CID, the file is not checked, like a file from any other server.
     except (errors.MissingExtraError, errors.UnsupportedUriError):
         return None
 

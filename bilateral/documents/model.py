@@ -1,8 +1,7 @@
-"""The base class of document models. Fields are in camel case, unknown fields are kept, and absent ones are not added.
+"""The base class of document models. Fields are in camel case; unknown ones are kept, and missing ones are not added.
 
-Files are validated strictly when they are written (`written`, `of`). Untrusted files are read with `from_bytes` and
-`read`, which drop and report anything unreadable, because a single odd optional field must not make an agent
-unverifiable.
+New files are validated strictly (`written`, `of`). Untrusted files are read with `from_bytes` and `read`, which drop
+and report malformed fields, because one malformed optional field must not make an agent unverifiable.
 """
 
 import copy
@@ -18,9 +17,9 @@ from bilateral.core.errors import MalformedDocumentError
 from bilateral.core.text import printable
 from bilateral.core.text.encoding import decode_object, encode_object
 
-_MOST_PROBLEMS: Final = 10  # enough to mend a file by; a hostile one may have thousands
-_MOST_PLACE: Final = 60  # characters of a field's place, in which strangers choose the names
-_PASSES: Final = 4  # a repair can uncover the next fault: of a part, of its list, of its field
+_MOST_PROBLEMS: Final = 10  # enough to fix a file; a hostile file may have thousands
+_MOST_PLACE: Final = 60  # characters of a field's path, whose names are untrusted
+_PASSES: Final = 4  # a repair can reveal the next problem: in a part, its list or its field
 
 MAX_ITEMS: Final = 500
 """The maximum number of entries to read from one list in an untrusted file."""
@@ -47,7 +46,7 @@ class DocumentModel(BaseModel):
     )
 
     STRICT: ClassVar[frozenset[str]] = frozenset()
-    """Fields, by JSON name, that are never repaired: a single malformed one makes the document unreadable."""
+    """The JSON names of fields that are never repaired: if one is malformed, the document is unreadable."""
 
     _source: dict[str, Any] | None = PrivateAttr(default=None)
     _faults: tuple[str, ...] = PrivateAttr(default=())
@@ -64,7 +63,7 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def written(cls, fields: Mapping[str, Any]) -> Self:
-        """Create the model from its author's fields, rejecting Python names."""
+        """Create the model from fields passed by its author, rejecting fields with Python names."""
         for name, field in cls.model_fields.items():
             if name != field.alias and name in fields:
                 raise MalformedDocumentError(f"{name} is called {field.alias} in JSON")
@@ -143,7 +142,7 @@ class DocumentModel(BaseModel):
 
     @property
     def malformed_fields(self) -> frozenset[str]:
-        """The fields, by JSON name, that `read` dropped or converted, partly or entirely."""
+        """The JSON names of the fields that `read` dropped or converted, partly or entirely."""
         return self._malformed
 
     def to_object(self) -> dict[str, Any]:

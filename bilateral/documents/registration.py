@@ -2,8 +2,8 @@
 
 Incomplete and malformed files can be read: `problems` lists what was dropped, and which fields required by ERC-8004 are
 missing. `RegistrationFile.new`, which is used for writing, rejects such files. The fields `signers` and `registrations`
-are read strictly, because they determine whose signatures count and to which agent the file belongs: a single malformed
-entry makes the file unreadable.
+are read strictly, because they determine whose signatures are accepted and to which agent the file belongs: a single
+malformed entry makes the file unreadable.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ _SECP256K1_FORMS: Final = ((b"\x02", 33), (b"\x03", 33), (b"\x04", 65))  # SEC 1
 
 
 class Service(DocumentModel):
-    """A way to reach the agent. The name may be `MCP`, `A2A`, `OASF`, `ENS`, `DID`, `web`, or the author's own.
+    """A way to reach the agent. The name may be `MCP`, `A2A`, `OASF`, `ENS`, `DID`, `web`, or any other.
 
     Attributes:
         name: The kind of service.
@@ -80,9 +80,9 @@ class Signer(DocumentModel):
         public_key: The key in hexadecimal digits, without 0x: for ed25519, 32 bytes; for secp256k1, 33 bytes that begin
             with 02 or 03, or 65 bytes that begin with 04.
         algorithm: The signature scheme.
-        role: Who holds the key: the owner or a delegate. It is required when files are written, but cannot be verified.
+        role: The holder of the key: the owner or a delegate. New files must include the role, which cannot be verified.
         valid_from: The first second at which the key is valid, in Unix time.
-        valid_until: The first second at which the key is no longer valid, or None.
+        valid_until: The first second at which the key is no longer valid; None if the key does not expire.
         comment: A note for human readers.
     """
 
@@ -103,7 +103,7 @@ class Signer(DocumentModel):
 
     @model_validator(mode="after")
     def _is_key(self) -> Self:
-        """Reject a key whose format does not match its algorithm. Keys that are not on the curve verify nothing."""
+        """Reject a key whose format does not match its algorithm. Keys outside the curve verify no signature."""
         form = self.key[:1], len(self.key)
         if self.algorithm == "ed25519" and form[1] != _ED25519_BYTES:
             raise ValueError(f"an ed25519 key must have {_ED25519_BYTES} bytes, not {form[1]}")
@@ -132,7 +132,7 @@ class RegistrationFile(DocumentModel):
         name: The agent's name.
         description: A description of the agent.
         image: The URI of the agent's picture.
-        endpoints: The former name of `services` (October 2025). `all_services` reads both.
+        endpoints: The services, under the field's former name (October 2025). `all_services` reads both.
         x402_support: True if the agent accepts x402 payments.
         active: True if the agent is in service.
         registrations: The agent's entries in registries.
@@ -158,14 +158,14 @@ class RegistrationFile(DocumentModel):
     def new(
         cls, name: str, description: str, image: str, *, services: Sequence[Mapping[str, Any]] = (), **fields: Any
     ) -> Self:
-        """Write a registration file.
+        """Create a registration file.
 
         Args:
             name: The agent's name.
             description: A description of the agent.
             image: The URI of the agent's picture.
             services: The agent's services, as JSON objects with `name` and `endpoint`.
-            **fields: Any other fields, by JSON name: `x402Support`, `signers`, …
+            **fields: Any other fields, keyed by JSON name: `x402Support`, `signers`, …
 
         Raises:
             MalformedDocumentError: A field has the wrong type, is passed by its Python name (`x402_support`), or is
@@ -197,7 +197,7 @@ class RegistrationFile(DocumentModel):
 
     @property
     def all_services(self) -> list[Service]:
-        """The services, from the field `services` or, as in October 2025, `endpoints`."""
+        """The services, from the field `services` or, in files from October 2025, `endpoints`."""
         return self.services if self.services is not None else self.endpoints or []
 
     def problems(self) -> list[str]:
@@ -214,7 +214,7 @@ class RegistrationFile(DocumentModel):
             except MalformedIdentifierError as error:
                 problems.append(str(error))
             if str(registration.agent_id).startswith(FOREIGN_PREFIXES):
-                problems.append(f"agentId {quoted(str(registration.agent_id))} is not the mint alone")
+                problems.append(f"agentId {quoted(str(registration.agent_id))} is not just the mint address")
             if registration.model_extra:
                 problems.append("a registration has fields other than agentId and agentRegistry")
         problems += [
@@ -229,8 +229,8 @@ class RegistrationFile(DocumentModel):
     def registered_agents(self) -> tuple[GlobalAgentId, ...]:
         """Return the agents that `registrations` lists, on any chain, ignoring malformed entries.
 
-        An agent with several registrations lists all of them. Two agents are only proven to be the same if the other
-        agent's file also lists this one.
+        An agent with several registrations lists all of them. Two agents are proven to be the same only if each agent's
+        file also lists the other agent.
         """
         agents = (registration.agent for registration in self.registrations or [])
         return tuple(dict.fromkeys(agent for agent in agents if agent is not None))

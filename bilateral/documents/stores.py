@@ -1,10 +1,10 @@
 """Stores that make documents available at a URI: in the URI itself, in a folder, on a web server, or on IPFS.
 
-No IPFS service is trusted: each document is read back by the CID that the service returned, and compared. The IPFS
-stores (a node with Kubo's API, a pinning service, and Pinata) need the extra `ipfs`.
+No IPFS service is trusted: the CID that it returns is checked against the document, which is read back if necessary.
+The IPFS stores (a node with Kubo's API, a pinning service, and Pinata) need the extra `ipfs`.
 """
 
-from __future__ import annotations  # errors of arguments quote them
+from __future__ import annotations  # so that error messages can quote the annotations
 
 import re
 import tempfile
@@ -33,7 +33,7 @@ _REQUEST = re.compile(r"[\w.~-]{1,256}", re.ASCII)
 
 @dataclass(frozen=True)
 class StoredDocument:
-    """A document in a store.
+    """The result of storing a document.
 
     Attributes:
         uri: The URI from which the document can be loaded.
@@ -45,12 +45,12 @@ class StoredDocument:
 
     @property
     def hash(self) -> bytes:
-        """The keccak-256 hash of the stored bytes, as for `feedbackHash`."""
+        """The keccak-256 hash of the stored bytes, for use as `feedbackHash`, for example."""
         return document_hash(self.content)
 
 
 class Store(Protocol):
-    """A place to store documents. Each stored document gets a URI."""
+    """A place to store documents, which assigns a URI to each document."""
 
     def put(self, content: bytes) -> StoredDocument:
         """Store a document.
@@ -76,7 +76,7 @@ class DataUriStore:
 @checked_class
 @dataclass(frozen=True)
 class FolderStore:
-    """Stores documents as files that are named by hash, so that the document at a URI never changes.
+    """Stores documents as files that are named after their hash, so that the document at a URI never changes.
 
     Attributes:
         folder: The folder, which is created if it is missing.
@@ -99,7 +99,7 @@ class FolderStore:
                 try:
                     draft.write(content)
                     draft.flush()
-                    # Only its owner reads a temporary file; the web server is another user.
+                    # Only their owner can read temporary files, but the web server runs as a different user.
                     Path(draft.name).chmod(0o644)
                     Path(draft.name).replace(path)
                 finally:
@@ -114,7 +114,8 @@ class FolderStore:
 class HttpPutStore:
     """Stores one document with a PUT request to a URL, such as a presigned URL from S3 or another object store.
 
-    The document is then loaded from its public URL and compared, so that no broken URL is stored on chain.
+    The document is then loaded from its public URL and compared with the original, so that no broken URL is stored on
+    chain.
 
     Attributes:
         upload_url: The URL for the PUT request. Its query may be a signature, which is never shown in errors or logs.
@@ -124,9 +125,9 @@ class HttpPutStore:
         network: The settings of connections.
     """
 
-    upload_url: str = field(repr=False)  # it holds a signature
+    upload_url: str = field(repr=False)  # it contains a signature
     public_url: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they may hold secrets
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they may contain secrets
     limits: Limits = field(default_factory=Limits)
     network: Network = field(default_factory=Network)
 
@@ -160,8 +161,8 @@ class KuboStore:
         network: The settings of connections.
     """
 
-    api_url: str = field(default="http://127.0.0.1:5001", repr=False)  # it may hold a password
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they hold secrets
+    api_url: str = field(default="http://127.0.0.1:5001", repr=False)  # it may contain a password
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they contain secrets
     limits: Limits = field(default_factory=Limits)
     network: Network = field(default_factory=Network)
 
@@ -220,7 +221,7 @@ class PinningStore:
     Attributes:
         api_url: The service's URL, to which `/pins` is appended.
         token: The access token, which is sent as Bearer authentication and never shown in errors or logs.
-        limits: The limits for one document. The time limit includes the wait for the pin.
+        limits: The limits for one document. The time limit covers the wait for the pin.
         network: The settings of connections.
     """
 
@@ -246,7 +247,7 @@ class PinningStore:
         with HttpSession(self.limits, self.network.trusting(self.api_url)) as session:
             status = self._status(session.send("POST", pins, json=pin, headers=headers), cid)
             while status["status"] in ("queued", "pinning"):
-                time.sleep(_POLL_SECONDS)  # the session ends the loop when its time is over
+                time.sleep(_POLL_SECONDS)  # the session's deadline ends this loop
                 status = self._status(session.get(f"{pins}/{status['requestid']}", headers=headers), cid)
         if status["status"] != "pinned":
             raise UnreachableDocumentError(
@@ -309,7 +310,7 @@ class PinataStore:
                 f"{quoted_url(self.upload_url)} did not return a valid Pinata API response"
             ) from None
         stored = StoredDocument(f"ipfs://{cid}", content)
-        if cid != Cid.of_raw(content):  # of several blocks, or of another layout
+        if cid != Cid.of_raw(content):  # the CID is of several blocks, or of a different layout
             loader = Loader(limits=self.limits, gateways=(self.gateway,), network=self.network)
             if loader.load(stored.uri).content != content:
                 raise CidMismatchError(str(Cid.of_raw(content)), str(cid))

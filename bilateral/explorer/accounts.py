@@ -28,9 +28,9 @@ from bilateral.index.standing.queries import Doubt, Suspect, doubts_of, suspect
 
 Row = TypeVar("Row", Feedback, AuthorizedFeedback, Rating, Payment)
 
-_ROWS: Final = 12  # of each list; its link leads to the rest
+_ROWS: Final = 12  # rows per list; a link leads to the rest
 _PAYMENTS: Final = 300
-"""The maximum number of payments per chain and direction, newest first, that the money chart includes."""
+"""The maximum number of payments per chain and direction in the money chart. The newest ones are used."""
 
 _AGENTS: Final = 6
 """The maximum number of agents whose figures and ratings are shown. More agents would slow down the page."""
@@ -41,7 +41,7 @@ class AccountSuspicion:
     """The account's rank in a chain's trust analysis.
 
     Attributes:
-        judgement: The trust analysis's assessment of the account.
+        judgement: The analysis's assessment of the account.
     """
 
     chain_id: int
@@ -63,10 +63,10 @@ class AccountPage:
         received: The ratings that the account's first few agents received from servers.
         paid: The payments that the account made to agents.
         was_paid: The payments that the account received as the wallet of agents.
-        money: The cents that the account received and paid per day, from its newest payments; None if there are none.
+        money: The cents that the account received and paid per day, from its newest payments; None without payments.
         buyers: The account's buyer records.
         validations: The validation requests that the account received as a validator.
-        suspicions: The account's rank in each chain's trust analysis that ranks it.
+        suspicions: The account's rank in the trust analysis of each chain on which it is ranked.
         findings: The trust analysis findings that involve the account.
         evidence: The payments and answers for the feedback that the account gave, by the path of the feedback's page.
         names: The names of agents on the page, by short id.
@@ -94,7 +94,7 @@ class AccountPage:
 
 
 def account_page(connection: Connection, registries: Registries, address: str) -> AccountPage:
-    """Read an account's page."""
+    """Read the content of an account's page."""
     chain_ids, chosen = tuple(registries.by_chain), FeedbackFilter(include_revoked=True)
     account = read_account(connection, address, chain_ids)
     own = [agent.global_id for agent in account.agents if agent.is_owner or agent.is_wallet]
@@ -219,7 +219,7 @@ def buyer_records(
 
 
 def _record(connection: Connection, chain_id: int, account: str, now: int) -> BuyerRecord | None:
-    """Return an account's record on a chain; None if the account made no payments on that chain."""
+    """Return an account's record on a chain; None if the account has made no payments there."""
     plain, careful = (
         profile_of(read_standing(connection, chain_id, account, policy, now)) for policy in (BRP, INDEPENDENT)
     )

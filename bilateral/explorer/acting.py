@@ -1,4 +1,4 @@
-"""The content of the pages on which visitors act: one form per action, pre-filled from the URL's query."""
+"""The content of the pages on which visitors act: a form for each action, pre-filled from the URL's query."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -56,11 +56,11 @@ class Form:
 
     Attributes:
         action: The action's name in the API.
-        title: The page's title; an agent's name may follow.
+        title: The page's title, which an agent's name may follow.
         intro: A sentence that introduces the form.
         shows: Where the action's result appears: `rating`, `row`, `agent`, `new agent` or `validation`; empty if the
             result is only a signature.
-        says: The sentence that describes what is signed. Field names in braces stand for their values; a part in
+        says: The sentence that describes what is signed. Field names in braces stand for the fields' values; a part in
             brackets is omitted while one of its fields is empty.
         steps: An additional sentence per signature, for an action with several signatures.
     """
@@ -90,7 +90,7 @@ _WORDS: Final = words_of("forms")
 
 
 def _field(name: str, *, is_required: bool) -> Field:
-    """Return a field by its name in the file of texts. The feedback tag field suggests the standard tags."""
+    """Return a field, by its name in the file of texts. The field for the feedback tag suggests the standard tags."""
     field = Field(**{"name": name, **_WORDS["fields"][name]})
     options = tuple((tag, _scale(tag)) for tag in STANDARD_TAGS) if name == "tag1" else ()
     return replace(field, options=options, is_required=is_required or field.is_required)
@@ -105,7 +105,7 @@ FORMS: Final = {words["action"]: _form(**words) for words in _WORDS["forms"]}
 """The forms, by action."""
 
 CONFIRMATIONS: Final = 3
-"""The number of blocks after which a transaction counts as confirmed: reorganisations seldom revert more than two."""
+"""The number of blocks after which a transaction counts as confirmed. Reorganisations seldom revert more than two."""
 
 _LONGEST: Final = 4_000
 """The maximum length of a field's initial value."""
@@ -131,7 +131,7 @@ _PLACE: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """What an operator offers to visitors who act.
+    """What an operator offers to visitors.
 
     Attributes:
         sponsors: The chains on which the operator's aggregator pays for feedback.
@@ -146,7 +146,7 @@ class Offers:
 
 @dataclass(frozen=True, slots=True)
 class ActPage:
-    """The content of a page where a visitor acts.
+    """The content of a page on which a visitor acts.
 
     Attributes:
         form: The form, with values from the URL's query.
@@ -156,9 +156,9 @@ class ActPage:
             event.
         topic: The first topic of that event; empty if there are no such placeholders.
         confirmations: The number of blocks after which the transaction counts as confirmed.
-        sponsored: The path of the form for the gasless version; None if it does not exist.
+        sponsored: The path of the form for the gasless version; None if there is none.
         final: The sentence that states what cannot be undone.
-        facts: The facts against which the page checks what the service asks the wallet to sign; see `signing_facts`.
+        facts: The facts with which the page checks what the service asks the wallet to sign; see `signing_facts`.
     """
 
     form: Form
@@ -177,7 +177,7 @@ class ActPage:
 def act_page(
     connection: Connection, registries: Registries, action: str, query: Mapping[str, str], offers: Offers
 ) -> ActPage | None:
-    """Read the page where a visitor acts."""
+    """Read the content of a page on which a visitor acts."""
     form = FORMS.get(action)
     if form is None:
         return None

@@ -17,10 +17,10 @@ from bilateral.index.standing.findings import TrustScore
 DAYS: Final = 84
 """The number of days in the activity chart: twelve weeks."""
 
-_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
-_TOP: Final = 5  # fewer are chance, and more are all raters of a young agent
-_MOST_TAGS: Final = 12  # rows of a chart that fits a screen
-_MOST_TICKS: Final = 120  # so many ticks cover half of the strip
+_DAY: Final = 86_400  # seconds; Unix time ignores leap seconds
+_TOP: Final = 5  # fewer may be chance, and more may include every rater of a young agent
+_MOST_TAGS: Final = 12  # rows of a chart that fits on a screen
+_MOST_TICKS: Final = 120  # this many ticks cover half of the strip
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def shares(
     summaries: Sequence[RatingSummary],
     scores: Sequence[TrustScore],
 ) -> tuple[Share, ...]:
-    """Return the shares that show how much a rating is worth."""
+    """Return the shares that show how much an agent's ratings are worth."""
 
     def of(condition: Callable[[RecentFeedback], bool]) -> float | None:
         return sum(map(condition, recent)) / len(recent) if recent else None
@@ -94,7 +94,7 @@ def shares(
 
 
 def _never_revoked(summaries: Sequence[RatingSummary]) -> float | None:
-    """Return the share of ratings by servers that are not revoked: all of them, because servers' ratings are final."""
+    """Return the share of servers' ratings that are not revoked: always 1, because these ratings are final."""
     return 1.0 if any(summary.side == "client" for summary in summaries) else None
 
 
@@ -156,7 +156,7 @@ _ORDER: Final = (PAID, UNPAID, FLAGGED)
 
 @dataclass(frozen=True, slots=True)
 class RaterGroup:
-    """Raters with the same weight.
+    """A group of raters whose ratings weigh the same.
 
     Attributes:
         name: The kind of raters: those who paid the agent, those who did not, or those flagged by the analysis.
@@ -174,7 +174,7 @@ class RaterGroup:
 def rater_groups(
     recent: Sequence[RecentFeedback], payments: Sequence[str], flagged: Collection[str], summary: RatingSummary | None
 ) -> tuple[RaterGroup, ...]:
-    """Return the groups of raters under the tag that represents an agent, starting with the most weight."""
+    """Return the groups of raters under the tag that represents an agent. Groups with more weight come first."""
     if summary is None or scale_of_tag(summary.tag) is None:
         return ()
     values: dict[str, list[float]] = defaultdict(list)
@@ -213,7 +213,7 @@ class Neighbour:
 
 
 def neighbours(edges: Iterable[Edge], side: str, limit: int, names: Mapping[str, str]) -> list[Neighbour]:
-    """Return the counterparts that rated an agent on one side, starting with those that gave the most values."""
+    """Return the counterparts that rated an agent on one side. Those that gave the most values come first."""
     values: dict[tuple[str | None, str | None], list[tuple[int, float | None]]] = defaultdict(list)
     for edge in edges:
         if edge.direction == "received" and edge.side == side:
@@ -235,7 +235,7 @@ def _neighbour(
 
 
 _POINTS: Final = 24
-"""The maximum number of points on the curve: more would be too close to tell apart."""
+"""The maximum number of points on the curve. More points could not be told apart."""
 
 _CENTS: Final = 100  # in a dollar
 

@@ -22,7 +22,7 @@ class Detector:
 
     Attributes:
         finds: The pattern that the detector finds.
-        evades: An attack that the detector would miss, and the cost of that attack.
+        evades: An attack that the detector would miss, and what the attack costs.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Detector:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A measured figure for the analysis, from `docs/trust-figures.md`.
+    """A measured figure of the analysis, from `docs/trust-figures.md`.
 
     Attributes:
         name: The families of attacks, and the name of the figure.
@@ -59,7 +59,7 @@ class AnalysisPage:
         names: The names of the agents involved, by short id.
         doubts: The agents on the page that are held back or contested, by short id.
         clusters: The clusters of accounts that the analysis found.
-        measured: Figures for the analysis in simulated markets with known cheats.
+        measured: The analysis's measured figures in simulated markets, in which the cheating accounts are known.
     """
 
     chain_id: int
@@ -122,7 +122,7 @@ class ClusterPage:
 
 
 def analysis_page(connection: Connection, chain_id: int, identity: str) -> AnalysisPage:
-    """Read the page for a chain's analysis."""
+    """Read the content of the page for a chain's analysis."""
     run = standing_findings.analysis_run(connection, chain_id, identity)
     listed = findings(connection, chain_id, identity) if run else ()
     detailed = with_members(connection, chain_id, identity, [(finding, "") for finding in listed[:MAX_FINDINGS]])
@@ -144,7 +144,7 @@ def analysis_page(connection: Connection, chain_id: int, identity: str) -> Analy
 def cluster_page(
     connection: Connection, registries: Registries, chain_id: int, identity: str, cluster: int
 ) -> ClusterPage | None:
-    """Read a cluster's page."""
+    """Read the content of a cluster's page."""
     suspects = cluster_accounts(connection, chain_id, identity, cluster)
     if not suspects:
         return None
@@ -157,7 +157,7 @@ def cluster_page(
 def finding_page(
     connection: Connection, registries: Registries, chain_id: int, identity: str, finding_id: str
 ) -> FindingPage | None:
-    """Read a finding's page."""
+    """Read the content of a finding's page."""
     matches = findings(connection, chain_id, identity, finding_id)
     if not matches:
         return None

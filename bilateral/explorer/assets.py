@@ -31,7 +31,7 @@ _COPIED: Final = {
     "swagger-ui-bundle.js": _JAVASCRIPT,
     "swagger-ui.css": _CSS,
 }
-"""Third-party files, which set-up and builds copy from npm."""
+"""Third-party files, which the set-up and builds copy from npm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class Asset:
 
 @cache
 def asset(name: str) -> Asset | None:
-    """Return a file by its name without a hash; None if it is a third-party file that set-up did not copy.
+    """Return a file by its name without the hash; None if it is a third-party file that the set-up did not copy.
 
-    Pages work without such files: browsers use their own fonts, and the table below a graph contains the same data.
+    Pages work without such files: browsers use their own fonts, and the table below a graph contains its data.
     """
     folder = files("bilateral.explorer") / "static"
     place = folder / name if name in _OWN else folder / "vendor" / name
@@ -67,7 +67,7 @@ def asset(name: str) -> Asset | None:
     if name == "style.css":
         for font in (name for name in _COPIED if name.endswith(".woff2")):
             copied = asset(font)
-            # A font that nobody has lets a browser go on to the next family of the list.
+            # A font that no system has makes the browser use the next font family in the list.
             source = 'local("")' if copied is None else f'url({copied.path}) format("woff2")'
             body = body.replace(f'url({font}) format("woff2")'.encode(), source.encode())
     stem, _, suffix = name.rpartition(".")

@@ -1,6 +1,6 @@
 """The pages' charts as SVG, and the environment for all templates.
 
-Blue is for the agent as a server, orange for the agent as a client.
+Blue stands for the agent as a server, orange for the agent as a client.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,15 +37,15 @@ def drawn(macro: str, *values: Any, **options: Any) -> Markup:
     return Markup(getattr(environment().get_template("charts.svg.j2").module, macro)(*values, **options).strip())  # noqa: S704
 
 
-_WIDTH: Final = 470  # half of a page, in pixels
-_ROW: Final = 23  # pixels: a line of text and the space below
-_GAP: Final = 27  # pixels for the label between both sides
-_FAN_WIDTH: Final = 820  # pixels of a page
+_WIDTH: Final = 470  # pixels: half of a page
+_ROW: Final = 23  # pixels: a line of text and the space below it
+_GAP: Final = 27  # pixels for the label between the two sides
+_FAN_WIDTH: Final = 820  # pixels: the width of a page
 _FAN_HEIGHT: Final = 500
 _CENTRE: Final = (_FAN_WIDTH / 2, _FAN_HEIGHT / 2 + 14)
-_STRIP: Final = 320  # units, stretched to the cell of a table
+_STRIP: Final = 320  # units, which are stretched to the width of a table cell
 _LOW: Final = 50
-"""The minimum value of a relation that counts as good: half of the scale."""
+"""The minimum mean that counts as good: half of the scale."""
 
 
 def bar(share: float, kind: str, width: int = 120) -> Markup:
@@ -54,7 +54,7 @@ def bar(share: float, kind: str, width: int = 120) -> Markup:
 
 
 def butterfly(as_server: Sequence[int], as_client: Sequence[int]) -> Markup:
-    """Return a two-sided histogram: counterparts by their mean, servers on the left, clients on the right."""
+    """Return a two-sided histogram of counterparts by their mean: servers on the left, clients on the right."""
     rows, middle = len(as_server), _WIDTH / 2
     longest = middle - _GAP - 34
     bars, tenths = [], []
@@ -74,7 +74,7 @@ def butterfly(as_server: Sequence[int], as_client: Sequence[int]) -> Markup:
 
 
 def neighbourhood(agent: str, clients: Sequence[Neighbour], servers: Sequence[Neighbour]) -> Markup:
-    """Return an agent's counterparts as a fan on both sides. Dashed red lines mark means below half of the scale."""
+    """Return an agent's counterparts as a fan on each side. Dashed red lines mark means below half of the scale."""
     return drawn(
         "neighbourhood",
         *(_FAN_WIDTH, _FAN_HEIGHT, *_CENTRE),
@@ -123,7 +123,7 @@ def time_marks(times: Sequence[int]) -> Markup:
 
 
 def interval(least: float, rating: float, greatest: float, kind: str) -> Markup:
-    """Return a bar from 0 to 100, pale between the bounds of a rating, with a mark at the rating."""
+    """Return a bar from 0 to 100 that is pale between the bounds of a rating, with a mark at the rating."""
     first, mark, last = (_STRIP * min(max(value, 0.0), 100.0) / 100 for value in (least, rating, greatest))
     return drawn("interval", first, max(mark - 2, 0.0), max(last - first, 3.0), kind)
 
@@ -144,7 +144,7 @@ def axis(rows: Sequence[tuple[str, str, float, float, float]], kind: str) -> Mar
 def over_time(
     points: Sequence[Point], scale: tuple[int, int], after: tuple[float, float, float] | None = None
 ) -> Markup:
-    """Return a rating over time: a line with its uncertainty band and, behind them, the rating after the analysis."""
+    """Return a rating over time as a line with an uncertainty band and, behind it, the rating after the analysis."""
     width, height, right = 400, 150, 40 if after else 8
     first, last = points[0].time, points[-1].time
     least, greatest = scale
@@ -180,7 +180,7 @@ def over_time(
 
 
 def money(received: Sequence[int], paid: Sequence[int], last_day: int) -> Markup:
-    """Return a daily chart: dollars that an account received above the line, dollars that it paid below."""
+    """Return a daily chart of dollars: those that an account received above the line, those that it paid below it."""
     label = (
         f"Payments over {len(received)} days: ${sum(received) / 100:,.2f} received above, ${sum(paid) / 100:,.2f} paid "
         "below"
@@ -189,7 +189,7 @@ def money(received: Sequence[int], paid: Sequence[int], last_day: int) -> Markup
 
 
 def timeline(up: Sequence[int], down: Sequence[int], last_day: int, label: str | None = None) -> Markup:
-    """Return a daily chart: ratings as a server above the line, as a client below."""
+    """Return a daily chart of ratings: those as a server above the line, those as a client below it."""
     width, height = 400, 150
     middle, step, most = height * 0.56, width / len(up), max(1, *up, *down)
     bars = []
@@ -205,9 +205,9 @@ def timeline(up: Sequence[int], down: Sequence[int], last_day: int, label: str |
 
 
 _DAYS: Final = 90
-_DAY_WIDTH: Final = 4  # units, of which one is a gap
+_DAY_WIDTH: Final = 4  # units, including a gap of one
 _DAY_HEIGHT: Final = 30
-_MOST_LISTED: Final = 10  # days that the text of a chart names
+_MOST_LISTED: Final = 10  # days that a chart's text lists
 
 
 def alive_days(days: Sequence[MeasuredDay], last_day: int) -> Markup:
@@ -229,8 +229,8 @@ def alive_days(days: Sequence[MeasuredDay], last_day: int) -> Markup:
 
 
 _CELLS: Final = 6
-_FILLED_BELOW: Final = 150  # of 256: three cells in five
-_ACCENT_EVERY: Final = 5  # a fifth of these
+_FILLED_BELOW: Final = 150  # out of 256: three cells in five
+_ACCENT_EVERY: Final = 5  # one in five filled cells
 
 
 def cells(seed: str) -> tuple[str, list[tuple[int, int, str]]]:

@@ -16,7 +16,7 @@ from bilateral.index.standing.queries import Doubt, doubts_of, standings_of
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One of the agents.
+    """One of the two agents.
 
     Attributes:
         as_server: The agent as a server.
@@ -32,7 +32,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class TagRow:
-    """The agents' means under one tag.
+    """The two agents' means under one tag.
 
     Attributes:
         means: The mean of each agent; None for an agent without such values.
@@ -70,7 +70,7 @@ class ComparePage:
 def compare_page(
     connection: Connection, registries: Registries, ids: tuple[str, str], keys: Sequence[AgentKey], problem: str | None
 ) -> ComparePage:
-    """Read the page."""
+    """Read the page's content."""
     compared = []
     for key in keys:
         details = read_agent(connection, key)
@@ -84,7 +84,7 @@ def compare_page(
 
 
 def _tags(compared: Sequence[Compared]) -> tuple[TagRow, ...]:
-    """Return the means by side and tag. Each tag is represented by the summary with the most counterparts."""
+    """Return the means by side and tag. The summary with the most counterparts represents each tag."""
     best = []
     for agent in compared:
         best_of = {}

@@ -1,4 +1,4 @@
-"""The page that lists an agent's ratings: all entries behind a figure. Every state of the page has its own path."""
+"""The page that lists an agent's ratings: all entries behind a figure. Each state of the page has its own path."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ FIELDS: Final = ("side", "tag", "client", "reviewer", "payment", "blind", "regis
 """The path's parameters, in order."""
 
 GATE_FILTERS: Final = ("payment", "blind")
-"""The parameters that search gates also have."""
+"""The parameters that search gates share with this page."""
 
 SIDES: Final = ("server", "authorized", "client", "validator", "given")
 """The kinds of ratings: feedback, authorised feedback, ratings as a client or validator, and ratings given."""
@@ -43,8 +43,8 @@ _FILTERS: Final = {
 }
 """The kinds of ratings to which each filter applies."""
 
-_ROWS: Final = 50  # of a page; the file of ratings has them all
-_AT_ONCE: Final = 1_000  # of a file of ratings: a thousand queries for a million
+_ROWS: Final = 50  # rows per page; the ratings file contains all of them
+_AT_ONCE: Final = 1_000  # rows per query for a ratings file: a thousand queries for a million
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class _Selection:
 def ratings_page(
     connection: Connection, registries: Registries, key: AgentKey, path: str, parameters: Mapping[str, str]
 ) -> RatingsPage | None:
-    """Read a page of an agent's ratings."""
+    """Read the content of a page with an agent's ratings."""
     agent = read_agent(connection, key)
     if agent is None:
         return None
@@ -142,7 +142,7 @@ def ratings_page(
 def rating_rows(
     connection: Connection, registries: Registries, key: AgentKey, parameters: Mapping[str, str]
 ) -> tuple[type[Any], tuple[Any, ...], str | None] | None:
-    """Read up to 1,000 of the ratings that a path requests, for a file with all ratings."""
+    """Read up to 1,000 of the ratings that a path requests, for a file that contains all of them."""
     agent = read_agent(connection, key)
     if agent is None:
         return None
@@ -158,7 +158,7 @@ def _fields(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def authorizing(registries: Registries, key: AgentKey) -> tuple[str, ...]:
-    """Return the registries for feedback that an agent's owner authorises."""
+    """Return the registries of feedback that the owner of an agent authorises."""
     return tuple(
         registry.address
         for registry in registries.by_chain.get(key.chain_id, ())
@@ -182,7 +182,7 @@ def _selection(
         key.registries
     )
     if side == SIDES[0] and (of_tag or set(key.registries)) <= set(authorizing(registries, key)):
-        side = "authorized"  # a figure of this registry, or under this tag, is of authorised feedback
+        side = "authorized"  # this registry or tag only has authorised feedback
     for name, sides in _FILTERS.items():
         if name in fields and side not in sides:
             raise InvalidArgumentError(f"{name} does not apply to side {side}: omit it, or use side {sides[0]}")
@@ -207,7 +207,7 @@ def _selection(
 
 
 def _reviewers(connection: Connection, registries: Registries, chain_id: int, side: str, text: str) -> tuple[str, ...]:
-    """Return the accounts or server ids in a list. For an agent, return its accounts."""
+    """Return the accounts or server ids in a list. An agent in the list is replaced with its accounts."""
     entries = tuple(text.replace(",", " ").split())
     require_short("reviewers", entries)
     if side in set(RatedSide):

@@ -15,28 +15,28 @@ _READ_AS: Final = (
     (re.compile(r"(?<=[A-Za-z0])0(?=0*[A-Za-z])"), "o"),
     (re.compile("vv"), "w"),
 )
-"""Plain letters and digits that people mistake for each other in context."""
+"""Plain letters and digits that readers may confuse in context."""
 
 _MARK: Final = "\u200e"
 """The mark that the look-alike library puts around right-to-left characters."""
 
 
 def look_alikes(names: Mapping[str, str | None]) -> frozenset[str]:
-    """Return the ids of agents whose names look like another agent's name."""
+    """Return the ids of the agents whose names look like another agent's name."""
     shapes = {id_: shape(name[:MAX_LENGTH]) for id_, name in names.items() if name}
     counts = Counter(shapes.values())
     return frozenset(id_ for id_, reading in shapes.items() if counts[reading] > 1)
 
 
 def readings(name: str) -> tuple[str, ...]:
-    """Return the plain-letter texts for which a name may be mistaken. There are none for an unambiguous name.
+    """Return the plain-letter texts for which a name may be mistaken; empty if the name is unambiguous.
 
-    A name that contains a letter from another alphabet that resembles no plain letter is unambiguous too.
+    A name is also unambiguous if it contains a letter of another alphabet that resembles no plain letter.
     """
     written, table = unicodedata.normalize("NFD", name[:MAX_LENGTH]), _stands_for()
     visible = [character for character in written if unicodedata.category(character) not in UNSEEN]
     plain = "".join(character if character.isascii() else table.get(character, character) for character in visible)
-    # A typographer's apostrophe deceives nobody, and other signs do not either: only letters count.
+    # Only letters count: an apostrophe or another sign from a different character set deceives nobody.
     itself = "".join(
         character if character.isascii() or character.isalpha() else table.get(character, character)
         for character in written
@@ -50,7 +50,7 @@ def readings(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def shape(name: str) -> str:
-    """Return the shape of a name: names with the same shape look alike (Unicode, UTS 39, "skeleton").
+    """Return the shape of a name. Names with the same shape look alike (the "skeleton" of Unicode UTS 39).
 
     Letters from other alphabets map to the letters that they resemble, according to Unicode's table. Case, blanks and
     invisible characters are ignored.
@@ -66,8 +66,8 @@ def shape(name: str) -> str:
 @cache
 def _stands_for() -> dict[str, str]:
     """Return the character or characters that each character looks like."""
-    # The library's table links each character with its model in both directions. A model has several links.
-    # The table takes 0.3 s to load: only pages with names need it.
+    # The library's table links each character with its model in both directions; a model has several links. Loading the
+    # table takes 0.3 s, so it happens only for pages with names.
     from confusable_homoglyphs.confusables import confusables_data  # noqa: PLC0415
 
     links = {name.strip(_MARK): [pair["c"].strip(_MARK) for pair in pairs] for name, pairs in confusables_data.items()}

@@ -15,7 +15,7 @@ class Explanation:
     """The explanation of a figure.
 
     Attributes:
-        anchor: The anchor in the page's URL, to which figures on other pages link.
+        anchor: The anchor in the page's URL. Figures on other pages link to it.
         name: The figure's name on the pages.
         text: The explanation.
     """
@@ -68,18 +68,18 @@ LEAST: Final = 20
 """The minimum group size: the prover rejects smaller groups."""
 
 LINES: Final = (
-    ("The seller", "learns the proven tier, the payer, and a number that stands for the buyer there on that day."),
+    ("The seller", "learns the proven tier, the payer, and a number that identifies the buyer there for one day."),
     ("The service", "learns the buyer and its commitment, but neither where nor when the tier is used."),
     ("Everybody", "sees the members of each group and the numbers that were used, but not which member used them."),
-    ("A fresh wallet", "that the main wallet funded reveals the main wallet. No proof can prevent that."),
-    ("A small group", "hides its members badly: a proof reveals that one of them acted."),
+    ("A fresh wallet", "reveals the main wallet if the main wallet funded it. No proof can prevent that."),
+    ("A small group", "hides its members poorly, because a proof reveals that one of them acted."),
 )
-"""What each party learns, one line per party."""
+"""What each party learns from a proof, one line per party."""
 
 
 @dataclass(frozen=True, slots=True)
 class TierGroup:
-    """The members of one group.
+    """The members of a group in which a tier can be proven.
 
     Attributes:
         epoch: The UTC day, in days since the Unix epoch.

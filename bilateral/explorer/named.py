@@ -14,7 +14,7 @@ from bilateral.index.standing.tables import Part
 MAX_FINDINGS: Final = 12
 """The maximum number of findings, strongest first, about an account or agent on a page."""
 
-_MAX_NAMES: Final = 3  # names that fit into the row of a finding
+_MAX_NAMES: Final = 3  # names that fit into a finding's row
 _ACTIONS: Final = {
     "lockstep": "rated {} together",
     "co-targeting": "rated {} alike, with the same source of funds",
@@ -24,7 +24,7 @@ _ACTIONS: Final = {
     "retaliation": "gave {} low ratings in return for criticism",
     "reviewed kin": "are controlled by reviewed accounts, and rated {}",
 }
-"""The behaviour that each detector finds."""
+"""Phrases for the behaviour that each detector finds."""
 
 _OTHER_ACTION: Final = "rated {}"
 _TABLES: Final = {table.name: table for table in schema.EVENT_TABLES.values()}
@@ -32,13 +32,13 @@ _TABLES: Final = {table.name: table for table in schema.EVENT_TABLES.values()}
 
 @dataclass(frozen=True, slots=True)
 class FindingRow:
-    """A finding that involves an account, with who acted and when.
+    """A finding that involves an account, with the accounts that acted and the times.
 
     Attributes:
         part: The account's role in the finding: `actor`, `beneficiary` or `subject`.
         actors: The first few accounts that acted.
         acted: The number of accounts that acted, counted among the finding's first 200 accounts.
-        beneficiaries: The first few agents that gained, through the accounts that own them, as short ids.
+        beneficiaries: The first few agents whose owners gained, as short ids.
         targets: The first few agents that the finding is about, as short ids. These agents are not blamed.
         moments: The times of the first 200 events that the finding is based on, in Unix seconds.
     """
@@ -59,7 +59,7 @@ class FindingRow:
 
     @property
     def deed(self) -> tuple[str, str]:
-        """The words before and after the agents that the finding mentions: what the actors did to those agents."""
+        """The words before and after the agents in a sentence about what the actors did to these agents."""
         before, _, after = _ACTIONS.get(self.finding.detector.replace("_", " "), _OTHER_ACTION).partition("{}")
         return before, after
 

@@ -23,12 +23,12 @@ from bilateral.index.standing.words import MARKS
 ROWS: Final = 50
 """The maximum number of links per table page."""
 
-_GOLDEN: Final = pi * (3 - sqrt(5))  # the golden angle, at which points of a spiral never line up
-_ROUNDS: Final = 6  # each passes over all links, and the first ones move most agents
-_AROUND: Final = 12  # neighbours whose own links are drawn: each takes a query
-_MOST_AROUND: Final = 60  # links of the agent itself: names of more would overlap
-_CACHE_SECONDS: Final = 10.0  # a browser asks for the JSON of a page at once
-_MAX_CACHED: Final = 8  # networks, by chain and limit; one more, and all are made anew
+_GOLDEN: Final = pi * (3 - sqrt(5))  # the golden angle, at which a spiral's points never line up
+_ROUNDS: Final = 6  # each passes over all links; the first few move most agents
+_AROUND: Final = 12  # neighbours whose own links are drawn, because each needs a query
+_MOST_AROUND: Final = 60  # the agent's own links; with more, names would overlap
+_CACHE_SECONDS: Final = 10.0  # a browser requests the JSON of a page immediately
+_MAX_CACHED: Final = 8  # networks, by chain and limit; above it, the cache is emptied
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class NetworkPage:
 
 
 class RecentNetworks:
-    """A cache of recently computed networks, because a page requests the same network as HTML and as JSON."""
+    """A cache of recently computed networks. A page requests the same network as HTML and as JSON."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -99,7 +99,7 @@ class RecentNetworks:
 
 
 def network_page(connection: Connection, registries: Registries, chain_id: int, limit: int) -> NetworkPage:
-    """Read the network formed by a chain's newest ratings."""
+    """Read the network that a chain's newest ratings form."""
     identity = registries.identity_of(chain_id)
     links = newest_links(connection, chain_id, identity, limit)
     nodes, caveats = _nodes(connection, registries, links, flagged_accounts(connection, chain_id, identity))
@@ -169,7 +169,7 @@ def _nodes(
 
 
 def _communities(order: Sequence[str], links: Iterable[Link]) -> list[int]:
-    """Return each node's community, by index: in each round, a node joins the community that it has most links to."""
+    """Return each node's community, by index. In each round, a node joins the community with most of its links."""
     place = {name: number for number, name in enumerate(order)}
     near: list[list[tuple[int, int]]] = [[] for _ in order]
     for link in links:
@@ -199,7 +199,7 @@ def _communities(order: Sequence[str], links: Iterable[Link]) -> list[int]:
 
 
 def _places(groups: Iterable[Sequence[str]]) -> dict[str, tuple[float, float]]:
-    """Return the positions: groups on a spiral, the largest in the middle, each with its nodes on a spiral."""
+    """Return the positions: groups along a spiral, the largest in the middle, and each group's nodes along a spiral."""
     places, area = {}, 0.0
     for number, group in enumerate(groups):
         radius = sqrt(len(group))

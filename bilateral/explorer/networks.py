@@ -25,12 +25,12 @@ _EXPLORERS: Final = {
     84532: "https://sepolia.basescan.org",
     11155111: "https://sepolia.etherscan.io",
 }
-"""A chain's block explorers, such as Etherscan. A chain without a block explorer gets no links."""
+"""The block explorers, such as Etherscan, by chain. A chain without a block explorer gets no links."""
 
 
 @cache
 def slugs() -> dict[str, int]:
-    """Return the chain for each name: `base` for a mainnet, `base-sepolia` for a testnet."""
+    """Return the chain id for each name: `base` for a mainnet, `base-sepolia` for a testnet."""
     names = {}
     for chain_id, record in address_book().items():
         ecosystem, _, name = record.network.partition(":")

@@ -13,7 +13,7 @@ from bilateral.explorer.charts import cells, drawn
 from bilateral.explorer.text import plain, rounded
 from bilateral.index.profiles.queries import Agent
 
-_SIZE: Final = (1200, 630)  # pixels of Open Graph pictures, as sites show them
+_SIZE: Final = (1200, 630)  # pixels; the size that sites display for Open Graph
 _PAPER: Final = "#faf8f4"
 _INK: Final = "#16181d"
 _SOFT: Final = "#565c66"
@@ -21,8 +21,8 @@ _SERVER: Final = "#1f4fd8"
 _CLIENT: Final = "#b4490f"
 _LINE: Final = "#e6e1d8"
 _FACE: Final = 168
-_NAME: Final = 26  # characters that fit beside the face
-_CACHE_SIZE: Final = 512  # pictures of 22 kB: 11 MB in a process
+_NAME: Final = 26  # characters that fit beside the identicon
+_CACHE_SIZE: Final = 512  # pictures of 22 kB: 11 MB per process
 
 
 @cache
@@ -43,7 +43,7 @@ def agent_picture(agent: Agent, standings: Sequence[Standing]) -> bytes:
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def _drawn(name: str, id_: str, as_server: tuple[str, str], as_client: tuple[str, str]) -> bytes:
-    """Return the image that shows the given texts. Drawing takes longer than the queries for the texts."""
+    """Return an image with some texts. It is cached, because drawing takes longer than the queries for the texts."""
     image, draw = _canvas()
     _face(image, id_, (80, 120))
     draw.text((284, 124), name, _INK, _font("serif", 84))
@@ -53,7 +53,7 @@ def _drawn(name: str, id_: str, as_server: tuple[str, str], as_client: tuple[str
         (as_client, "As a client", _CLIENT, 640),
     ):
         draw.text((left, 330), role, colour, _font("sans", 32))
-        size = 150 if texts[0].isdigit() else 76  # a figure, or words
+        size = 150 if texts[0].isdigit() else 76  # a figure is larger than words
         draw.text((left - 4, 510 - size), texts[0], colour, _font("serif", size))
         draw.text((left, 545), texts[1], _SOFT, _font("sans", 28))
     draw.line([(600, 340), (600, 560)], _LINE, 2)
@@ -135,10 +135,10 @@ def _png(image: Image.Image) -> bytes:
 POLICY: Final = (
     "default-src 'none'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *; sandbox allow-popups"
 )
-"""The content security policy for an embeddable page: only images from this service, and no scripts."""
+"""The content security policy for an embeddable page, which allows only images from this service and no scripts."""
 
 _CHARACTER: Final = 6.6
-"""The width of a character at 11 pixels: `textLength` fits text to this width in any font."""
+"""The width in pixels of a character of size 11. With `textLength`, text has this width in every font."""
 
 _COLOURS: Final = {
     Status.OK: "#17704a",
@@ -153,7 +153,7 @@ def badge(agent: str, standings: Sequence[Standing], side: str) -> str:
     current = next((standing for standing in standings if standing.side == side), None)
     label, words, colour = f"as a {side}", "not analysed yet", _COLOURS[Status.THIN]
     if standings and current is None:
-        words = "not rated yet"  # an analysis has seen the agent
+        words = "not rated yet"  # an analysis has covered the agent
     if current is not None:
         status = Status(current.status)
         raters = f"{current.raters:,} rater{'s' if current.raters != 1 else ''}"

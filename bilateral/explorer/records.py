@@ -130,7 +130,7 @@ class Evidence:
     """The evidence for a feedback entry.
 
     Attributes:
-        payment: Whether the interaction was paid for.
+        payment: The interaction's payment state.
         answer: The answer that counts most; None if there is none.
     """
 

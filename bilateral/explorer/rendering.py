@@ -42,9 +42,9 @@ POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; font-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""The content security policy for every page: only its own files, nothing inline, and nothing from other hosts."""
+"""The content security policy of every page, which allows only files of this service and nothing inline."""
 
-_FAN: Final = 8  # of each side: 56 pixels a name
+_FAN: Final = 8  # agents per side, each 56 pixels high
 
 _SHARE_ANCHORS: Final = {
     "Payment proven": "payment",

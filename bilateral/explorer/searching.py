@@ -1,4 +1,4 @@
-"""The search page, and the pages that a search identifies: an agent, account, transaction, validation or tag."""
+"""The search page, and the pages that a search text identifies: an agent, account, transaction, validation or tag."""
 
 import re
 from collections.abc import Mapping
@@ -39,9 +39,9 @@ _ADDRESS: Final = re.compile("0x[0-9a-fA-F]{40}")
 _HASH: Final = re.compile("0x[0-9a-fA-F]{64}")
 _NUMBER: Final = re.compile(r"#?([0-9]{1,78})")
 _PAIR: Final = re.compile(r"/?([a-z0-9-]{1,40})\s*(?:/|:|#|\s)\s*#?([0-9]{1,78})")
-_MOST: Final = 5  # the results stand above those of the search, which must stay in sight
+_MOST: Final = 5  # direct results, so that the search's results remain visible below
 _MAX_INSPECTED: Final = 20
-"""The number of agents among which to search for look-alike names, starting with names that contain the words."""
+"""The maximum number of agents to examine for look-alike names, starting with names that contain the words."""
 
 _SIDES: Final = (Side.SERVER, Side.CLIENT, Side.VALIDATOR)
 
@@ -80,7 +80,7 @@ def directly(connection: Connection, registries: Registries, words: str) -> tupl
 
 
 def _agents(connection: Connection, registries: Registries, text: str) -> tuple[Direct, ...]:
-    """Return the agents with an id. A bare number may identify an agent on each chain."""
+    """Return the agents that have an id. A bare number may identify an agent on each chain."""
     keys: list[AgentKey] = []
     if number := _NUMBER.fullmatch(text):
         candidates = [(chain_id, number[1]) for chain_id in registries.by_chain]
@@ -100,13 +100,13 @@ def _agents(connection: Connection, registries: Registries, text: str) -> tuple[
 
 
 def _look_alikes(connection: Connection, text: str) -> tuple[Direct, ...]:
-    """Return the agents in the whole index whose names look like a text but have different letters."""
+    """Return the agents in the whole index whose names look like a text but consist of different letters."""
     target = shape(text)
     names: dict[str, str] = {}
     for reading in readings(text):
         try:
             page = search_agents(connection, AgentSearch(text=reading), limit=_MAX_INSPECTED)
-        except InvalidArgumentError:  # such as a text with too many words
+        except InvalidArgumentError:  # for example, if the text has too many words
             continue
         names.update(
             (agent.id, agent.name) for agent in page.items if agent.name and shape(agent.name[:MAX_LENGTH]) == target
@@ -164,13 +164,13 @@ GATE: Final = tuple(field.alias or name for name, field in GateFilters.model_fie
 ENDS: Final = ("", *(f"_{number}" for number in range(2, MAX_GATES + 1)))
 """The suffixes of each gate's field names."""
 
-_ROWS: Final = 20  # the default page of the API
+_ROWS: Final = 20  # the API's default page size
 _USUAL_TAG: Final = "starred"
-_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
+_DAY: Final = 86_400  # seconds; Unix time ignores leap seconds
 
 
 class _Form(AgentFilters):
-    """The form's fields, except those of gates."""
+    """The form's fields, without those of gates."""
 
     order: Order | None = None
 
@@ -192,7 +192,7 @@ class SearchPage:
         found: The agents that were found.
         details: The text and figures next to each agent, by short id.
         facets: Properties in which the first agents differ; None if the form is invalid.
-        rated_side: The side of the first gate that is set, to which the displayed ratings refer.
+        rated_side: The side of the first gate that is set, which determines the displayed ratings.
         next: The next page's path; None if this is the last page.
         problem: A sentence that explains why the form is invalid; None if it is valid.
         is_closest: True if no agent matches all words, so that the agents found are those closest in meaning.
@@ -217,13 +217,13 @@ def filled(parameters: Mapping[str, str]) -> dict[str, str]:
     """Return the fields of the form that are filled in, in order."""
     fields = {name: parameters.get(name, "").strip() for name in FIELDS}
     fields = {name: value for name, value in fields.items() if value}
-    for end in ENDS[1:]:  # a form names the side of every gate, also of those that are not filled
+    for end in ENDS[1:]:  # the form has a side for every gate, even for empty ones
         if fields.get(f"side{end}") == Side.SERVER:
             del fields[f"side{end}"]
     if fields.get("order") in {order.value for order in OF_GATE} and not any(
         f"{name}{end}" in fields for end in ENDS for name in GATE if name != "side"
     ):
-        fields["tag"] = _USUAL_TAG  # these orders rank by a gate
+        fields["tag"] = _USUAL_TAG  # these orders need a gate
         fields = {name: fields[name] for name in FIELDS if name in fields}
     return {} if fields == {"side": Side.SERVER.value} else fields
 
@@ -234,7 +234,7 @@ def path_of(fields: Mapping[str, str]) -> str:
 
 
 def search_page(connection: Connection, registries: Registries, fields: dict[str, str]) -> SearchPage:
-    """Read a search's page."""
+    """Read the content of the search page."""
     indexed = chains(connection)
     direct = directly(connection, registries, fields.get("q", ""))
     try:
@@ -254,14 +254,14 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
     following = None if page.next is None else path_of({**fields, **order, "cursor": page.next})
     ids = {agent.id for agent in page.items} | {page_.name for page_ in direct if page_.kind == "agent"}
     caveats = doubts_of(connection, registries, ids)
-    # By meaning no word made a row match: a snippet would name an "and".
+    # In a search by meaning, no word made a row match, so a snippet could highlight an irrelevant "and".
     text = "" if search.ranking is Order.MEANING else search.text
     details = row_details(connection, registries, page.items, text, side.value)
     return SearchPage(fields, page.items, details, facets, side, following, None, is_closest, caveats, direct, indexed)
 
 
 def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
-    """Return the path for a search with one more condition; None if it already has a condition of this kind."""
+    """Return the path of a search with an additional condition; None if it already has a condition of this kind."""
     if fields.get(facet.name):
         return None
     chosen = slug_of(int(value)) if facet.name == "chain" else value
@@ -269,7 +269,7 @@ def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
 
 
 def evidence_path(page: SearchPage, agent: FoundAgent) -> str | None:
-    """Return the path for the ratings that let an agent pass the first gate, with the gate's filters."""
+    """Return the path of the ratings that let an agent pass the first gate, with the gate's filters."""
     rating, gates = agent.rating, search_of(page.fields).gates
     if rating is None or not gates:
         return None
@@ -280,7 +280,7 @@ def evidence_path(page: SearchPage, agent: FoundAgent) -> str | None:
 
 
 def search_of(fields: Mapping[str, str]) -> AgentSearch:
-    """Return a form's search."""
+    """Return the search that a form describes."""
     text, owner = fields.get("q"), fields.get("owner")
     if text and owner is None and text[:2].lower() == "0x" and len(text) == ADDRESS_LENGTH:
         text, owner = None, text
@@ -303,7 +303,7 @@ def search_of(fields: Mapping[str, str]) -> AgentSearch:
 
 
 def _gate(fields: Mapping[str, str], end: str) -> Gate | None:
-    """Return one of a form's gates; None if it is empty. A side alone counts as a gate, except the server side."""
+    """Return one of a form's gates; None if it is empty. A side alone counts as a gate, except for the server side."""
     values: dict[str, Any] = {name: fields[f"{name}{end}"] for name in GATE if f"{name}{end}" in fields}
     if values.get("side", Side.SERVER) == Side.SERVER and not values.keys() - {"side"}:
         return None
@@ -343,6 +343,6 @@ def _day(name: str, fields: Mapping[str, str], *, is_end: bool = False) -> int |
 
 
 def _capability(text: str) -> str:
-    """Split a text into kind and value; a bare value specifies an MCP tool."""
+    """Split a text into kind and value. A bare value denotes an MCP tool."""
     kind, colon, value = text.partition(":")
     return f"{kind}:{value.strip()}" if colon else f"{Capability.MCP_TOOL}:{kind}"

@@ -1,4 +1,4 @@
-"""The facts against which a page checks what the service asks a wallet to sign: contracts, functions, messages."""
+"""The facts with which a page checks what the service asks a wallet to sign: contracts, functions, messages."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -54,11 +54,11 @@ _READS: Final[Mapping[str, tuple[_Function, ...]]] = {
     "rate_validator": (_OWNER, *((directory, "agentOf", 1) for directory in _DIRECTORIES)),
     "authorize_feedback": ((Registry.AUTHORIZED, "getLastIndex", 2),),
 }
-"""The view functions that the page calls on the wallet's own node, to compare the results with the service's."""
+"""The view functions that the page calls on the wallet's own node, to compare their results with the service's."""
 
 
 def signing_facts(deployment: Deployment, action: str) -> dict[str, Any]:
-    """Return what an action may ask a wallet to sign, as JSON for its page's script."""
+    """Return what an action may ask a wallet to sign, as JSON for the page's script."""
     message = _MESSAGES.get(action)
     return {
         "chain": deployment.chain_id,
@@ -66,7 +66,7 @@ def signing_facts(deployment: Deployment, action: str) -> dict[str, Any]:
         "agentRegistry": str(AccountId(ChainId.evm(deployment.chain_id), str(deployment.identity))),
         "registries": {
             address: f"{name.replace('_', ' ')} registry"
-            for name in reversed(REGISTRY_ATTRIBUTES)  # `reputation` and `ratings` may be one contract
+            for name in reversed(REGISTRY_ATTRIBUTES)  # `reputation` and `ratings` may be the same contract
             if (address := getattr(deployment, name)) is not None
         },
         "calls": _functions(deployment, _CALLS.get(action, ())),
@@ -76,7 +76,7 @@ def signing_facts(deployment: Deployment, action: str) -> dict[str, Any]:
 
 
 def _functions(deployment: Deployment, functions: tuple[_Function, ...]) -> list[dict[str, Any]]:
-    """Return the functions whose registries are in the deployment. The directory is one of two contracts."""
+    """Return the functions whose registries are in the deployment. Either of two contracts may be the directory."""
     described = []
     for registry, name, count in functions:
         address = getattr(deployment, attribute_of(registry))

@@ -1,4 +1,4 @@
-"""Formatting of untrusted text and figures for pages."""
+"""Format untrusted text and figures for pages."""
 
 import unicodedata
 from datetime import UTC, datetime
@@ -19,13 +19,13 @@ MAX_LENGTH: Final = 300
 """The maximum length of untrusted text on a page."""
 
 _MOST_MARKS: Final = 3
-"""The maximum number of consecutive marks for invisible characters: 60 would push everything else off a page."""
+"""The maximum number of consecutive marks for invisible characters. Sixty would push everything else off the page."""
 
 
 def visible(text: str | None, limit: int = MAX_LENGTH) -> Markup:
     """Return untrusted text as HTML, with marks for invisible characters.
 
-    More than three such characters in a row get a single mark with their number.
+    A run of more than three such characters gets a single mark that states their number.
     """
     parts = [
         escape("".join(run)) if not is_unseen else Markup("").join(map(_mark, _shortened(list(run))))
@@ -94,7 +94,7 @@ def figure(value: float | Decimal | None) -> str:
 
 
 def rounded(rating: float | None) -> str:
-    """Format a standing's rating, in the same way on every page, so that an agent has a single figure."""
+    """Format a standing's rating in the same way on every page, so that an agent has a single figure."""
     return "\N{EN DASH}" if rating is None else f"{rating:.0f}"
 
 

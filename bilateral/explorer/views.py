@@ -1,4 +1,4 @@
-"""Each page's content, read from the index. It is the same in HTML and in JSON."""
+"""The content of each page, read from the index. It is the same in HTML and in JSON."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ from bilateral.index.standing.findings import TrustScore, trust_scores
 from bilateral.index.standing.queries import Doubt, doubts_of, flagged_accounts, standings_of
 from bilateral.index.standing.words import LEAST_RATING
 
-_ROWS: Final = 12  # of each list; its link leads to the rest
-_EDGES: Final = 100  # relations; the page draws eight of each side, and sums up the others
+_ROWS: Final = 12  # rows per list; a link leads to the rest
+_EDGES: Final = 100  # relations; the page draws eight per side and summarises the others
 _PAYMENTS: Final = 300
-"""The maximum number of payments per account and direction, newest first, that the money chart includes."""
+"""The maximum number of payments per account and direction in the money chart. The newest ones are used."""
 
-_LEADERS: Final = 5  # of each side, so that both fit on the first screen
+_LEADERS: Final = 5  # agents per side, so that both sides fit on the first screen
 _OF_ONE_RATER: Final = 3
 """The maximum number of rows per rater in the latest ratings, so that one active account cannot fill the home page."""
 
@@ -58,7 +58,7 @@ _READS: Final = 8
 """The number of ratings to read for each rating shown, because a few raters may have given most of them."""
 
 _LEAST: Final = {Side.SERVER: 50.0, Side.CLIENT: float(LEAST_RATING)}
-"""The minimum standing for leaders, at which most raters are satisfied or policies accept the client."""
+"""The minimum standing of leaders: most raters are satisfied with the server, or policies accept the client."""
 
 _BOARDS: Final = ((Side.SERVER, "starred"), (Side.CLIENT, ""))
 """The leaderboards on the home page, by side and tag. A standing covers all tags, so one board per side is enough."""
@@ -107,8 +107,8 @@ class SideView:
     """One of an agent's sides: the summary that represents the side, and the histogram behind that summary.
 
     Attributes:
-        summary: The summary with the most counterparts, considering only tags that have a scale; None if nobody rated
-            this side.
+        summary: The summary with the most counterparts among those of tags with a scale; None if nobody rated this
+            side.
         distribution: The number of counterparts in each tenth of the tag's scale.
     """
 
@@ -194,8 +194,8 @@ def agent_standings(connection: Connection, key: AgentKey) -> tuple[Agent, tuple
 
 
 def home_page(connection: Connection, side: str | None = None) -> HomePage:
-    """Read the home page."""
-    progresses, registries = chains(connection), read_registries(connection)  # of one moment
+    """Read the content of the home page."""
+    progresses, registries = chains(connection), read_registries(connection)  # as of the same moment
     boards = tuple(Leaders(side, tag, _best(connection, side, tag)) for side, tag in _BOARDS)
     latest = latest_of_all(connection, progresses, side)
     ids = {agent for row in latest for agent in (row.agent, row.by_agent)}
@@ -233,7 +233,7 @@ def latest_of_all(
 
 
 def agent_page(connection: Connection, registries: Registries, key: AgentKey) -> AgentPage | None:
-    """Read an agent's page."""
+    """Read the content of an agent's page."""
     agent = read_agent(connection, key)
     if agent is None:
         return None

@@ -1,5 +1,5 @@
-"""The index: the events of all registries on any number of chains, in an SQL database, exact at every block.
+"""The index: an SQL database with the events of all registries on any number of chains, exact as of every block.
 
-`follow` reads a chain and writes rows, `schema` describes the tables, `queries` reads them. The `index` extra installs
-the dependencies; `docs/index.md` is the data dictionary.
+`follow` reads a chain and writes rows, `schema` describes the tables, and `queries` reads them. The `index` extra
+installs the dependencies. `docs/index.md` is the data dictionary.
 """

@@ -1,4 +1,4 @@
-"""Index errors."""
+"""Errors that the index raises."""
 
 from collections.abc import Iterable
 from dataclasses import InitVar
@@ -8,7 +8,7 @@ from bilateral.core.text import quoted
 
 
 class CursorMovedError(FormattedError):
-    """Another worker indexed the same blocks first. Nothing was lost; read the cursor again.
+    """Another worker indexed the same blocks first. No data was lost; read the cursor again.
 
     Attributes:
         block: The block at which the cursor was expected.
@@ -21,7 +21,7 @@ class CursorMovedError(FormattedError):
 
 
 class AnalysisOutdatedError(FormattedError):
-    """Reorganisations repeatedly replaced the analysed blocks while the analysis was running. Run it again."""
+    """Reorganisations repeatedly replaced the analysed blocks while the analysis ran. Run the analysis again."""
 
     reason = "analysis_outdated"
     template = "chain {chain_id} was reorganised during every analysis attempt: run it again. Nothing was stored."
@@ -70,7 +70,7 @@ class EndpointLagsError(FormattedError):
 
     Attributes:
         endpoint: The endpoint's host.
-        head: Its last block.
+        head: The endpoint's last block.
     """
 
     reason = "endpoint_lags"
@@ -86,7 +86,7 @@ class FinalizedBlockError(BilateralError):
 
     Attributes:
         endpoint: The endpoint's host.
-        block: The last of the indexed blocks that it has.
+        block: The last indexed block that the endpoint has.
         finalized: The last finalized block.
     """
 
@@ -121,7 +121,7 @@ class MissingLogsError(FormattedError):
 
 
 class ChainChangedError(FormattedError):
-    """The chain changed while blocks were read, for example in a reorganisation. Nothing was stored; read again.
+    """The chain changed while blocks were read, for example in a reorganisation. Nothing was stored; read them again.
 
     Attributes:
         endpoint: The endpoint's host.
@@ -153,7 +153,7 @@ class NoEndpointError(BilateralError):
 
 
 class OtherRegistriesError(BilateralError):
-    """The database contains a chain with registries other than those to be indexed."""
+    """The database contains a chain with other registries than those to be indexed."""
 
     reason = "other_registries"
 
@@ -168,7 +168,7 @@ class OtherRegistriesError(BilateralError):
 
 
 class EarlierRegistryError(FormattedError):
-    """A registry to add may have events before the database's first block. The arguments are the two block numbers."""
+    """A registry to add may have events from before the database's first block. The arguments are the two blocks."""
 
     reason = "earlier_registry"
     template = (
@@ -250,7 +250,7 @@ class DatabaseUnavailableError(BilateralError):
 
 
 class ChainServerFailedError(DatabaseUnavailableError):
-    """A shard failed while its coordinator was queried. The next query leaves the shard out."""
+    """A shard failed while its coordinator was queried. The next query skips the shard."""
 
 
 class MissingChainError(FormattedError, DatabaseUnavailableError):
@@ -261,7 +261,7 @@ class MissingChainError(FormattedError, DatabaseUnavailableError):
 
 
 class NotIndexedError(BilateralError):
-    """The index does not contain what was requested.
+    """The index does not contain the requested object.
 
     Attributes:
         kind: The kind of object that was not found, such as `chain`.
@@ -329,7 +329,7 @@ class QueryTimeoutError(FormattedError):
     """A query took too long and was cancelled. The database is unaffected.
 
     Attributes:
-        seconds: The limit.
+        seconds: The time limit in seconds.
     """
 
     reason = "query_timeout"

@@ -1,6 +1,6 @@
-"""The log's projections, in order. To add a kind of fact, add a folder and one line here.
+"""The projections of the log, in order. To derive other tables from the log, add a folder and one line here.
 
-A projection imports only the projections before it. Search is implemented as a reader of file contents.
+A projection imports only projections that precede it. Search is a reader of file contents instead of a projection.
 """
 
 from collections import defaultdict
@@ -39,14 +39,14 @@ READERS: Final[Sequence[Reader]] = (
 """The readers of file contents, in order."""
 
 DERIVED_TABLES: Final[Sequence[Table]] = tuple(table for projection in PROJECTIONS for table in projection.derived)
-"""The tables derived only from events."""
+"""The tables that are derived only from events."""
 
 PARTITIONED_TABLES: Final[Sequence[Table]] = tuple(
     table
     for table in (*LOG_TABLES, *(table for projection in PROJECTIONS for table in projection.tables))
     if is_partitioned(table)
 )
-"""The tables with one partition per chain in PostgreSQL."""
+"""The tables that have one partition per chain in PostgreSQL."""
 
 
 def progress_of(connection: Connection, chain_id: int | None = None) -> Mapping[int, Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""Validated parsing of a node's responses."""
+"""Parse and validate a node's responses."""
 
 import re
 from typing import Any, Final, NoReturn
@@ -26,14 +26,14 @@ def data(answer: Any) -> bytes:
 
 
 def record(answer: Any) -> dict[str, Any]:
-    """Return an object."""
+    """Return a response after checking that it is an object."""
     if not isinstance(answer, dict):
         malformed("an object")
     return answer
 
 
 def records(answer: Any) -> list[dict[str, Any]]:
-    """Return a list of objects."""
+    """Return a response after checking that it is a list of objects."""
     if not isinstance(answer, list):
         malformed("a list")
     return [record(item) for item in answer]

@@ -1,4 +1,4 @@
-"""Base classes of objects whose connections are closed at the end of a `with` block."""
+"""Base classes for objects whose connections are closed at the end of a `with` block."""
 
 from abc import ABC, abstractmethod
 from types import TracebackType

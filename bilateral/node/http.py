@@ -1,4 +1,4 @@
-"""HTTP connections to a node, without redirects or cookies, and with a deadline and a size limit for each response.
+"""HTTP connections to a node, with a deadline and a size limit for each response, and without redirects or cookies.
 
 The node's URL may contain a key, so messages and logs from this package and its HTTP library never include the URL.
 """
@@ -25,10 +25,10 @@ MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
 """The maximum size of a decompressed response, in bytes. Larger lists of logs are requested in parts."""
 
 _KEEPALIVE_SECONDS: Final = 30.0
-"""How long to keep an idle connection open. On every chain, the next block arrives before this time is over."""
+"""How long to keep an idle connection open. On every chain, the next block arrives within this time."""
 
 _MAX_RETRY_AFTER_SECONDS: Final = 3600.0
-"""The longest wait that a node may request, so that an incorrect header does not block anyone for days."""
+"""The longest wait that a node may request, so that an incorrect header does not block callers for days."""
 
 
 class Url:
@@ -94,7 +94,7 @@ class Connection:
             keepalive_expiry=_KEEPALIVE_SECONDS,
             network_backend=DeadlineBackend(self._deadline.remaining),
         )
-        weakref.finalize(self, self._pool.close)  # of a client that nobody closed
+        weakref.finalize(self, self._pool.close)  # closes the pool if the user did not
 
     def post(self, post: Post) -> Reply:
         """Post bytes, and return the reply."""
@@ -148,7 +148,7 @@ class AsyncConnection:
 
 
 class _Body:
-    """A response body, decompressed as it arrives and never beyond the limit."""
+    """A response body, which is decompressed as it arrives and is limited in size."""
 
     def __init__(self, method: str, headers: list[tuple[bytes, bytes]]) -> None:
         encoding = _header(headers, b"content-encoding").lower()

@@ -29,13 +29,13 @@ from bilateral.node.steps import Pause, Rpc
 T = TypeVar("T")
 
 RETRIES: Final = 3
-"""The number of additional attempts after a temporary failure."""
+"""The number of retries after a temporary failure."""
 
 _BACKOFF_SECONDS: Final = 0.2
 """The pause before the first retry. It doubles each time, so three retries take at most two seconds."""
 
 _BATCH_SIZES: Final = (100, 10, 1)
-"""The batch sizes to try, in requests per batch. If a node rejects one size, the next is used."""
+"""The batch sizes to try, in requests per batch. If a node rejects a size, the next one is used."""
 
 REPEATABLE: Final = frozenset(
     {
@@ -49,10 +49,10 @@ REPEATABLE: Final = frozenset(
         *("getSignatureStatuses", "getSignaturesForAddress", "getTransaction"),
     }
 )
-"""The methods, on any kind of chain, that are safe to retry. A transaction is sent only once, and then looked up."""
+"""The methods that are safe to retry, for all kinds of chains. A transaction is sent only once, and then looked up."""
 
 _TOO_LARGE: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
-"""HTTP statuses that mean that a request is too large and should be split."""
+"""HTTP statuses which mean that a request is too large and should be split."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Post:
     Attributes:
         body: The bytes.
         method: The JSON-RPC method, for messages.
-        deadline: When the reply must be complete, according to the monotonic clock.
+        deadline: The time on the monotonic clock by which the reply must be complete.
     """
 
     body: bytes
@@ -89,7 +89,7 @@ class Reply:
 
     @property
     def problem(self) -> str:
-        """The HTTP status, and the new origin if the node's URL has moved."""
+        """A text with the HTTP status, and with the new origin if the node's URL has moved."""
         if not self.is_redirect:
             return f"HTTP status {self.status}"
         to = f" to {self.location}" if self.location else ""
@@ -141,7 +141,7 @@ class JsonRpc:
         return reply
 
     def _alone(self, request: Rpc) -> Exchange[Any]:
-        """Send a single request. Return its result, or an error that does not affect other requests."""
+        """Send a single request. Return its result, or an error that concerns only this request."""
         try:
             return (yield from self.request(request.method, request.parameters))
         except (NodeError, MalformedNodeAnswerError) as error:
@@ -210,7 +210,7 @@ _TEMPORARY_GATEWAYS: Final = (
 
 def _may_retry(reply: Reply, *, is_repeatable: bool) -> bool:
     """Return whether a reply temporarily rejects a request that is safe to retry."""
-    if reply.status == HTTPStatus.TOO_MANY_REQUESTS:  # given before the node reads a transaction
+    if reply.status == HTTPStatus.TOO_MANY_REQUESTS:  # sent before the node reads a transaction
         return True
     if not is_repeatable:
         return False
@@ -225,7 +225,7 @@ def _error_in(body: bytes) -> tuple[str, int | None] | None:
     if b'"error"' not in body[:4096]:
         return None
     try:
-        answer = json.loads(body) if len(body) < 1 << 16 else None  # errors are short
+        answer = json.loads(body) if len(body) < 1 << 16 else None  # larger bodies are not errors
     except (ValueError, RecursionError):
         return None
     error = answer.get("error") if isinstance(answer, dict) else None

@@ -1,4 +1,4 @@
-"""Undecoded logs, selected by address, topics and block range."""
+"""Read undecoded logs, selected by address, topics and block range."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from bilateral.node.ranges import Reaction, judge
 from bilateral.node.steps import Operation, Rpc
 
 Topic: TypeAlias = str | Sequence[str] | None
-"""A filter for a topic: 0x and 64 digits, several such topics (one must match), or None for any topic."""
+"""A filter for a topic: 0x and 64 digits; a list of topics, one of which must match; or None for any topic."""
 
 _FIRST_SPAN: Final = 10_000
 """The number of blocks to request after the first rejection. Most nodes that limit block ranges allow this many."""
@@ -26,7 +26,7 @@ class LogFilter:
 
     Attributes:
         addresses: The contracts, as 0x and 40 hexadecimal digits. Some nodes reject a filter without addresses.
-        topics: The topics, by position.
+        topics: The filters for the topics, in the order of their positions.
     """
 
     addresses: Sequence[str]
@@ -40,10 +40,10 @@ class LogFilter:
 
 @dataclass
 class RangeLimit:
-    """The size of block range that a node accepts, adjusted after each rejection.
+    """The largest number of blocks per request that a node accepts, adjusted after each response or rejection.
 
-    Readers of a few logs first request the whole range. The index reads the whole chain, so it uses a more precise
-    limit: see `bilateral.index.chain.source.RangeSize`.
+    Readers that need only a few logs first request the whole range. The index reads the whole chain, so it uses a more
+    precise limit (`bilateral.index.chain.source.RangeSize`).
 
     Attributes:
         span: The number of blocks to request next; None for the whole range.
@@ -55,13 +55,13 @@ class RangeLimit:
     _successes: int = 0
 
     def accepted(self) -> None:
-        """Record a response. After eight consecutive responses, the span grows by a quarter, up to the ceiling."""
+        """Record a response. After eight responses in a row, the span grows by a quarter, up to the ceiling."""
         self._successes += 1
         if self.span is not None and self.ceiling is not None and self._successes % _SUCCESSES_TO_GROW == 0:
             self.span = min(self.ceiling, self.span + max(1, self.span // 4))
 
     def refused(self, failure: Exception, first: int, last: int) -> bool:
-        """Record a rejection."""
+        """Record a rejection, and return whether to try a shorter range."""
         self._successes, requested, limit_blocks = 0, last - first + 1, None
         if requested == 1:
             return False

@@ -1,4 +1,4 @@
-"""The payments in a transaction, from the logs and the Permit2 settlement calls that a node reports."""
+"""Read the payments in a transaction from the logs and the Permit2 settlement calls that a node reports."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -13,7 +13,7 @@ from bilateral.core.payments.signed import WORD
 from bilateral.node import answers
 from bilateral.node.steps import Operation, Rpc
 
-_TOPICS: Final = 3  # of a transfer, and of the use of an authorization
+_TOPICS: Final = 3  # number of topics in a transfer event and in an authorization event
 
 NOT_SETTLED: Final = "the transfer used no authorization (EIP-3009), and no proxy of Permit2 made it"
 NO_TRACE: Final = "another contract settled the payment, and no trace (callTracer) is available to verify it"
@@ -23,8 +23,8 @@ class PaidTransfer(NamedTuple):
     """A token transfer and the payment that caused it.
 
     Attributes:
-        kind: The payment's kind; `plain` for a transfer without a payment; None if the kind can only be determined from
-            a trace and the node has none.
+        kind: The payment's kind; `plain` for a transfer without a payment; None if determining the kind requires a
+            trace and the node has none.
         payment: The settled Permit2 payment, or the nonce of an EIP-3009 payment; None if there is none.
     """
 
@@ -41,10 +41,10 @@ class PaidTransfer(NamedTuple):
 def read_transfers(
     transaction: str, receipt: Mapping[str, Any], payer: str, payee: str, *, traces: bool = True
 ) -> Operation[list[PaidTransfer]]:
-    """Return a transaction's transfers from payer to payee, in order. Only payments from the payer can cause them.
+    """Return a transaction's transfers from payer to payee, in order. Only payments by the payer can cause them.
 
     Args:
-        traces: False to request no trace. If other contracts made the settlements, their kind is then unknown.
+        traces: False to request no trace; the kind of payments settled by other contracts is then unknown.
     """
     logs = [receipt_log(record) for record in answers.records(receipt.get("logs"))]
     accounts = TRANSFER, address_topic(payer), address_topic(payee)
@@ -72,7 +72,7 @@ def read_transfers(
 
 
 def settling_calls(transaction: str, events: int, *, traces: bool = True) -> Operation[list[ProxyCall] | None]:
-    """Return a transaction's calls to the proxies; None if a different contract made them and there is no trace."""
+    """Return a transaction's calls to the proxies; None if another contract made the calls and there is no trace."""
     sent = answers.record((yield Rpc("eth_getTransactionByHash", (transaction,))))
     call = proxy_call(sent.get("to"), answers.data(sent.get("input")))
     if call is not None and events == 1:

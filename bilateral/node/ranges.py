@@ -1,7 +1,7 @@
-"""Classifies rejections of block ranges, whose messages may state a node's block limit. No other module does so.
+"""Classify rejections of block ranges, whose messages may state a node's block limit. No other module does this.
 
-Each node has its own limits, and its own messages for them. The class of a rejection takes precedence over any number
-in its message, which is only used as a ceiling to try. `tests/index/test_limits.py` lists the supported messages.
+Each node has its own limits, and its own messages for them. The kind of rejection takes precedence over any number in
+its message, which is only used as a ceiling to try. `tests/index/test_limits.py` lists the supported messages.
 """
 
 import json
@@ -18,7 +18,7 @@ class Reaction(StrEnum):
     """How to react to a rejection."""
 
     SPLIT = "split"
-    """Request fewer blocks: as many as the rejection states, or half as many."""
+    """Request fewer blocks: as many as the rejection states, or else half of the rejected range."""
 
     WAIT = "wait"
     """Try again later."""
@@ -35,12 +35,12 @@ class Verdict:
     """How to react to a particular rejection.
 
     Attributes:
-        reaction: What to do.
+        reaction: The first reaction.
         blocks: The number of blocks to request next, if the reaction is `SPLIT` and the rejection states a number.
         repeats: The number of consecutive rejections to which this reaction applies; None for any number.
         otherwise: The reaction to subsequent rejections.
         limits_blocks: False if the node limits logs, bytes or time, so that the number of blocks applies only to this
-            segment of the chain.
+            part of the chain.
     """
 
     reaction: Reaction
@@ -71,7 +71,7 @@ _SIZE: Final = re.compile(
     re.IGNORECASE,
 )
 _UNTRUE: Final = re.compile(r"on free(tier| plan)", re.IGNORECASE)
-"""Wording of messages that state a number of blocks a hundred times larger than the enforced limit."""
+"""Wording of messages that state a number of blocks a hundred times as large as the limit that the node enforces."""
 
 _NUMBERS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -98,11 +98,11 @@ _TOO_WIDE: Final = re.compile(
 _AMBIGUOUS: Final = re.compile(r"limit exceeded", re.IGNORECASE)
 """Wording that some nodes use for rejected block ranges and others for rate limits."""
 
-_THOUSAND: Final = 1000  # of limits such as `10k`
-_TIMEOUTS: Final = 3  # an eighth of the range that times out, too, is slow for another reason
-_OVERLOADS: Final = 2  # then the range is halved: some nodes call a wide one so
-_AMBIGUOUS_SPLITS: Final = 3  # an eighth of the range that is refused, too, means the rate
-_UNKNOWN_SPLITS: Final = 2  # a quarter of the range tells if its size was the reason
+_THOUSAND: Final = 1000  # for limits such as `10k`
+_TIMEOUTS: Final = 3  # if an eighth of the range still times out, it is slow for another reason
+_OVERLOADS: Final = 2  # then halve the range, because some nodes describe wide ranges as overload
+_AMBIGUOUS_SPLITS: Final = 3  # if an eighth of the range is still rejected, the message means the rate
+_UNKNOWN_SPLITS: Final = 2  # a quarter of the range shows whether the size was the reason
 
 
 _BEFORE_HINTS: Final = ((_STOP, Verdict(Reaction.STOP)), (_HEAD, Verdict(Reaction.HEAD)))

@@ -1,6 +1,6 @@
-"""Classifies rejections by nodes, which use their own wording and few codes. No other module does so.
+"""Classify rejections by nodes, which use their own wording and few codes. No other module does this.
 
-Deployment scripts use this module too, so it accepts plain messages, codes and HTTP statuses.
+Deployment scripts also use this module, so it accepts plain messages, codes and HTTP statuses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Refusal(Enum):
     HAS_IT = auto()
     """The node already has this transaction."""
     PRICE_TOO_LOW_TO_REPLACE = auto()
-    """A different transaction with the same nonce is pending."""
+    """Another transaction with the same nonce is pending, and this one's fees are too low to replace it."""
     NONCE_USED = auto()
     """A transaction with the same nonce was mined. It may be this transaction."""
     UNCLEAR = auto()
@@ -27,7 +27,7 @@ class Refusal(Enum):
     INSUFFICIENT_FUNDS = auto()
     """The account has insufficient funds."""
     OTHER = auto()
-    """The node rejected the transaction for a different reason."""
+    """The node rejected the transaction for another reason."""
 
     @classmethod
     def of(cls, failure: Exception) -> Refusal:
@@ -50,16 +50,16 @@ _WORDS: Final = {
     Refusal.UNCLEAR: r"time(d |-)?out|deadline exceeded|cancell?ed|internal error|gateway|upstream|connect|unavailable",
     Refusal.INSUFFICIENT_FUNDS: r"insufficient funds",
 }
-_UNCLEAR_CODES: Final = (-32603, -32002)  # internal error; resource unavailable, or not in time
+_UNCLEAR_CODES: Final = (-32603, -32002)  # internal error; resource unavailable or timed out
 
-_RATE_LIMIT_CODES: Final = (HTTPStatus.TOO_MANY_REQUESTS, -32005, -32011, -32029)  # EIP-1474; providers
+_RATE_LIMIT_CODES: Final = (HTTPStatus.TOO_MANY_REQUESTS, -32005, -32011, -32029)  # EIP-1474, and providers' own
 _RATE_LIMIT_WORDS = re.compile(
     r"rate.?limit|requests? (per|limit)|too many requests|limit exceeded|over capacity|throttl|no backend is currently"
 )
 _TEMPORARY_STATUSES: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)})
 
 _RESULTS = re.compile(r"results|logs|response size|block range|blocks range")
-"""Wording about the size of a single response. A rate limit may use the same code and wording."""
+"""Wording about the size of a single response. Rate limits may use the same code and wording."""
 
 
 def is_temporary(message: str, code: int | None = None, status: int | None = None) -> bool:

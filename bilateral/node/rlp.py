@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-_SHORT: Final = 56  # the length from which on the length itself is written
+_SHORT: Final = 56  # from this length on, the length is encoded separately
 
 
 def encode(item: Any) -> bytes:

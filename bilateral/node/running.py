@@ -1,4 +1,4 @@
-"""Runners, which perform each step of an operation with one transport and pass the result back to it.
+"""Runners, which perform each step of an operation with one transport and pass the result back to the operation.
 
 `StepRunner` blocks; `AsyncStepRunner` does not. Clients and verifiers share these runners.
 """
@@ -16,10 +16,10 @@ from bilateral.node.transport import AsyncTransport, Transport
 T = TypeVar("T")
 
 Run: TypeAlias = Callable[[Operation[Any]], Any]
-"""Runs an operation to completion."""
+"""A function that runs an operation to completion."""
 
 AsyncRun: TypeAlias = Callable[[Operation[Any]], Awaitable[Any]]
-"""Runs an operation to completion without blocking the event loop."""
+"""A function that runs an operation to completion without blocking the event loop."""
 
 
 class StepRunner:

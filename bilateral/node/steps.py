@@ -1,4 +1,4 @@
-"""The steps of an operation, which is a generator that yields steps, receives their results, and returns a value.
+"""Operations and their steps: an operation is a generator that yields steps, receives results, and returns a value.
 
 An operation does no I/O itself. The blocking `Client` and `AsyncClient` run the same operations.
 """
@@ -19,7 +19,7 @@ Operation: TypeAlias = Generator[Step, Any, T]
 
 @dataclass(frozen=True)
 class Rpc:
-    """A request to the node. Its result is the JSON-RPC `result`. An error is thrown as a `NodeError`.
+    """A request to the node. Its result is the JSON-RPC `result`. Errors are raised in the operation as `NodeError`.
 
     Attributes:
         method: The method, such as `eth_call`.
@@ -42,14 +42,14 @@ class Batch:
 
 @dataclass(frozen=True)
 class Blocking:
-    """A call to a function that may take a long time, such as loading or signing. Returns the function's result."""
+    """A call to a function that may take a while, such as loading or signing. Its result is the function's result."""
 
     function: Callable[[], Any]
 
 
 @dataclass(frozen=True)
 class Pause:
-    """A wait.
+    """A pause before the next step.
 
     Attributes:
         seconds: The length of the wait.
@@ -60,7 +60,7 @@ class Pause:
 
 @dataclass(frozen=True)
 class Exclusive:
-    """An operation to run while no other exclusive operation of the client is running. Returns its result.
+    """An operation that must not overlap with the client's other exclusive operations. The step returns its result.
 
     Attributes:
         operation: The operation to run.
@@ -81,11 +81,11 @@ class Failure:
 
 
 _NOT_SHARED: Final = ("eth_sendRawTransaction", "sendTransaction")
-"""Methods with side effects. Identical requests for these methods are not merged."""
+"""Methods with side effects, for which identical requests are not merged."""
 
 
 def run(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
-    """Run a generator of steps to completion. A function performs each step; its exceptions are thrown in."""
+    """Run a generator of steps to completion. `perform` performs each step; its exceptions reach the generator."""
     try:
         step = next(steps)
         while True:

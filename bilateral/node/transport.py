@@ -10,7 +10,7 @@ from bilateral.node.http import AsyncConnection, Connection
 from bilateral.node.json_rpc import JsonRpc, Post, result_of
 from bilateral.node.steps import Pause, Rpc, run, run_async
 
-_MAX_SECONDS: Final = 10**6  # eleven days; more is a mistake of units
+_MAX_SECONDS: Final = 10**6  # eleven days; a larger number is probably in the wrong unit
 
 
 class Provider(Protocol):
@@ -31,7 +31,7 @@ class Transport:
     """Sends requests to a node, and blocks until it responds.
 
     Args:
-        rpc: The URL of the node's JSON-RPC, or a provider.
+        rpc: The URL of the node's JSON-RPC endpoint, or a provider.
         timeout: The timeout for a request, including its retries, in seconds. A provider has its own timeouts.
 
     Raises:
@@ -140,7 +140,7 @@ def require_duration(name: str, seconds: float) -> None:
 
 
 def _rethrow(method: str, failure: Exception) -> NoReturn:
-    """Convert a provider's exception to this package's error, without its text, which may contain a URL with a key."""
+    """Raise this package's error for a provider's exception, without its text: it may contain a URL with a key."""
     if isinstance(failure, TimeoutError) or "Timeout" in type(failure).__name__:
         raise errors.NodeTimeoutError(f"the node did not respond to {method} in time") from None
     status = getattr(getattr(failure, "response", None), "status_code", None) or getattr(failure, "status", None)

@@ -27,7 +27,7 @@ _D: Final = -121665 * pow(121666, -1, _PRIME) % _PRIME
 _MARKER: Final = b"ProgramDerivedAddress"
 _MAX_SEED: Final = 32  # bytes of a seed (`MAX_SEED_LEN` of the runtime)
 _MAX_SEEDS: Final = 16  # `MAX_SEEDS` of the runtime
-_BUMPS: Final = 256  # values of the byte by which an address leaves the curve
+_BUMPS: Final = 256  # the number of bump seeds, which have one byte
 
 
 def address_bytes(address: str) -> bytes:
@@ -46,12 +46,12 @@ def address_text(content: bytes) -> str:
 def is_on_curve(content: bytes) -> bool:
     """Return whether 32 bytes decompress to a point on the curve, so that a private key may exist for them.
 
-    Points outside the main subgroup count too. libsodium's stricter test for valid points would derive different
+    Points outside the main subgroup are included. libsodium's stricter test for valid points would derive different
     addresses.
     """
     y = int.from_bytes(content, "little") & ((1 << 255) - 1)
     square = y * y % _PRIME
-    ratio = (square - 1) * (_D * square + 1) % _PRIME  # a square exactly if the quotient of both is one
+    ratio = (square - 1) * (_D * square + 1) % _PRIME  # it is a square exactly if the quotient is one
     return ratio == 0 or pow(ratio, (_PRIME - 1) // 2, _PRIME) == 1
 
 
@@ -71,15 +71,15 @@ def program_address(program: str, *seeds: bytes) -> tuple[str, int]:
 
 
 def token_account(owner: str, mint: str, program: str) -> str:
-    """Derive an owner's associated token account."""
+    """Derive the address of an owner's associated token account."""
     return program_address(ASSOCIATED_TOKEN, *map(address_bytes, (owner, program, mint)))[0]
 
 
 def registry_address(program: str = SATI) -> str:
-    """Derive SATI's registry account."""
+    """Derive the address of SATI's registry account."""
     return program_address(program, b"registry")[0]
 
 
 def index_address(number: int, program: str = SATI) -> str:
-    """Derive the SATI account that lists the agent with a given number. Numbers start at 1."""
+    """Derive the address of the SATI account that lists the agent with a given number. Numbers start at 1."""
     return program_address(program, b"agent_index", number.to_bytes(8, "little"))[0]

@@ -1,7 +1,7 @@
 """SATI feedback as bytes: its data, the messages that both sides sign, and strictly decoded attestations.
 
 Nothing here writes to Solana. SATI's client submits feedback through Light's programs, and Photon returns attestations.
-The layouts are those of SATI's program 1.0.0.
+The layouts match version 1.0.0 of SATI's program.
 """
 
 import json
@@ -20,9 +20,9 @@ MAX_CONTENT: Final = 512
 MAX_PUBLIC_CONTENT: Final = 100
 """The maximum size of the content of public feedback, in bytes. A transaction contains the content twice."""
 
-_VERSION: Final = 1  # of the layout of SATI
+_VERSION: Final = 1  # the version of SATI's layout
 _INTERACTION: Final = b"SATI:interaction:v1"
-_MAX_CONTENT_TYPE: Final = 15  # SATI keeps 6 to 15 for later
+_MAX_CONTENT_TYPE: Final = 15  # SATI reserves 6 to 15
 _HASH_BYTES: Final = 32  # of keccak-256 or SHA-256
 _SIGNATURE_BYTES: Final = 64  # of Ed25519 (RFC 8032, section 5.1.6)
 _SIGNATURES: Final = 2  # of the agent and of the counterparty
@@ -37,7 +37,7 @@ class Outcome(IntEnum):
 
 
 class ContentType(IntEnum):
-    """The types of content. SATI reserves 6 to 15."""
+    """The types of content. SATI reserves the numbers 6 to 15."""
 
     NONE = 0
     JSON = 1
@@ -49,7 +49,7 @@ class ContentType(IntEnum):
 
 @dataclass(frozen=True)
 class FeedbackData:
-    """The data of an attestation.
+    """The data of an attestation that contains feedback.
 
     Attributes:
         task_ref: The hash that identifies the task; see `task_ref_of`.

@@ -19,11 +19,11 @@ class Fields:
 
     @property
     def left(self) -> int:
-        """The number of bytes that were not read."""
+        """The number of bytes that have not been read yet."""
         return len(self._content) - self.position
 
     def take(self, length: int) -> bytes:
-        """Return the next bytes."""
+        """Return the given number of bytes that come next."""
         if length > self.left:
             raise self.malformed(f"{length} bytes are expected at {self.position}, but only {self.left} are left")
         self.position += length

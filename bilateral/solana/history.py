@@ -31,7 +31,7 @@ class Watched:
 
     Attributes:
         addresses: The accounts.
-        harmless: The programs that may change these accounts, each with the first bytes of those of its instructions
+        harmless: The programs that may change these accounts. Each is mapped to the first bytes of its instructions
             that change neither the wallet, the URI nor the holder.
     """
 

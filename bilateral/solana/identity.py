@@ -1,7 +1,9 @@
 """Change a SATI agent as its owner: its URI, metadata, wallet or holder. Registration needs SATI's own client.
 
-with SatiIdentity("https://api.mainnet-beta.solana.com", MAINNET, secret) as identity:
-    identity.set_uri(mint, "ipfs://…") identity.set_wallet(mint, wallet)
+Example:
+    with SatiIdentity("https://api.mainnet-beta.solana.com", MAINNET, secret) as identity:
+        identity.set_uri(mint, "ipfs://…")
+        identity.set_wallet(mint, wallet)
 """
 
 from typing import Final
@@ -113,7 +115,7 @@ class SatiIdentity(Closing):
         return self._run(self._set(mint, WALLET_KEY, str(account)))
 
     def remove(self, mint: str, key: str) -> str:
-        """Remove an additional field from an agent's metadata. See `set_uri`. Without a wallet, the holder is paid."""
+        """Remove an additional metadata field. See `set_uri`. If the wallet is removed, payments go to the holder."""
         return self._run(self._remove(mint, key))
 
     def transfer(self, mint: str, to: str) -> str:

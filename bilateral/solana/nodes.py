@@ -16,7 +16,7 @@ from bilateral.solana.fields import Account
 Commitment: TypeAlias = Literal["confirmed", "finalized"]
 
 COMMITMENTS: Final = ("confirmed", "finalized")
-"""The supported commitment levels. `processed` is not among them, because such blocks may be discarded."""
+"""The supported commitment levels. `processed` is not among them, because blocks at that level may be discarded."""
 
 OLDER_SLOT: Final = -32016
 """The code of the error from a node that has not yet reached the slot of an earlier response."""

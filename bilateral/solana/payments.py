@@ -133,11 +133,11 @@ class ExpectedPayment:
 
 @dataclass(frozen=True)
 class ChainPayment:
-    """A payment on chain.
+    """A payment that was found on the chain.
 
     Attributes:
         amount: The amount that arrived, in the token's smallest unit.
-        time: The slot's time.
+        time: The time of the payment's slot.
     """
 
     amount: int
@@ -162,7 +162,7 @@ def find_payment(
 
 
 def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: str) -> ChainPayment:
-    """Judge a payment by the node's response to `getTransaction`, ignoring what a facilitator reports."""
+    """Check a payment against the node's response to `getTransaction`, ignoring what a facilitator reports."""
     meta = answer.get("meta")
     if not isinstance(meta, dict) or "err" not in meta:
         raise SolanaError("the node did not return the transaction's outcome")

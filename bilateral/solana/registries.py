@@ -1,4 +1,4 @@
-"""The agent registries on Solana, by program: SATI and 8004-solana."""
+"""The agent registries on Solana, SATI and 8004-solana, identified by their programs."""
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -37,7 +37,7 @@ class SolanaAgent(ReadAgent, Protocol):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Deviations that do not make the agent unusable."""
+        """Irregularities that do not make the agent unusable."""
 
 
 ReadAgentOperation: TypeAlias = "Callable[..., Operation[SolanaAgent]]"

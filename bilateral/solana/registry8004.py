@@ -1,9 +1,8 @@
-"""Agents in 8004-solana. Each is an account of that program, and the Metaplex Core asset that it describes.
+"""Agents in 8004-solana. Each is an account of that program plus the Metaplex Core asset that the account describes.
 
 Like ERC-8004, the program requires the wallet's signature, and clears the wallet when it transfers an agent. A transfer
 made directly through Metaplex Core does not update the stored owner or wallet until somebody calls `sync_owner`. The
-reader therefore compares the owner stored by the program with the owner of the asset. The layouts are those of version
-0.6.0.
+reader therefore compares the owner stored by the program with the owner of the asset. The layouts match version 0.6.0.
 """
 
 from __future__ import annotations
@@ -78,16 +77,16 @@ class Record:
 
 @dataclass(frozen=True)
 class Agent8004:
-    """An agent in 8004-solana.
+    """An agent in 8004-solana whose accounts have been checked.
 
     Attributes:
         asset: The asset, which is the agent's `agentId`.
-        account: The program's account that describes the asset.
+        account: The account, owned by the program, that describes the asset.
         holder: The owner of the asset.
         uri: The URI of the registration file.
         wallet: The account to which payments go.
         wallet_source: `proven`, or `owner` if the agent has no wallet of its own.
-        remarks: Deviations that do not make the agent unusable; there are none.
+        remarks: Irregularities that do not make the agent unusable; always empty.
         slot: The slot of the node's response.
     """
 
@@ -109,7 +108,7 @@ class Agent8004:
 
 
 def agent_address(asset: str, program: str) -> str:
-    """Derive an agent's account."""
+    """Derive the address of an agent's account."""
     return program_address(program, b"agent", address_bytes(asset))[0]
 
 
@@ -124,8 +123,8 @@ def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], p
     holder = _owner_of(asset, asset_account, record.collection)
     if holder != record.owner:
         problem = (
-            f"the agent {asset} was transferred to {holder}, and the registry still has wallet and URI of its former "
-            f"owner {record.owner}: call sync_owner first"
+            f"the agent {asset} was transferred to {holder}, but the registry still has the wallet and URI of its "
+            f"former owner {record.owner}: call sync_owner first"
         )
         raise AgentRefusedError(problem, MISMATCH)
     return Agent8004(

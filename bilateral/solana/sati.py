@@ -1,4 +1,4 @@
-"""SATI accounts, and the agent that they jointly prove, read in two requests.
+"""Reads the SATI accounts that together prove an agent, in two requests.
 
 An agent is a Token-2022 mint with one token. Its membership in the SATI registry's group proves that SATI registered
 it, because only the registry's own address can sign for a membership. Everything else, including the wallet, is text
@@ -22,7 +22,7 @@ from bilateral.solana.history import Watched
 from bilateral.solana.nodes import SolanaNode
 
 _ATTEMPTS: Final = 2
-"""How many times to read an agent that changes in between, or about which nodes disagree. A third time rarely helps."""
+"""How many times to read an agent if it changes meanwhile, or if nodes disagree. A third attempt rarely helps."""
 
 WALLET_KEY: Final = "agentWallet"
 METADATA: Final = "metadata"
@@ -59,7 +59,7 @@ class MintedAgent:
     """An agent according to its mint. The holder has not been determined yet.
 
     Attributes:
-        member: The membership.
+        member: The agent's membership in SATI's group.
         is_soulbound: True if the agent cannot be transferred.
         pointer_authority: The account that may point the agent to different metadata; None if nobody may.
     """
@@ -81,7 +81,7 @@ class MintedAgent:
 
 @dataclass(frozen=True)
 class SatiAgent:
-    """A SATI agent.
+    """A SATI agent whose accounts have been checked.
 
     Attributes:
         mint: The agent's mint, which is its `agentId`.
@@ -90,11 +90,11 @@ class SatiAgent:
         token_account: The account that contains the token.
         uri: The URI of the registration file.
         wallet: The account to which payments go; empty if the agent only declares a wallet on another chain.
-        wallet_source: `metadata`, which is unproven, or `owner`.
+        wallet_source: `metadata` (unproven), or `owner` if there is no wallet.
         metadata: The whole metadata.
         is_soulbound: True if the agent cannot be transferred.
         pointer_authority: The account that may point the agent to different metadata; None if nobody may.
-        remarks: Deviations that do not make the agent unusable.
+        remarks: Irregularities that do not make the agent unusable.
         slot: The slot of the node's response.
     """
 
@@ -199,7 +199,7 @@ def has_holder(account: Account | None, mint: str, holder: str) -> bool:
 def transferred(mint: str, authority: str) -> AgentRefusedError:
     """Return the error for an agent whose holder is not its update authority."""
     problem = (
-        f"the agent {mint} was transferred, and its former owner {authority} still controls wallet and URI: "
+        f"the agent {mint} was transferred, and its former owner {authority} still controls its wallet and URI: "
         "the holder must take over the update authority first"
     )
     return AgentRefusedError(problem, MISMATCH)
@@ -234,7 +234,7 @@ def wallet_of(minted: MintedAgent, chain: ChainId) -> tuple[str, str, tuple[str,
         return minted.authority, OWNER, ()
     bare = text.removeprefix("solana:")
     if ":" not in bare and base58_problem(bare, _ADDRESS_BYTES, "an address") is None:
-        return bare, METADATA, (f"agentWallet {text[:80]} does not name its chain (CAIP-10)",)
+        return bare, METADATA, (f"agentWallet {text[:80]} does not specify its chain (CAIP-10)",)
     if not text:
         return "", METADATA, ("agentWallet is empty",)
     try:

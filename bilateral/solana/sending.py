@@ -1,4 +1,4 @@
-"""Transactions: they are simulated, sent once, and then looked up by signature. Signing requires solders."""
+"""Sends transactions: simulates each one, sends it once, and looks it up by signature. Signing requires solders."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ def send(node: SolanaNode, calls: Sequence[Call], keypair: Keypair, seconds: flo
     try:
         yield Rpc("sendTransaction", (text, sending))
     except BilateralError as failure:  # it may have been sent all the same, so it is looked up
-        refusal = f"; the node said: {failure}"
+        refusal = f"; the node reported: {failure}"
     return (yield from _confirmed(node, signature, blockhash, time.monotonic() + seconds, refusal))
 
 
 def _confirmed(node: SolanaNode, signature: str, blockhash: str, end: float, refusal: str) -> Operation[str]:
     while True:
-        # Validity is asked first: a transaction that is missing afterwards, though its blockhash is invalid, is lost.
+        # Check validity first: a transaction that is still missing after its blockhash became invalid is lost.
         validity = answers.record((yield Rpc("isBlockhashValid", (blockhash, {"commitment": node.commitment}))))
         statuses = yield Rpc("getSignatureStatuses", ([signature], {"searchTransactionHistory": True}))
         values = answers.record(statuses).get("value")

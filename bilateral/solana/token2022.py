@@ -43,7 +43,7 @@ class AccountState(IntEnum):
 
 @dataclass(frozen=True)
 class Mint:
-    """A mint.
+    """An account that defines a token.
 
     Attributes:
         mint_authority: The account that may mint; None if nobody may.
@@ -51,7 +51,7 @@ class Mint:
         decimals: The number of decimals in an amount.
         is_initialized: True if the mint is initialised.
         freeze_authority: The account that may freeze token accounts; None if nobody may.
-        extensions: The value of each extension, by type.
+        extensions: The value of each extension, keyed by type.
     """
 
     mint_authority: str | None
@@ -85,7 +85,7 @@ def _with_extensions(mint: Mint, fields: Fields, content: bytes) -> Mint:
 
 @dataclass(frozen=True)
 class TokenAccount:
-    """An account that holds tokens.
+    """An account that contains an owner's tokens of one mint.
 
     Attributes:
         mint: The token.
@@ -120,7 +120,7 @@ class TokenMetadata:
 
     Attributes:
         update_authority: The account that may change the metadata; None if nobody may.
-        entries: The additional fields, by key.
+        entries: The values of the additional fields, by key.
     """
 
     update_authority: str | None
@@ -132,7 +132,7 @@ class TokenMetadata:
 
     @classmethod
     def of(cls, content: bytes) -> TokenMetadata:
-        """Read the value of the extension."""
+        """Read the metadata from the extension's value."""
         fields = Fields(content, "metadata")
         authority, mint = fields.take(32), address_text(fields.take(32))
         name, symbol, uri = fields.text(), fields.text(), fields.text()
@@ -153,7 +153,7 @@ class GroupMember:
     Attributes:
         mint: The member.
         group: The mint of the group.
-        number: The member's number, from 1.
+        number: The member's number, counted from 1.
     """
 
     mint: str
@@ -162,7 +162,7 @@ class GroupMember:
 
     @classmethod
     def of(cls, content: bytes) -> GroupMember:
-        """Read the value of the extension."""
+        """Read the metadata from the extension's value."""
         fields = Fields(content, "a group member")
         member = cls(address_text(fields.take(32)), address_text(fields.take(32)), fields.number(8))
         fields.end()

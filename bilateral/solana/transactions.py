@@ -13,12 +13,12 @@ MAX_TRANSACTION: Final = 1232
 """The maximum size of a transaction: a 1280-byte IPv6 packet without its headers."""
 
 _SIGNATURE_BYTES: Final = 64  # of Ed25519 (RFC 8032, section 5.1.6)
-_VERSIONED: Final = 0x80  # the bit that tells a version from a count of signatures
+_VERSIONED: Final = 0x80  # the bit that distinguishes a version from a number of signatures
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """An instruction.
+    """An instruction in a transaction.
 
     Attributes:
         program: The program that runs the instruction; empty if it comes from a lookup table.
@@ -37,7 +37,7 @@ class SignedTransaction:
     Attributes:
         signatures: The signatures, starting with the fee payer's.
         message: The bytes that every signer signs.
-        signers: The number of accounts that must sign. They come first in `accounts`.
+        signers: The number of accounts that must sign. These accounts come first in `accounts`.
         accounts: The accounts listed in the message itself.
         has_lookups: True if additional accounts come from lookup tables.
         blockhash: The recent blockhash.
@@ -70,7 +70,7 @@ class SignedTransaction:
             if signers != _VERSIONED:
                 raise fields.malformed(f"version {signers - _VERSIONED} is unknown")
             signers = fields.number(1)
-        fields.take(2)  # the numbers of accounts that are only read
+        fields.take(2)  # the numbers of read-only accounts
         accounts = tuple(address_text(fields.take(32)) for _ in range(fields.compact()))
         blockhash = base58_text(fields.take(32))
         instructions = tuple(_instruction(fields, accounts) for _ in range(fields.compact()))

@@ -1,4 +1,4 @@
-"""Analyse several chains together. An address is the same account on all chains; agents and rows keep their chain."""
+"""Analyse several chains together. An address is the same account on all chains; agents and rows belong to one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Chains:
         )
 
     def apart(self, results: Results) -> Results:
-        """Return results with the chain of each agent and row, and its id on that chain."""
+        """Return the results with a chain id for each agent and row, and with the ids that they have on that chain."""
         sentences = pa.array([_with_chains(text) for text in results.findings["sentence"].to_pylist()], pa.string())
         place = results.findings.column_names.index("sentence")
         return replace(
@@ -124,7 +124,7 @@ def _numbered(tables: Tables, chain_id: int) -> Tables:
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:
-    """Concatenate tables. If only some tables are dictionary-encoded, all of them become plain text."""
+    """Concatenate tables. A column that is dictionary-encoded in only some tables becomes plain text."""
     if any(not table.schema.equals(tables[0].schema) for table in tables):
         tables = [plain_texts(table) for table in tables]
     return pa.concat_tables(tables, promote_options="default")
@@ -138,7 +138,7 @@ def _split(table: pa.Table, column: str) -> pa.Table:
 
 
 def _with_chains(sentence: str) -> str:
-    """Return a sentence with agents identified by chain and id."""
+    """Return a sentence in which each agent is identified by its chain and id."""
 
     def agent_name(match: re.Match[str]) -> str:
         chain, own = divmod(int(match[1]), _SIZE)

@@ -1,4 +1,4 @@
-"""Payment decisions: a verdict for each question, based on the amount and the rows that existed at the time."""
+"""Payment decisions: a verdict for each question, based on the amount and on the rows that existed at that time."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -43,7 +43,7 @@ _UNKNOWN: Final = "unknown"
 
 
 def read_asks(path: Path) -> pa.Table:
-    """Read questions."""
+    """Read a Parquet file of questions."""
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
@@ -93,8 +93,8 @@ def _held_until(agents: pa.Table, ts: float) -> pa.Table:
 def decide(tables: Tables, asks: pa.Table, analyses: int = 1) -> pa.Table:
     """Answer questions from each agent's standing, using only rows up to the time of each question.
 
-    One analysis answers all questions between its time and the next analysis, so an answer may miss the latest rows but
-    never uses later ones.
+    Questions asked between two analyses are answered from the earlier one, so an answer may miss the latest rows but
+    never uses rows from after the question.
     """
     if analyses < 1:
         raise InvalidArgumentError(f"{analyses} analyses are too few: request at least 1")
@@ -102,7 +102,7 @@ def decide(tables: Tables, asks: pa.Table, analyses: int = 1) -> pa.Table:
         return ANSWERS.empty_table()
     ts = asks.column("ts").to_numpy()
     times = np.unique(ts)
-    # Times of equal numbers of times apart; the first analysis is at the first ask, so that none is ahead of its ask.
+    # Spread the analyses evenly over the distinct times of the questions, starting at the first.
     starts = times[np.unique(np.arange(min(analyses, len(times))) * len(times) // min(analyses, len(times)))]
     group = np.searchsorted(starts, ts, side="right") - 1
     parts, places = [], []
@@ -128,7 +128,7 @@ def _answered(table: pa.Table, asks: pa.Table) -> pa.Table:
 
 def _answer(agent_id: int, standing: Standing | None, amount: float) -> dict[str, Any]:
     if standing is None:
-        reason = f"agent {agent_id} is not registered at this time"
+        reason = f"agent {agent_id} was not registered at the time"
         return {"verdict": "decline", "score": None, "lower": 0.0, "status": _UNKNOWN, "reason": reason}
     limit = limit_of(standing)
     is_accepted = not limit.refuses and limit.ground is not Ground.LOW_RATING and amount <= limit.amount
@@ -146,11 +146,11 @@ def _why(standing: Standing, limit: Limit, amount: float, *, is_accepted: bool) 
         return f"may be tried for {amount:g}, up to {TRIAL:g}"
     verb = "suffices" if is_accepted else "does not suffice"
     return {
-        Ground.HELD_BACK: "is held back: its ratings were made up",
+        Ground.HELD_BACK: "is held back because its ratings were made up",
         Ground.BAD: f"is rated at most {standing.upper:.0f} of 100",
         Ground.LOW_RATING: f"is rated {standing.rating or 0:.0f} of 100",
-        Ground.CONTESTED: "is tied to false ratings by acts of its own",
-        Ground.SHARED_TRIAL: "is new, and another new agent with the same source of funds is tried first",
+        Ground.CONTESTED: "is suspected of arranging false ratings (unproven)",
+        Ground.SHARED_TRIAL: "is new, and another new agent with the same source of funds has to be tried first",
         Ground.EVIDENCE: f"has evidence{standing.since} that cost {standing.evidence_cost:.2f}, which {verb} for "
         f"{amount:g}",
     }[limit.ground]

@@ -32,7 +32,7 @@ from bilateral.trust.tables.propagation import EigenTrust
 from bilateral.trust.tables.schema import Tables
 
 _GOOD: Final = 50.0
-"""The minimum percentage at which an opinion passes on trust."""
+"""The minimum percentage at which an opinion conveys trust."""
 
 
 def all_detectors() -> list[Detector]:
@@ -46,7 +46,7 @@ class Engine:
 
     Attributes:
         threshold: The minimum suspicion for an account to be flagged.
-        learned: True if the engine applies the learned weak signs. To train these signs, the engine runs without them.
+        learned: True if the engine applies the learned weak signs. To train these signs, set it to False.
         run: Reports the steps of each analysis.
         context_: The coded tables and the data that detectors share.
         findings_: The findings of all detectors, strongest first.
@@ -104,7 +104,7 @@ class Engine:
         return standings(self.context_, self.findings_, self.suspicion_, self.scores_, self.returned())
 
     def returned(self) -> Flags:
-        """Mark the payments whose money returned, according to the detectors that look for returns."""
+        """Mark the payments whose money came back, according to the detectors that look for returns."""
         marked = np.zeros(len(self.context_.ledger.payer), bool)
         for detector in self.detectors:
             marked |= getattr(detector, "returned_", marked)

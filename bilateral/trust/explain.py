@@ -18,18 +18,18 @@ def explain(results: Results, identifier: str) -> dict[str, Any]:
 
 
 _UNLISTED = (
-    "Nobody's list of trusted accounts was used, so this does not withstand Sybils that no detector finds. Name "
-    "accounts that you trust by --trust."
+    "No list of trusted accounts was used, so Sybils that no detector finds can distort the result. Specify accounts "
+    "that you trust with --trust."
 )
-_LISTED = "Trust was spread from a list of accounts, as the best practices ask for. The score itself does not use it."
+_LISTED = "Trust was propagated from a list of accounts, as best practice recommends. The score does not use it."
 
 _VISIBLE: Final = 0.05
-"""The smallest part of a suspicion that is shown. Smaller parts would be displayed as 0.0."""
+"""The smallest part of a suspicion that is displayed. Smaller parts would be rounded to 0.0."""
 
 _ONLY_RANK: Final = frozenset(name.replace(" ", "_") for name in RANKING)
 _RANKED = (
-    "Weak signs, praise by flagged accounts and ties by others only rank an account. They may be the doing of others, "
-    "and never flag it."
+    "Weak signs, praise from flagged accounts and ties created by others only affect an account's rank. They never "
+    "flag it, because others may have caused them."
 )
 
 
@@ -67,8 +67,8 @@ def _finding(results: Results, finding: dict[str, Any]) -> dict[str, Any]:
             finding["sentence"],
             f"Measured: {finding['statistic']}.",
             f"The false discovery rate is at most {finding['q_value']:.2g}.",
-            f"It names {members} actor{'s' if members != 1 else ''} and {len(finding['beneficiaries'])} who gain.",
-            "The accounts that the rows are about get no blame for them.",
+            f"Actors: {members}. Accounts that benefit: {len(finding['beneficiaries'])}.",
+            "The accounts that the rows are about are not blamed.",
         ],
         "actors": finding["actors"],
         "beneficiaries": finding["beneficiaries"],
@@ -92,28 +92,28 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
     case = _case(results, address)
     verdict = _verdict(account["suspicion"], case, has_parts=bool(parts))
     if verdict:
-        summary.append(f"People reviewed it and found it {verdict}, which overrides its findings.")
+        summary.append(f"Reviewers found it {verdict}, which overrides its findings.")
     if case:
-        summary.append(f"The reason that they gave: {quoted(case['reason'])}.")
+        summary.append(f"The reviewers' reason: {quoted(case['reason'])}.")
     if parts:
         listed = ", ".join(f"{name.replace('_', ' ')} {value:.1f}" for name, value in sorted(parts.items()))
-        kind = "without the review" if verdict else "of it" if account["threshold_flag"] else "that rank it"
-        summary.append(f"The parts {kind} are: {listed}.")
+        parts_of = "its suspicion" if account["threshold_flag"] else "its rank"
+        summary.append(f"The parts of {'its suspicion without the review' if verdict else parts_of} are: {listed}.")
     if _ONLY_RANK & parts.keys():
         summary.append(_RANKED)
     signs = results.signs.filter(pc.equal(pc.cast(results.signs["address"], pa.string()), address)).to_pylist()
     if signs and not verdict:
         listed = ", ".join(f"{row['sign']} {row['weight']:.1f}" for row in signs)
-        summary.append(f"The signs that moved its rank most, in logarithms of odds: {listed}.")
+        summary.append(f"The signs that affected its rank most, in log-odds: {listed}.")
     for side, scored in (("client", results.clients), ("buyer", results.buyers)):
         own = scored.filter(pc.equal(pc.cast(scored["address"], pa.string()), address)).to_pylist()
         summary += [_scored(side, row) for row in own]
     if not trust:
         summary.append(_UNLISTED)
     elif address in trust:
-        summary.append(f"The list of trusted accounts gives it {trust[address]:.2%} of all trust.")
+        summary.append(f"It receives {trust[address]:.2%} of all trust from the list of trusted accounts.")
     else:
-        summary.append("No trust reaches it from the list of trusted accounts.")
+        summary.append("It receives no trust from the list of trusted accounts.")
     summary += [f"{finding['sentence']} ({finding['finding']})" for finding in findings[:10]]
     if account["threshold_flag"] and not verdict:
         summary.append("To appeal, add the account to a file of reviews, with the verdict and the reason.")
@@ -138,7 +138,7 @@ def _case(results: Results, address: str) -> dict[str, str] | None:
 
 def _verdict(suspicion: float, case: dict[str, str] | None, *, has_parts: bool) -> str | None:
     """Return the verdict about an account; None if there is none."""
-    # An index stores no cases, but a verdict shows: the suspicion of who was acquitted is 0, whatever its parts.
+    # An index stores no cases, but an acquittal is visible: the suspicion is 0, whatever its parts are.
     if case:
         return case["verdict"]
     if suspicion == GUILTY:
@@ -161,10 +161,10 @@ def _agent(results: Results, agent_id: int) -> dict[str, Any]:
         raise InvalidArgumentError(f"agent {agent_id} is not in these results")
     agent = agents[0]
     if agent["abstain"]:
-        verdict = f"There is too little evidence for a score: {agent['effective']:.1f} opinions' worth."
+        verdict = f"There is too little evidence for a score: {agent['effective']:.1f} independent opinions."
     else:
         verdict = (
-            f"The score is {agent['score']:.0f} of 100, in 90 of 100 cases between {agent['low']:.0f} and "
+            f"The score is {agent['score']:.0f} of 100, with a 90 % interval from {agent['low']:.0f} to "
             f"{agent['high']:.0f}."
         )
     return {

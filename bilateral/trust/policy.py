@@ -16,8 +16,8 @@ class TrustedClients:
     Attributes:
         clients: The clients' addresses, most trusted first.
         left_out: The addresses that gave feedback but are left out.
-        by_list: True if a reader's own list was used. Without a list, the filter removes only what was detected, so it
-            does not withstand undetected Sybils (best practices: filter by trusted reviewers).
+        by_list: True if a reader's own list was used. Without a list, only detected accounts are removed, so undetected
+            Sybils remain (ERC-8004's best practices: filter by trusted reviewers).
     """
 
     agent_id: int
@@ -29,8 +29,8 @@ class TrustedClients:
 def trusted_clients(engine: Engine, agent_id: int) -> TrustedClients:
     """Return the clients whose feedback about an agent should count.
 
-    A client is left out if it is flagged, if its feedback about this agent is probably false, if it owns the agent, or
-    if its feedback is only about an earlier owner; with a reader's list, also if no trust reaches it.
+    A client is left out if it is flagged, if its feedback about this agent is probably false, if it owns the agent, if
+    its feedback is only about an earlier owner, or if the reader has a list and no trust from it reaches the client.
     """
     ledger, opinions = engine.context_.ledger, engine.context_.ledger.opinions
     place = int(np.searchsorted(ledger.agent_ids[: ledger.current], agent_id))

@@ -23,7 +23,7 @@ from bilateral.trust.tables.arrays import Ints, distinct_keys
 from bilateral.trust.tables.opinions import SOURCES, Kind
 
 _CLAIMED = 0.5
-"""The minimum probability for a row to count as evidence."""
+"""The minimum probability at which a row counts as evidence."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,7 @@ class Results:
     Attributes:
         addresses: Each account: `suspicion`, `cluster`, `threshold_flag`, and the share of each detector.
         agents: Each agent as a server: `score`, `low`, `high`, `lower`, `raters`, `effective`, `removed`, `status`,
-            `abstain`.
-        clients: Each rated client, with the same columns by address.
+            clients: Each rated client, by address, with the same columns.
         validators: Each validator, with the same columns, and the mean distance of its responses to the scores.
         buyers: Each account that paid: the same columns, based on ratings from the servers that it paid, and also
             payments, payees, volume, and the share of the volume that came back.
@@ -75,7 +74,7 @@ class Results:
         except OSError as error:
             raise InvalidArgumentError(f"results cannot be written to {quoted(str(folder))}: {error}") from None
         finally:
-            with suppress(OSError):  # it has results
+            with suppress(OSError):  # the folder already has results
                 folder.rmdir()
 
     @classmethod
@@ -109,7 +108,7 @@ class Results:
 
 
 def _identifiers(engine: Engine, places: Mapping[str, Sequence[object]] | None) -> list[str]:
-    """Return the id of each finding; duplicates get a number."""
+    """Return the id of each finding, with a number appended to duplicates."""
     addresses = engine.context_.ledger.addresses
     occurrences: dict[str, int] = {}
     out = []
@@ -139,8 +138,8 @@ def _addresses(engine: Engine) -> pa.Table:
 
 
 def _cluster_numbers(labels: Ints, addresses: pa.Array) -> pa.Array:
-    """Return the number of each account's cluster: a digest of its members, as for findings, so links remain valid."""
-    # It has 48 bits, so that JSON keeps it in every program.
+    """Return each account's cluster number, a digest of the members like a finding's id, so links remain valid."""
+    # Numbers have 48 bits, because JSON readers may lose the precision of larger integers.
     numbers = np.zeros(len(labels), np.int64)
     for label in np.unique(labels[labels >= 0]).tolist():
         places = np.flatnonzero(labels == label)
@@ -250,7 +249,7 @@ def _rows_of(engine: Engine, finding: Finding) -> dict[str, Ints]:
 
 
 def _rows(engine: Engine, names: list[str]) -> pa.Table:
-    """Return the rows on which findings are based; payments and transfers by their position in the table."""
+    """Return the rows on which findings are based; payments and transfers are identified by their position."""
     finding: list[str] = []
     table: list[str] = []
     row: list[int] = []

@@ -23,8 +23,8 @@ _SECONDS: Final = {
     "trust": 0.4,
     "results": 1.0,
 }
-"""The steps in order, each with the processor seconds since the previous one, for a million opinions. Only their
-proportions matter, for estimating the remaining time."""
+"""The steps in order, each with the processor seconds since the previous step for a million opinions. Only their
+proportions matter, because they are used to estimate the remaining time."""
 
 _DONE: Final = dict(zip(_SECONDS, accumulate(_SECONDS.values()), strict=True))
 _ALL: Final = sum(_SECONDS.values())
@@ -60,7 +60,7 @@ class Run:
     def step(self, name: str, work: Callable[[], T]) -> T:
         """Return a step's result, and report the state after it."""
         answer = work()
-        done = _DONE.get(name, _DONE["degrees"])  # a detector of the user's own
+        done = _DONE.get(name, _DONE["degrees"])  # a user-defined detector has no entry
         self._share, spent = max(self._share, done / _ALL), time.monotonic() - self._began
         self._report(Progress(name, self._share, spent, spent / self._share * (1 - self._share)))
         return answer

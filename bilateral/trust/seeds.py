@@ -1,7 +1,7 @@
 """Accounts that a reader might trust: long-time buyers from many sellers, who rate like others who paid.
 
-A reader's own list is the strongest protection measured (docs/decisions.md). These accounts are proposals for starting
-such a list, each with supporting figures. The reader confirms them.
+A reader's own list is the strongest protection measured (docs/decisions.md). The accounts proposed here help to start
+such a list. Each comes with supporting figures, and the reader confirms it.
 """
 
 from dataclasses import dataclass
@@ -34,13 +34,13 @@ _DAYS: Final = 14.0
 """The minimum number of days between first and last purchase: most attackers prepare accounts for only a week."""
 
 _WEIGHT: Final = 0.5
-"""The minimum mean weight of the account's opinions according to `backing`: half of full weight."""
+"""The minimum mean weight of the account's opinions according to `backing`: half of the full weight."""
 
 _RATED: Final = 3
 """The minimum number of sellers rated by the account and by others who paid: two agreements may be chance."""
 
 _APART: Final = 15.0
-"""The maximum mean distance in points from others who paid: about the deviation of an ordinary value."""
+"""The maximum mean distance, in points, from other paying raters: about the deviation of an ordinary value."""
 
 _DAY: Final = 86_400.0
 

@@ -125,21 +125,21 @@ class Figures(Collector):
     def collect(self) -> Iterable[Any]:
         """Read the metrics."""
         tower, name = self._tower, "watchtower"
-        probes = CounterMetricFamily(f"bilateral_{name}_probes", "Results.", labels=("protocol", "outcome"))
+        probes = CounterMetricFamily(f"bilateral_{name}_probes", "Probe results.", labels=("protocol", "outcome"))
         for labels, number in tower.outcomes.copy().items():
             probes.add_metric(labels, number)
         delays, published = tower.delays, tower.store.setting(PUBLISHED) or 0
         yield probes
-        yield CounterMetricFamily(f"bilateral_{name}_published", "Transactions of publish.", value=published)
+        yield CounterMetricFamily(f"bilateral_{name}_published", "Transactions sent by publish.", value=published)
         states = Counter(str(entry.condition.state) for entry in list(tower.endpoints.values()))
-        yield gauge(f"{name}_endpoints", "Endpoints by state.", ("state",), states.items())
+        yield gauge(f"{name}_endpoints", "Endpoints, by state.", ("state",), states.items())
         for figure, text, value in (
             ("round_seconds", "The duration of the last complete round.", tower.round_seconds),
-            ("lag_seconds", "The delay of the probe that waits longest.", max(delays, default=0.0)),
-            ("vantage_up", "1 if enough reference hosts are reached.", tower.vantage.is_online),
+            ("lag_seconds", "The delay of the most overdue probe.", max(delays, default=0.0)),
+            ("vantage_up", "1 if enough reference hosts are reachable.", tower.vantage.is_online),
             ("shared_cause", "1 while failures have a shared cause.", tower.vantage.has_shared_cause(tower.time.now)),
-            ("due", "Endpoints that are due.", len(delays)),
-            ("queue", "Results that are not stored yet.", len(tower.pending)),
-            ("clock_steps", "Steps of the wall clock.", tower.time.steps),
+            ("due", "Endpoints due for a probe.", len(delays)),
+            ("queue", "Results not stored yet.", len(tower.pending)),
+            ("clock_steps", "Jumps of the wall clock.", tower.time.steps),
         ):
             yield gauge(f"{name}_{figure}", text, (), [(value,)])

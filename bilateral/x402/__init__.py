@@ -1,12 +1,12 @@
 """The x402 extension `8004-reputation`: paid requests whose answers include a proof.
 
-A server declares its ERC-8004 agent and signs every paid answer. A client checks the agent before paying and the proof
-after receiving the answer, and gives feedback that refers to the payment. The package needs the extra `x402`.
+A server declares its ERC-8004 agent and signs every paid answer. A client checks the agent before paying, checks the
+proof after receiving the answer, and gives feedback that refers to the payment. The package needs the extra `x402`.
 
-`proof` contains the messages, their hashes and signatures, and the verifiers. `clients` pays with httpx and requests,
-verifies the answers and rates the agents. `server` signs answers from FastAPI and Flask applications. `aggregator`
-sends signed feedback and pays for the gas. Each subpackage imports only the subpackages listed before it. Import
-adapters by their full module names. `docs/x402.md` is the manual.
+`proof` contains the messages, their hashes and signatures, and the verifiers. `clients` pays for requests sent with
+httpx or requests, verifies the answers and rates the agents. `server` signs answers from FastAPI and Flask
+applications. `aggregator` sends signed feedback and pays for the gas. Each subpackage imports only the subpackages
+listed before it. Import adapters from their own modules. `docs/x402.md` is the manual.
 
 Public names are imported on first use (PEP 562), so that the aggregator's database tables can be created without the
 extra.

@@ -1,4 +1,4 @@
-"""Servers' offers: a request's price, as stated in a 402 response. This module does not need an extra."""
+"""Servers' offers: a request's price, as stated in a 402 response. This module does not need any extra."""
 
 import base64
 import binascii
@@ -43,7 +43,7 @@ def decode_header(value: str | None) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Offer:
-    """An offer.
+    """The payment terms in a server's 402 response.
 
     Attributes:
         message: The message as clients read it; None if there is no readable message. In a version 1 option,

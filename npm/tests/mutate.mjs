@@ -7,7 +7,10 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import ts from "typescript";
 
-const FILES = ["ed25519", "examination", "json", "keys", "payments", "proxies", "statements", "transfers"];
+const FILES = [
+  "accounts", "draft", "ed25519", "examination", "json", "keys", "payments", "permit2", "prepared", "proxies", "statements",
+  "transfers", "unused",
+];
 const LEAST = 0.9;
 const SECONDS = 180; // a mutant that never ends is noticed, too
 const OPERATORS = {

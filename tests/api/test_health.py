@@ -27,7 +27,7 @@ def test_a_service_whose_index_stands_still_is_not_ready(api_with):
         response = client.get("/readyz")
         assert (response.status_code, response.json()["ready"]) == (503, False)
         (problem,) = response.json()["problems"]
-        assert problem.startswith("chain 31337 was last looked at")
+        assert problem.startswith("chain 31337 was last polled")
 
 
 def test_a_service_whose_index_is_behind_the_head_is_not_ready(api_with):

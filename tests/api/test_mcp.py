@@ -215,7 +215,7 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
             (
                 "check_server",
                 {"agent": "31337:1", "payTo": ERIN.address},
-                'invalid_argument: check_server has no argument "payTo": it has agent, pay_to, ',
+                'invalid_argument: check_server has no argument "payTo": use agent, pay_to, ',
             ),
         ):
             refused = await client.call_tool(tool, arguments)

@@ -180,7 +180,7 @@ def test_no_path_takes_a_parameter_that_it_does_not_have(api):
         assert (answer.status_code, answer.json()["code"]) == (400, "invalid_argument"), path
         assert "minimun" in answer.json()["detail"]
     refused = api.get("/v1/search/agents", params={"reviewers": "0x" + "11" * 20}).json()["detail"]
-    assert refused.startswith('the path has no parameter "reviewers": it has q, chain, owner, ')
+    assert refused.startswith('the path has no parameter "reviewers": use q, chain, owner, ')
 
 
 def forgeries(cursor):

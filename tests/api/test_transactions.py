@@ -49,7 +49,7 @@ def test_feedback_is_prepared_as_the_sdk_would_send_it(acting, api_world):
     }
     assert prepared["cost"]["gas"] == sent.gas
     assert prepared["summary"][0] == "Rate agent 31337:1 with 90.5 under the tag starred."
-    assert "gwei, according to the node. At most 0.0" in prepared["cost"]["sentence"]
+    assert "gwei), and at most 0.0" in prepared["cost"]["sentence"]
     mark = Web3(HTTPProvider(api_world.url)).eth.get_block(prepared["block"]["number"])
     assert prepared["block"]["hash"] == mark["hash"].to_0x_hex()
 

@@ -119,7 +119,7 @@ def test_each_fact_makes_its_reason_and_no_other(facts, code):
     ("state", "source", "problem", "sentence"),
     [
         (FileState.FAILED, Source.INDEX, "host_not_found", "could not be fetched last time: its host does not exist."),
-        (FileState.FAILED, Source.NODE, "certificate_expired", "the certificate of its host has expired."),
+        (FileState.FAILED, Source.NODE, "certificate_expired", "its host's certificate has expired."),
         (FileState.FAILED, Source.NODE, "unreachable_document", "The registration file could not be fetched."),
         (FileState.WAITING, Source.NODE, None, "This machine could not fetch the registration file"),
     ],

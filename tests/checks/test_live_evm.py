@@ -137,7 +137,7 @@ def test_partial_knowledge_is_named_with_its_block(world):
     assert answer.block - 20 * 10 <= known < answer.block
     assert "the age of the agent: the node does not return logs that old" in answer.unknown
     assert (
-        f"changes of the owner and wallet before block {known}: the node returns neither older logs nor older states"
+        f"changes of owner and wallet before block {known}: the node returns neither older logs nor older states"
     ) in answer.unknown
 
 

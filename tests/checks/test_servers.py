@@ -160,7 +160,7 @@ def test_ratings_under_other_tags_are_named_where_none_counts(ledger):
     (reason,) = [reason for reason in ledger.server().reasons if reason.code == "no_ratings"]
     assert reason.sentence == (
         "The agent has no rating under starred. It has 1 rating by 1 rater under x402-resource-delivered "
-        "(95.00 of 100), 1 rating under tags that its raters made up: set that tag in the policy to count these."
+        "(95.00 of 100), 1 rating under non-standard tags. To count them, set their tag in the policy."
     )
     counting = ledger.server(policy=Policy(tag="x402-resource-delivered"))
     assert "no_ratings" not in codes(counting)

@@ -52,7 +52,7 @@ def test_an_agent_is_registered_by_file_and_shown(done, bilateral, owner, file):
     assert table.code == 0
     assert "Weather agent" in table.out
     assert owner.address in table.out
-    assert "does not name this agent" in table.err
+    assert "does not list this agent" in table.err
 
 
 def test_a_file_comes_from_the_standard_input(done, identity, owner):

@@ -147,7 +147,7 @@ def test_a_seller_publishes_a_service_with_its_policy(
     terms = ("--seller", market.seller, "--service", market.url)
     taken = done("buyer", "publish", "audit", *options, *terms, key=owner)
     assert (taken["success"], taken["isNew"]) == (True, True)
-    assert taken["warnings"] == ["trusted: 25 % is above the tier's cap and counts as 10 %"]
+    assert taken["warnings"] == ["trusted: 25 % exceeds the tier's maximum and is reduced to 10 %"]
     offered = done("buyer", "discount", client, *terms)
     assert (offered["originalPricing"], offered["discount"]["percentage"]) == ({"audit": 0.05}, 4)
     assert offered["discountedPricing"] == {"audit": 0.048}
@@ -200,7 +200,9 @@ def test_a_discount_is_worked_out_from_the_records_on_chain(
     shown = done("buyer", "discount", client, "--incentives", incentives, **with_buyers)
     assert (shown["tier"], shown["percentage"], shown["verdict"]) == (tier, percentage, verdict)
     assert shown["score"] == done("buyer", "show", client, **with_buyers)["score"]
-    assert shown["warnings"] == ([] if tier == "new" else ["trusted: 25 % is above the tier's cap and counts as 10 %"])
+    assert shown["warnings"] == (
+        [] if tier == "new" else ["trusted: 25 % exceeds the tier's maximum and is reduced to 10 %"]
+    )
 
 
 def test_policy_of_another_seller_is_loaded_by_its_url(done, refused, with_buyers, client, pay, agent, incentives):

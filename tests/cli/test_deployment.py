@@ -53,7 +53,10 @@ def test_a_pinned_chain_refuses_a_node_of_another_one(refused, done, base, key):
 
 
 def test_a_write_without_a_pin_names_the_chain_to_people(bilateral, base, key):
-    note = "Signing for chain 8453 (base:mainnet), by the node's word: pin the chain by chain_id=8453 or --chain 8453."
+    note = (
+        "Signing for chain 8453 (base:mainnet), as reported by the node: "
+        "to be sure, pass chain_id=8453 or --chain 8453."
+    )
     ran = bilateral("agent", "register", **base | key)
     assert (ran.code, ran.err.replace("\n", " ").count(note), note in ran.out) == (0, 1, False)
     assert bilateral("agent", "register", "--json", **base | key).err == ""
@@ -62,10 +65,10 @@ def test_a_write_without_a_pin_names_the_chain_to_people(bilateral, base, key):
 
 def test_info_says_whose_registries_are_used(done, bilateral, base, record):
     shown = done("info", **base)
-    assert shown["deployment"].startswith("canonical: the authors of ERC-8004 deployed them")
+    assert shown["deployment"].startswith("canonical: deployed by the authors of ERC-8004")
     assert shown["registries"]["identity"] == CANONICAL.identity
     assert shown["registries"]["ratings"] is None
-    assert "canonical: the authors" in bilateral("info", **base).out
+    assert "canonical: deployed by" in bilateral("info", **base).out
     assert done("info")["deployment"] == f"specified by --deployment {record}"
     assert done("info", **base | {"BILATERAL_DEPLOYMENT": "canonical"})["registries"] == shown["registries"]
 
@@ -104,7 +107,7 @@ def test_a_problem_of_a_deployment_is_shown_with_exit_code_8(bilateral, tmp_path
 def test_a_write_says_which_registries_it_uses(bilateral, base, key):
     ran = bilateral("agent", "register", **base, **key)
     assert ran.code == 0
-    assert "The registries are canonical: the authors of ERC-8004 deployed them" in ran.err
+    assert "The registries are canonical: deployed by the authors of ERC-8004" in ran.err
     options = ["--name", "Agent", "--description", "It works", "--image", "https://agent.example/i.png"]
     made = bilateral("agent", "register", *options, **base, **key)
     assert (made.code, made.err.count("The registries are canonical")) == (0, 1)

@@ -173,7 +173,7 @@ def test_feedback_is_averaged_as_the_registry_does(done, bilateral, feedback_id,
     assert (summary["average"], summary["is_everybody"]) == ("89", True)
     trusted = done("feedback", "summary", 1, "--reviewer", client.address, "--tag1", "uptime")
     assert (trusted["average"], trusted["is_everybody"], trusted["reviewers"]) == ("99.77", False, [client.address])
-    assert "Name clients that you trust" in bilateral("feedback", "summary", 1).err
+    assert "Choose the clients that you trust" in bilateral("feedback", "summary", 1).err
 
 
 def test_an_average_has_the_most_decimals_that_fit(done, reputation, client):

@@ -42,7 +42,7 @@ def test_an_unknown_capability_is_an_argument_error(refused, agent, client):
 def test_an_average_over_several_tags_says_so(bilateral, reputation, agent, client):
     for tag in ("starred", "uptime"):
         reputation.giveFeedback(1, 87, 0, tag, "", "", "", bytes(32), sender=client)
-    assert 'mixes the tags "starred", "uptime"' in bilateral("feedback", "summary", 1).err
+    assert 'different tags: "starred", "uptime"' in bilateral("feedback", "summary", 1).err
     assert "mixes" not in bilateral("feedback", "summary", 1, "--tag1", "starred").err
 
 

@@ -69,7 +69,7 @@ def test_an_interruption_names_the_pending_transaction(start, stalled, owner):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (130, "")
-    assert err.splitlines()[-1] == f"error: interrupted. Sent, and may still take effect: {sent[1]}."
+    assert err.splitlines()[-1] == f"error: interrupted. Transactions sent, which may still take effect: {sent[1]}."
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGHUP])
@@ -80,7 +80,7 @@ def test_a_command_that_is_ended_by_a_signal_names_what_it_sent(start, stalled, 
     process.send_signal(sign)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (143, "")
-    assert err.splitlines()[-1] == f"error: terminated. Sent, and may still take effect: {sent[1]}."
+    assert err.splitlines()[-1] == f"error: terminated. Transactions sent, which may still take effect: {sent[1]}."
 
 
 def test_a_timeout_names_the_pending_transaction(run, stalled, owner):

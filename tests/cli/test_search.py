@@ -142,7 +142,7 @@ def test_people_see_a_table_and_where_it_goes_on(bilateral, database):
         assert title in ran.out
     assert "more: --cursor " in ran.err
     nothing = bilateral("search", "--count", "100000", "--database", database)
-    assert (nothing.code, nothing.out.strip()) == (0, "no agent fulfils all conditions")
+    assert (nothing.code, nothing.out.strip()) == (0, "no agent meets all conditions")
 
 
 def test_every_field_of_a_search_is_an_option():

@@ -248,7 +248,7 @@ def test_a_head_that_moves_back_removes_no_row_that_another_endpoint_confirms(
     assert beside_a_good_one.step().outcome is Outcome.WAITED
     assert beside_a_good_one.benched == [(proxy.name, beside_a_good_one.benched[0][1])]
     head = settled_chain.head
-    assert f"moved back to {head - 50}, and it still has block {head}" in beside_a_good_one.benched[0][1]
+    assert f"moved back to {head - 50}, but it still has block {head}" in beside_a_good_one.benched[0][1]
     assert_complete(engine, settled_chain)
     with engine.connect() as connection:
         assert connection.execute(select(schema.chain.c.reorganizations)).scalar_one() == 0

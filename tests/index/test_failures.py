@@ -266,7 +266,7 @@ def test_a_database_from_before_the_first_release_is_to_be_built_anew(run, datab
         connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
     engine.dispose()
     expected = (
-        f"the tables have version {version}, but this package needs {schema.REVISION}: they are from before the first"
+        f"the tables have version {version}, but this package needs {schema.REVISION}: they predate the first release"
     )
     code, _, error = bilateral("schema", "--database", database)
     for status, message in (run(), (code, error)):

@@ -58,7 +58,7 @@ def test_chain_that_waits_or_that_nobody_looks_at_is_not_ready(event_chain, gene
         unanalysed = httpx.get(f"http://127.0.0.1:{with_analysis}/readyz")
         assert (unanalysed.status_code, unanalysed.json()["problems"]) == (503, ["chain 31337 is not analysed yet"])
         for values, problem in (
-            ({"updated_at": 0}, "chain 31337 was last looked at"),
+            ({"updated_at": 0}, "chain 31337 was last polled"),
             ({"problem": "no endpoint"}, "chain 31337: no endpoint"),
         ):
             with engine.begin() as connection:

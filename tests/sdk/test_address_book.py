@@ -236,9 +236,9 @@ def test_every_attribute_for_an_address_is_a_field():
 
 
 def test_the_page_counts_the_chains():
-    page = (RECORDS.parent / "docs" / "deployed-registries.md").read_text()
+    page = " ".join((RECORDS.parent / "docs" / "deployed-registries.md").read_text().split())
     mainnets = [chain for chain in BOOK_FILE["chains"] if "mainnet" in chain["groups"]]
     listed = [chain for chain in BOOK_FILE["chains"] if len(chain["groups"]) == 2]
     testnets = len(BOOK_FILE["chains"]) - len(mainnets)
     assert f"on {len(mainnets)} mainnets and {testnets} testnets" in page
-    assert f"an address for one on {len(listed)} of the chains" in page
+    assert f"a validation registry's address for {len(listed)} of the chains" in page

@@ -44,10 +44,10 @@ def test_another_hash_is_a_mismatch_whatever_the_document(content, expected):
 @pytest.mark.parametrize(
     ("hashed", "variant"),
     [
-        (json.dumps(FILE, sort_keys=True), "the form with sorted names of agent0-py"),
+        (json.dumps(FILE, sort_keys=True), "agent0-py's form with sorted names"),
         (
             '{"a2a":{"text":"kept"},"agentId":42,"ratio":2,"text":"très bien","value":85}',
-            "the form with sorted names of agent0-ts",
+            "agent0-ts's form with sorted names",
         ),
         (
             '{"value":85,"agentId":42,"text":"très bien","ratio":2,"a2a":{"taskId":"t","skills":["s"],"text":"kept"}}',
@@ -79,8 +79,8 @@ def test_an_indented_form_of_a_compact_file_is_named():
 @pytest.mark.parametrize(
     ("expected", "variant"),
     [
-        (hashlib.sha256(b"{}\n").digest(), "the same bytes by SHA-256"),
-        (keccak(b"{}"), "the same bytes without the white space at their end"),
+        (hashlib.sha256(b"{}\n").digest(), "the same bytes with SHA-256"),
+        (keccak(b"{}"), "the same bytes without trailing white space"),
     ],
 )
 def test_another_digest_and_an_editors_last_line_break_are_named(expected, variant):
@@ -92,4 +92,4 @@ def test_another_digest_and_an_editors_last_line_break_are_named(expected, varia
 def test_a_file_without_json_is_still_compared():
     with pytest.raises(HashMismatchError) as refusal:
         verify_hash(b"\xff\xfe", hashlib.sha256(b"\xff\xfe").digest())
-    assert refusal.value.variant == "the same bytes by SHA-256"
+    assert refusal.value.variant == "the same bytes with SHA-256"

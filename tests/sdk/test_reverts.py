@@ -31,7 +31,7 @@ def test_an_error_is_decoded_with_its_arguments():
     assert error.reason == "signer_not_owner"
     assert str(error) == (
         f"the registry rejected the call: SignerNotOwner(signer={EVM_ADDRESS}, owner=0x{'11' * 20}). "
-        "Have the agent's current owner sign it, for this registry on this chain."
+        "Have the agent's current owner sign it for this registry on this chain."
     )
 
 

@@ -244,7 +244,7 @@ def test_s11_agent_that_its_former_owner_controls_is_refused(
     world.set_field(owner, Pubkey.from_string(agent), "agentWallet", f"{MAINNET}:{owner.pubkey()}")
     code, problem = refused(run, reader, agent)
     assert code == "authority_mismatch"
-    assert f"its former owner {owner.pubkey()} still controls wallet and URI" in problem
+    assert f"its former owner {owner.pubkey()} still controls its wallet and URI" in problem
     assert refusal(verifier, info_of(agent), str(owner.pubkey()))[0] == "authority_mismatch"
 
 

@@ -194,11 +194,11 @@ def test_s40_public_and_blind_attestations_are_told_apart():
     [
         (attested(holder_signature(), client_signature()), BOTH, None, "holder is not known"),
         (attested(client_signature()), BOTH, HOLDER_ADDRESS, "has 1 signatures"),
-        (attested(client_signature(), holder_signature()), BOTH, HOLDER_ADDRESS, "not that of"),
+        (attested(client_signature(), holder_signature()), BOTH, HOLDER_ADDRESS, "was not made by"),
         (attested(holder_signature(), client_signature()), BOTH, CLIENT_ADDRESS, "both the agent's holder"),
-        (attested(client_signature(name="Other")), PUBLIC, None, "not that of"),
-        (attested(client_signature(data_of(outcome=Outcome.NEGATIVE))), PUBLIC, None, "not that of"),
-        (attested(holder_signature(data_of(data_hash=bytes(32)))), OWNER, HOLDER_ADDRESS, "not that of"),
+        (attested(client_signature(name="Other")), PUBLIC, None, "was not made by"),
+        (attested(client_signature(data_of(outcome=Outcome.NEGATIVE))), PUBLIC, None, "was not made by"),
+        (attested(holder_signature(data_of(data_hash=bytes(32)))), OWNER, HOLDER_ADDRESS, "was not made by"),
     ],
 )
 def test_s40_signature_of_somebody_else_or_something_else_proves_nothing(content, schemas, holder, problem):

@@ -125,7 +125,7 @@ def test_registration_on_both_chains_is_proven_if_both_files_name_each_other(che
         for named in (entries, entries[1:])
     )
     for clients, proof, problem in (
-        ({}, "claimed", "no node for eip155:8453 was available"),
+        ({}, "claimed", "no node was configured for eip155:8453"),
         ({"eip155:8453": OtherChain(own)}, "claimed", "its file does not list this agent"),
         ({"eip155:8453": OtherChain(None)}, "claimed", "its file cannot be loaded"),
         ({"eip155:8453": OtherChain(both)}, "both_ways", ""),

@@ -72,7 +72,7 @@ def test_praise_without_a_usual_payment_is_told_by_praises(market):
             market.payment(f"fresh{rater}", "target owner", 99 + number, 1e-9, 49000.0)
             market.feedback(f"fresh{rater}", 99 + number, 90, 50000.0 + 10 * rater)
     sentences = [finding.sentence for finding in Lockstep().fit(market.context()).findings_]
-    assert "24 of 24 good ratings of one owner's agents follow no usual payment." in sentences
+    assert "24 of 24 good ratings of one owner's agents lack the usual payment." in sentences
 
 
 def test_young_unpaid_raters_of_one_agent_are_found(market):
@@ -127,7 +127,7 @@ def test_a_burst_is_told_with_the_time_that_it_took(market, step, told):
     for number in range(12):
         market.feedback(f"fresh{number}", 99, 100, 50000.0 + step * number)
     sentences = [finding.sentence for finding in Lockstep().fit(market.context()).findings_]
-    assert f"12 of 12 raters of one account came {told}" in sentences
+    assert f"12 of 12 raters of one account rated it {told}" in sentences
 
 
 def test_a_crowd_of_paying_newcomers_carries_little_weight(market):

@@ -47,7 +47,7 @@ def test_one_chain_is_analysed_as_its_own_tables_are(tables):
     assert results.findings["sentence"].to_pylist() == [
         text.replace("agent 99", f"agent 99 of chain {BASE}") for text in alone.findings["sentence"].to_pylist()
     ]
-    assert f"To agent 99 of chain {BASE}: " in " ".join(results.findings["sentence"].to_pylist())
+    assert f"to agent 99 of chain {BASE} went back" in " ".join(results.findings["sentence"].to_pylist())
     assert results.rows.drop_columns(["chain_id", "finding"]).equals(alone.rows.drop_columns("finding"))
     assert results.evidence["feedback_id"].equals(alone.evidence["feedback_id"])
 

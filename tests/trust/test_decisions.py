@@ -70,7 +70,7 @@ def test_a_ring_never_gets_a_large_amount(tables):
 def test_a_contested_agent_may_be_tried_as_a_newcomer_may(tables):
     small, large = answers(tables, (BOUGHT, 90_000.0, TRIAL), (BOUGHT, 90_000.0, 1.01 * TRIAL))
     assert (small["status"], small["verdict"], large["verdict"]) == ("contested", "accept", "caution")
-    assert large["reason"] == f"agent {BOUGHT} is tied to false ratings by acts of its own"
+    assert large["reason"] == f"agent {BOUGHT} is suspected of arranging false ratings (unproven)"
 
 
 def test_rows_after_the_time_of_an_ask_do_not_count(tables):

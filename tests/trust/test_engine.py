@@ -155,12 +155,12 @@ def test_an_explanation_says_if_no_list_was_used():
     without = results_of_world()
     address = without.findings.to_pylist()[0]["actors"][0]
     for identifier in ("1", address):
-        assert any(line.startswith("Nobody's list of trusted") for line in explain(without, identifier)["summary"])
+        assert any(line.startswith("No list of trusted") for line in explain(without, identifier)["summary"])
     reader = without.clients["address"][0].as_py()
     with_list = Results.of(Engine().fit(world()[0], trusted=[reader]))
-    assert any("Trust was spread from a list" in line for line in explain(with_list, "1")["summary"])
-    assert any("gives it" in line for line in explain(with_list, reader)["summary"])
-    assert any("No trust reaches it" in line for line in explain(with_list, address)["summary"])
+    assert any("Trust was propagated from a list" in line for line in explain(with_list, "1")["summary"])
+    assert any("of all trust from" in line for line in explain(with_list, reader)["summary"])
+    assert any("It receives no trust" in line for line in explain(with_list, address)["summary"])
 
 
 def test_evidence_is_mostly_false_feedback():
@@ -231,16 +231,16 @@ def test_a_review_overrides_findings_and_taints_kin():
     told = explain(Results.of(engine), address)
     assert told["review"] == {"verdict": "innocent", "reason": "A class of students."}
     assert told["summary"][1:3] == [
-        "People reviewed it and found it innocent, which overrides its findings.",
-        'The reason that they gave: "A class of students.".',
+        "Reviewers found it innocent, which overrides its findings.",
+        'The reviewers\' reason: "A class of students.".',
     ]
-    assert told["summary"][3].startswith("The parts without the review are: ")
+    assert told["summary"][3].startswith("The parts of its suspicion without the review are: ")
     honest = next(a for a, row in truth().items() if row["group"] == "team")
     cases = Reviews.of([{"account": honest, "verdict": "guilty", "reason": "It confessed."}])
     engine = Engine().fit(world()[0], cases)
     assert honest in flagged(engine)
     told = explain(Results.of(engine), honest)["summary"]
-    assert told[1] == "People reviewed it and found it guilty, which overrides its findings."
+    assert told[1] == "Reviewers found it guilty, which overrides its findings."
     assert not any(line.startswith("To appeal") for line in told)
 
 

@@ -87,7 +87,7 @@ def test_a_web_server_is_read_with_its_signature(folder):
 def test_a_refusal_of_a_web_server_is_told_without_the_signature(folder):
     with (
         served(folder) as url,
-        pytest.raises(InvalidArgumentError, match=r"no answer about agents\.parquet") as refused,
+        pytest.raises(InvalidArgumentError, match=r"cannot check for agents\.parquet") as refused,
     ):
         Tables.read(f"{url}?signature=stolen")
     assert "stolen" not in str(refused.value)
@@ -96,7 +96,7 @@ def test_a_refusal_of_a_web_server_is_told_without_the_signature(folder):
 def test_a_server_that_is_gone_is_told(folder):
     with served(folder) as url:
         pass
-    with pytest.raises(InvalidArgumentError, match=r"no answer about agents\.parquet"):
+    with pytest.raises(InvalidArgumentError, match=r"cannot check for agents\.parquet"):
         Tables.read(url)
 
 

@@ -29,7 +29,7 @@ def test_an_owner_that_rates_its_own_agent_from_its_wallet_is_found(market):
     market.feedback("pocket", 99, 100, 6000.0)
     context, findings = findings_of(market)
     assert names(context, findings[0].actors) == {"pocket"}
-    assert findings[0].sentence == "Accounts judge what they own themselves: 1 account, 1 opinion."
+    assert findings[0].sentence == "Accounts rated agents or accounts of their own: 1 account, 1 opinion."
 
 
 def test_a_low_opinion_of_a_related_account_does_not_count_as_promotion(market):
@@ -123,7 +123,7 @@ def test_a_relation_by_first_funds_is_found_once(market):
         market.transfer("crook", f"puppet{number}", 3.0, 6000.0)
         market.feedback(f"puppet{number}", 99, 100, 6100.0 + number)
     assert [finding.sentence for finding in findings_of(market)[1]] == [
-        "Accounts judge the account that funded them: 3 accounts, 3 opinions."
+        "Accounts rated the account that funded them: 3 accounts, 3 opinions."
     ]
 
 

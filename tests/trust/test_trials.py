@@ -105,4 +105,7 @@ def test_a_decision_about_an_agent_that_waits_is_caution_and_says_why():
     asks = {"ask_id": [0, 1], "asker": [address_of("client")] * 2, "agent_id": [1, 2], "ts": [AT + 99] * 2}
     answers = decide(addressed(scene.tables()), pa.table({**asks, "amount": [TRIAL, 0.01]}, schema=ASKS)).to_pylist()
     assert [row["verdict"] for row in answers] == ["accept", "caution"]
-    assert answers[1]["reason"] == "agent 2 is new, and another new agent with the same source of funds is tried first"
+    assert (
+        answers[1]["reason"]
+        == "agent 2 is new, and another new agent with the same source of funds has to be tried first"
+    )

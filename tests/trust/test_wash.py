@@ -92,7 +92,7 @@ def test_equal_payments_in_both_directions_are_found(market):
     detector = fit(market)[1]
     assert detector.returned_.sum() == 6
     assert [finding.payments.tolist() for finding in detector.findings_] == [[0, 1, 2, 3, 4, 5]]
-    assert detector.findings_[0].sentence.endswith("3 payments of 3 accounts, and the money went back to the payer.")
+    assert detector.findings_[0].sentence == "3 payments from 3 accounts to agent 99 went back to the payer."
 
 
 def test_partners_who_pay_each_other_for_different_work_are_not_found(market):

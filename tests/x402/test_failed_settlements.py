@@ -242,7 +242,7 @@ def test_payment_that_a_stranger_settled_first_does_not_count(shop, buyer, stran
 
     headers, shop.act, shop.facilitator.code = payment_for(shop.url, buyer, change=change), overtake, code
     assert settled(pay(shop, buyer, headers))["errorReason"] == (code or "transaction_failed")
-    until(lambda: f"somebody else settled the payment of {buyer.address}" in caplog.text, bool)
+    until(lambda: f"somebody else settled the payment by {buyer.address}" in caplog.text, bool)
     assert (shop.undone, count(shop, buyer)) == ([], FailureCount())
 
 

@@ -172,7 +172,7 @@ def test_cancellation_is_unsure_if_the_node_has_forgotten_what_was_before(paymen
     with node_with(payment_chain.url, eth_call=calls) as url:
         settlement = look_up(payload, url)
     assert state_of(settlement) == (None, False, True)
-    assert "was canceled, and the node cannot tell whether it had been used" in settlement.problem
+    assert "was canceled, and the node cannot determine whether it had been used" in settlement.problem
 
 
 # Unused

@@ -190,14 +190,14 @@ def test_server_without_a_lifespan_refuses_paid_requests_alone_and_checks_once(m
             assert (http.get("/free").status_code, http.get("/free").text) == (200, '"snow"')
             refused = http.get("/weather")
             assert (refused.status_code, refused.json()) == (503, {"error": code})
-    refusals = [record for record in caplog.records if "paid routes are refused" in record.getMessage()]
+    refusals = [record for record in caplog.records if "requests to paid routes are rejected" in record.getMessage()]
     assert [reason in record.getMessage() for record in refusals] == [True]
 
 
 def test_server_without_a_preflight_says_that_nothing_is_checked(start, caplog):
     with caplog.at_level(logging.WARNING, "bilateral.x402"), start(None) as url:
         assert httpx.get(url + "/weather").status_code == 402
-    assert any("nothing checks the agent" in record.getMessage() for record in caplog.records)
+    assert any("agent, payTo and signing key are not checked" in record.getMessage() for record in caplog.records)
 
 
 def test_server_is_checked_from_outside(start, case, verifier):

@@ -124,7 +124,7 @@ def test_of_many_declared_agents_three_are_checked_and_the_rest_are_named(ask, s
     with selling_agents(4) as url:
         answer = ask(url + "/weather")
     assert len(answer["check"]["agents"]) == 3
-    assert answer["untrusted"]["unknown"] == ["1 further agents that are declared: 3 are checked"]
+    assert answer["untrusted"]["unknown"] == ["1 more declared agents: only 3 are checked"]
 
 
 def test_service_on_a_private_address_gets_no_request(ask):

@@ -16,9 +16,9 @@ from bilateral.core.signatures import Domain
 from bilateral.documents import RegistrationFile
 
 _PARTS = (2, 3)
-"""A service as one line of text: its name, its endpoint and, optionally, a version."""
+"""The numbers of words in a service's line: its name, its endpoint and, optionally, its version."""
 
-_MOST_SERVICES = 50  # the form shows them all; files with more are written by hand
+_MOST_SERVICES = 50  # the form shows all of them; larger files are written by hand
 
 
 class ServiceEntry(BaseModel):
@@ -49,16 +49,16 @@ def _words(value: Any) -> Any:
 
 Services = Annotated[
     list[ServiceEntry],
-    Field(max_length=_MOST_SERVICES, description="Its services, as objects, or as a string with one service per line."),
+    Field(max_length=_MOST_SERVICES, description="The services, as objects or as a string with one service per line."),
     BeforeValidator(_services),
 ]
 Trusts = Annotated[
     list[Line],
-    Field(max_length=20, description="The trust models that it supports, as a list or a comma-separated string."),
+    Field(max_length=20, description="The supported trust models, as a list or a comma-separated string."),
     BeforeValidator(_words),
 ]
-_IsActive = Annotated[bool, Field(description="True if it is in service.")]
-_TakesX402 = Annotated[bool, Field(description="True if it accepts payments through x402.")]
+_IsActive = Annotated[bool, Field(description="True if the agent is in service.")]
+_TakesX402 = Annotated[bool, Field(description="True if the agent accepts payments through x402.")]
 
 
 class _Keepable(Action):
@@ -68,7 +68,7 @@ class _Keepable(Action):
         bool,
         Field(description="True to store the file on the service instead of on chain. The account signs it first."),
     ] = False
-    deadline: Annotated[int | None, Field(ge=0, lt=2**40, description="With `signature`: its deadline.")] = None
+    deadline: Annotated[int | None, Field(ge=0, lt=2**40, description="The deadline of `signature`.")] = None
     signature: Annotated[Signature | None, Field(description="The account's signature over `KeptFile`.")] = None
 
     def _stored_uri(self, client: Client, file: RegistrationFile) -> str:
@@ -103,7 +103,7 @@ class RegisterAgent(_Keepable):
     """Register an agent that the account owns (ERC-8004, `register`)."""
 
     final: ClassVar[str] = (
-        "The registration stays on the chain for ever. You can change the file, and hand the agent on to others."
+        "The registration stays on the chain permanently. You can still change the file or transfer the agent."
     )
 
     action: Literal["register_agent"]
@@ -142,11 +142,11 @@ class RegisterAgent(_Keepable):
         handle = client.register_agent(self.uri, file=file)
         if file is None or not self.keep:
             return handle
-        return client.register_agent(self._stored_uri(client, file))  # only what would succeed is stored
+        return client.register_agent(self._stored_uri(client, file))  # stores the file only if it would succeed
 
 
 class _OfAgent(Action):
-    """An action that an agent's owner or operator takes."""
+    """An action by an agent's owner or operator."""
 
     agent: Annotated[AgentText, Field(description="The agent, such as 8453:247.")]
 
@@ -154,7 +154,7 @@ class _OfAgent(Action):
 class EditRegistration(_OfAgent, _Keepable):
     """Change an agent's registration file, embedded in the URI or stored by the service (ERC-8004, `setAgentURI`)."""
 
-    final: ClassVar[str] = "The new file replaces the present one at once. The chain keeps all earlier URIs."
+    final: ClassVar[str] = "The new file replaces the current one immediately. Earlier URIs remain on the chain."
 
     action: Literal["edit_registration"]
     name: Annotated[
@@ -179,22 +179,22 @@ class EditRegistration(_OfAgent, _Keepable):
         if not self.keep:
             return handle
         file = client.runner.run(changed_file(client.state, self.agent, RegistrationChanges(_fields_of(self))))
-        return client.set_agent_uri(self.agent, self._stored_uri(client, file))  # only what would succeed is stored
+        return client.set_agent_uri(self.agent, self._stored_uri(client, file))  # stored only if this would succeed
 
 
 class SetAgentWallet(_OfAgent):
     """Set the wallet that receives an agent's payments, with its signed consent (ERC-8004, `setAgentWallet`)."""
 
     final: ClassVar[str] = (
-        "Payments to the agent go to this wallet from now on. You can set another one; what was paid stays there."
+        "From now on, payments to the agent go to this wallet. If you change the wallet later, they stay in this one."
     )
 
     words: ClassVar[str] = "Make {self.wallet} the wallet of agent {self.agent}."
 
     action: Literal["set_agent_wallet"]
-    wallet: Annotated[Address, Field(description="The new wallet. It signs first.")]
-    deadline: Annotated[int | None, Field(ge=0, lt=2**40, description="With `signature`: its deadline.")] = None
-    signature: Annotated[Signature | None, Field(description="The wallet's signature of `AgentWalletSet`.")] = None
+    wallet: Annotated[Address, Field(description="The new wallet, which signs before the account does.")]
+    deadline: Annotated[int | None, Field(ge=0, lt=2**40, description="The deadline of `signature`.")] = None
+    signature: Annotated[Signature | None, Field(description="The wallet's signature over `AgentWalletSet`.")] = None
 
     def perform(self, client: Client) -> Handle[Any]:
         if self.signature is None:
@@ -212,9 +212,9 @@ class SetAgentWallet(_OfAgent):
 class SetPrimaryAgent(_OfAgent):
     """Choose the account's primary agent (`setPrimaryAgent`)."""
 
-    final: ClassVar[str] = "From now on, ratings by your account are those of this agent. You can choose another one."
+    final: ClassVar[str] = "From now on, your account rates others as this agent. You can choose another agent later."
 
-    words: ClassVar[str] = "Speak as agent {self.agent} from now on."
+    words: ClassVar[str] = "Rate others as agent {self.agent} from now on."
 
     action: Literal["set_primary_agent"]
 

@@ -26,7 +26,7 @@ AgentText = Annotated[str, Field(min_length=1, max_length=200)]
 Line = Annotated[str, Field(max_length=200)]
 Uri = Annotated[str, Field(max_length=2_000)]
 Prose = Annotated[str, Field(max_length=4_000)]
-"""A long text. Every byte of on-chain text costs its sender about 700 gas, so longer texts belong off chain."""
+"""A long text. Every byte of text on chain costs its sender about 700 gas, so longer texts should be off chain."""
 
 Hash = Annotated[str, Field(pattern="^0x[0-9a-fA-F]{64}$")]
 Signature = Annotated[str, Field(max_length=4_000, pattern="^0x([0-9a-fA-F]{2})+$")]
@@ -72,7 +72,7 @@ class SignatureRequest:
 
 @dataclass(frozen=True, slots=True)
 class BlockMark:
-    """A block by which a wallet can verify that it is on the same chain."""
+    """A block with which a wallet can verify that it is on the same chain."""
 
     number: int
     hash: str
@@ -128,14 +128,14 @@ class Action(BaseModel, ABC):
     @property
     def chain_id(self) -> int:
         """The chain on which the action takes place."""
-        fields: Any = self  # of subclasses: their chain, or an agent's
+        fields: Any = self  # subclasses define a chain or an agent
         return fields.chain if hasattr(self, "chain") else chain_of(fields.agent)
 
     words: ClassVar[str]
 
     @property
     def sentence(self) -> str:
-        """A sentence that describes the action: `words` with the field values filled in."""
+        """A sentence that describes the action: `words`, with the field values filled in."""
         return self.words.format(self=self)
 
     def document(self) -> Any:
@@ -144,7 +144,7 @@ class Action(BaseModel, ABC):
 
     @abstractmethod
     def perform(self, client: Client) -> Handle[Any] | str:
-        """Simulate the action."""
+        """Simulate the action with an SDK client."""
 
     @property
     def signature_place(self) -> str:

@@ -24,19 +24,19 @@ class GiveFeedback(Action):
     """Rate an agent as its client (ERC-8004, `giveFeedback`)."""
 
     final: ClassVar[str] = (
-        "The feedback stays on the chain for ever, with its tags and its file. You can revoke it: then it counts no "
-        "more, and everybody still sees it."
+        "The feedback stays on the chain permanently, with its tags and its file. If you revoke it, it no longer "
+        "counts, but it remains visible to everyone."
     )
 
     action: Literal["give_feedback"]
     agent: Annotated[AgentText, Field(description="The agent, such as 8453:247.")]
     value: Annotated[Value, Field(description="The value, on the scale of the first tag.")]
     tag1: Annotated[Line, Field(description="The measured quantity, such as `starred`.")] = ""
-    tag2: Annotated[Line, Field(description="The qualifier.")] = ""
+    tag2: Annotated[Line, Field(description="A qualifier for the first tag.")] = ""
     endpoint: Annotated[Uri, Field(description="The endpoint that was used.")] = ""
     text: Annotated[Prose, Field(description="The text for the feedback file.")] = ""
     payment: Annotated[
-        Hash | None, Field(description="The transaction in which the account paid the agent, for the file.")
+        Hash | None, Field(description="The transaction in which the account paid the agent; stored in the file.")
     ] = None
     uri: Annotated[Uri, Field(description="The URI of a feedback file hosted elsewhere.")] = ""
     hash: Annotated[Hash | None, Field(description="The keccak-256 hash of that file.")] = None
@@ -130,14 +130,14 @@ class RevokeFeedback(_AboutFeedback):
 class AppendResponse(_AboutFeedback):
     """Respond to feedback, which anyone can do (ERC-8004, `appendResponse`)."""
 
-    final: ClassVar[str] = "A response stays on the chain for ever. You can add another one, and remove none."
+    final: ClassVar[str] = "A response stays on the chain permanently. You can add others, but cannot remove any."
 
     action: Literal["append_response"]
     text: Annotated[Prose, Field(min_length=1, description="The response, which is stored as a data URI.")]
 
     @property
     def sentence(self) -> str:
-        return f"Respond to feedback {self.target.index + 1} of {self.target.client} on agent {self.target.agent}."
+        return f"Respond to feedback {self.target.index + 1} by {self.target.client} on agent {self.target.agent}."
 
     def perform(self, client: Client) -> Handle[Any]:
         return client.append_response(self.target, response=self.text)
@@ -147,7 +147,7 @@ class _Rating(Action):
     """A rating of an agent by the account's primary agent."""
 
     final: ClassVar[str] = (
-        "A rating is final: you can neither change nor revoke it, and rate this agent as this only once."
+        "A rating is final: you cannot change or revoke it, and you can rate this agent in this role only once."
     )
     words: ClassVar[str] = "Rate agent {self.agent} as a {self.role} with {self.rating} of 100."
     role: ClassVar[str]
@@ -182,7 +182,7 @@ class RateValidator(_Rating):
 class RespondToValidation(Action):
     """As the validator, respond to a validation request (ERC-8004, `validationResponse`)."""
 
-    final: ClassVar[str] = "The answer stays on the chain for ever. You can answer again: then the last answer counts."
+    final: ClassVar[str] = "The response stays on the chain. You can respond again, but only the last response counts."
 
     action: Literal["respond_to_validation"]
     chain: Annotated[int, Field(ge=1, lt=2**63, description="The chain.")]
@@ -194,7 +194,7 @@ class RespondToValidation(Action):
 
     @property
     def sentence(self) -> str:
-        return f"Answer the request {self.request[:10]}… with {self.response} of 100."
+        return f"Respond to request {self.request[:10]}… with {self.response} of 100."
 
     def perform(self, client: Client) -> Handle[Any]:
         return client.respond_to_validation(self.request, self.response, self.uri, self.hash, self.tag)
@@ -203,15 +203,15 @@ class RespondToValidation(Action):
 class AuthorizeFeedback(Action):
     """Authorise a client to rate an agent in a registry that requires it (FeedbackAuth). No transaction is sent."""
 
-    final: ClassVar[str] = "You cannot take the authorisation back: the client can use it until it ends, or is used up."
+    final: ClassVar[str] = "You cannot withdraw the authorisation: it is valid until it expires or is used up."
 
     action: Literal["authorize_feedback"]
     agent: Annotated[AgentText, Field(description="The agent, which the account owns.")]
     client: Annotated[Address, Field(description="The account that may rate it.")]
     count: Annotated[int, Field(ge=1, le=1_000, description="The number of additional feedback entries.")] = 1
-    index_limit: Annotated[int | None, Field(ge=0, lt=2**63, description="With `signature`: the signed limit.")] = None
-    expiry: Annotated[int | None, Field(ge=0, lt=2**40, description="With `signature`: the signed expiry.")] = None
-    signature: Annotated[Signature | None, Field(description="The owner's signature of `FeedbackAuth`.")] = None
+    index_limit: Annotated[int | None, Field(ge=0, lt=2**63, description="The limit in `signature`.")] = None
+    expiry: Annotated[int | None, Field(ge=0, lt=2**40, description="The expiry in `signature`.")] = None
+    signature: Annotated[Signature | None, Field(description="The owner's signature over `FeedbackAuth`.")] = None
 
     @property
     def sentence(self) -> str:

@@ -28,16 +28,16 @@ from bilateral.explorer.networks import slug_of
 from bilateral.explorer.signing import indexed_deployment
 
 _NODE_SECONDS: Final = 5.0
-"""The timeout per node request: a visitor has to wait for several of them."""
+"""The timeout in seconds for each node request, because a visitor has to wait for several requests."""
 
 _LOADER: Final = Loader(limits=Limits(seconds=_NODE_SECONDS))
-"""Loads an agent's current registration file, which its owner wants to change."""
+"""Loads an agent's current registration file, which the agent's owner wants to change."""
 
 _LOGGER: Final = logging.getLogger("bilateral.api")
 
 
 def prepare(service: Service, action: Action) -> Prepared:
-    """Prepare an action."""
+    """Check and simulate an action, and return what the wallet has to sign."""
     if action.needs_aggregator and service.settings.aggregator is None:
         detail = "this service does not pay for feedback: send it yourself with the action give_feedback"
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "no_aggregator", detail)
@@ -94,7 +94,7 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
 
 
 class _Recorder:
-    """A store that remembers the last document, whose URI is signed."""
+    """A store that only remembers the last document, so that its URI can be signed."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -111,7 +111,7 @@ class _Recorder:
 
 
 class _InlineRecorder(_Recorder, DataUriStore):
-    """The recorder for files in data URIs, which the SDK recognises by their store's class."""
+    """The recorder for files in data URIs. The SDK recognises such a store by its class."""
 
 
 def _to_sign(action: Action, prepared: Prepared, needed: SignatureNeededError) -> Prepared:
@@ -147,7 +147,7 @@ def _with_transaction(service: Service, prepared: Prepared, handle: Handle[Any],
 
 
 def _cost(transaction: Mapping[str, Any], gas: int) -> Cost:
-    """Return a transaction's cost. The maximum fee is twice the base fee plus the tip (see `fees.quote`)."""
+    """Return a transaction's cost, whose maximum fee is twice the base fee plus the tip (see `fees.quote`)."""
     chain_id = transaction["chainId"]
     if "gasPrice" in transaction:
         price = transaction["gasPrice"]
@@ -155,12 +155,12 @@ def _cost(transaction: Mapping[str, Any], gas: int) -> Cost:
         price = (transaction["maxFeePerGas"] + transaction["maxPriorityFeePerGas"]) // 2
     symbol = symbol_of(chain_id)
     expected, highest = (f"{ether(wei)} {symbol}" for wei in (gas * price, most(transaction)))
-    sentence = f"About {expected}: {gas:,} gas at {price / 10**9:.3g} gwei, according to the node. At most {highest}."
+    sentence = f"It costs about {expected} ({gas:,} gas at {price / 10**9:.3g} gwei), and at most {highest}."
     return Cost(gas, expected, highest, sentence)
 
 
 def _problem(error: BilateralError) -> ProblemError:
-    """Return the problem for a rejected action. A node's own error message is withheld, as it may contain its URL."""
+    """Return the problem for a rejected action, without the node's own error message, which may contain its URL."""
     if isinstance(error, (*NODE_FAILURES, UnexpectedAnswerError)):
         _LOGGER.warning("a node failed while an action was prepared: %s", error)
         detail = "the node for this chain did not respond correctly: try again later"

@@ -1,4 +1,4 @@
-"""The action for clients whose feedback this service's aggregator sends: it takes two signatures and no gas."""
+"""The action for clients whose feedback this service's aggregator sends. It takes two signatures and no gas."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bilateral.x402.proof.types import InteractionData
 
 _LONGEST = 20_000
-"""The maximum length of a statement in characters: 2,000 is typical."""
+"""The maximum length of a statement in characters; 2,000 is typical."""
 
 _UNSIGNED = b"\0"
 _TAG2 = "x402"
@@ -47,8 +47,8 @@ class SponsoredFeedback(Action):
     """Rate an agent for a paid answer, and have this service's aggregator pay for the gas (`giveFeedbackBySig`)."""
 
     final: ClassVar[str] = (
-        "The feedback stays on the chain for ever, with its tags and its file. You can revoke it by a transaction of "
-        "your own: then it counts no more, and everybody still sees it."
+        "The feedback stays on the chain permanently, with its tags and its file. If you revoke it, in a transaction "
+        "that you pay for, it no longer counts, but it remains visible to everyone."
     )
     needs_aggregator: ClassVar[bool] = True
 
@@ -82,7 +82,7 @@ class SponsoredFeedback(Action):
     @property
     def sentence(self) -> str:
         stored = value_for_tag(self.tag1, self.value, _TAG2)
-        first = "First sign who, for which payment, and the value"
+        first = "First sign whom you rate, for which payment, and the value"
         step = first if self.client_signature is None else "Then sign the feedback itself"
         under = f" under the tag {self.tag1}" if self.tag1 else ""
         return f"Rate agent {self.agent} with {stored}{under}. {step}."
@@ -165,7 +165,7 @@ Tag = Annotated[str, Field(max_length=64)]
 class PublishReview(Action):
     """Publish a review of a purchase, which this service stores. No transaction is sent."""
 
-    final: ClassVar[str] = "The review is public, and one payment has one review. It costs nothing."
+    final: ClassVar[str] = "The review is public. You can review each payment once, free of charge."
 
     words: ClassVar[str] = "Review your purchase from agent {self.agent} with {self.score} of 100."
 
@@ -175,7 +175,7 @@ class PublishReview(Action):
     payment: Annotated[Hash, Field(description="The transaction in which the account paid the seller.")]
     tag1: Annotated[Tag, Field(description="The first tag.")] = ""
     tag2: Annotated[Tag, Field(description="The second tag.")] = ""
-    note: Annotated[str, Field(max_length=1_000, description="Words.")] = ""
+    note: Annotated[str, Field(max_length=1_000, description="The text of the review.")] = ""
 
     _body: dict[str, Any] = PrivateAttr(default_factory=dict)
 

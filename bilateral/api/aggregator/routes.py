@@ -1,4 +1,4 @@
-"""Routes for the aggregator, which pays for clients' signed feedback ("feedbackAggregator")."""
+"""Routes of the aggregator, which pays the gas for clients' signed feedback ("feedbackAggregator")."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from bilateral.x402.aggregator.tables import State
 router = APIRouter(prefix="/v1/aggregator", tags=["aggregator"], default_response_class=Response)
 
 _LOOK_SECONDS: Final = 0.05
-"""Seconds between polls for a transaction. Blocks take two seconds or more, so little time is lost."""
+"""Seconds between polls for a transaction. Blocks take at least two seconds, so little time is lost."""
 
 _LIST: Final = "sponsored"
 
@@ -217,7 +217,7 @@ class LogQuery(ListQuery):
     state: Annotated[State | None, Query(description="The state.")] = None
 
     def filter(self) -> dict[str, Any]:
-        """Return the filter, by column."""
+        """Return the filter for the log, by column."""
         chain_id = agent_id = payment = None
         if self.agent is not None:
             parsed = GlobalAgentId.parse(self.agent).agent_id if "#" in self.agent else AgentId.parse(self.agent)
@@ -311,7 +311,7 @@ def _aggregator(request: Request) -> Aggregator:
 
 
 async def _take(request: Request, submit: Callable[[bytes], tuple[Any, bool]]) -> tuple[Any, bool]:
-    """Accept a message, and return its record and True if it is new."""
+    """Accept a message, and return its record and whether it is new."""
     work: NodeWork = request.app.state.aggregator_work
     try:
         return await work.run(submit, await request.body())

@@ -1,4 +1,4 @@
-"""Rows for the entities in identity registries: agents and their metadata."""
+"""The rows of the entities in identity registries: agents and their metadata."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def agent_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]], Co
 
 
 def uri_type(uri: ColumnElement[str]) -> ColumnElement[str]:
-    """Return a URI's kind, as the public subgraph calls it."""
+    """Return a URI's kind under the name that the public subgraph uses."""
     cid = or_(and_(uri.like("Qm%"), func.length(uri) == 46), and_(uri.like("baf%"), func.length(uri) >= 8))  # noqa: PLR2004
     gateways = ("gateway.pinata.cloud", "ipfs.io", "cloudflare-ipfs.com")
     hosts = ("w3s.link", "dweb.link", "gateway.pinata.cloud", "ipfs.io", "cloudflare-ipfs.com")
@@ -115,24 +115,24 @@ class AgentRows(Rows):
         return ENTITIES[entity](self.scope).of(self.agent)
 
     def of(self, rows: FromClause) -> AgentRows:
-        """Restrict these rows to the agent that a table's rows are about."""
+        """Restrict these rows to the agent that another table's row is about."""
         return self._about_agent("identity", self.agent, rows, "identity_registry")
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
         if not self.scope.is_one_chain:
             return None
-        # The id of an agent begins with its chain.
+        # An agent's id begins with its chain.
         columns = {"id": "id_text", "createdAt": "registered_at", "updatedAt": "updated_at"}
         column = columns.get(name, "last_activity" if name == "lastActivity" else None)
         return None if column is None else [self._times()[column]]
 
     def _times(self) -> ReadOnlyColumnCollection[str, Any]:
-        """Return the columns with the agent's times, and join their table, which has one row per agent."""
+        """Return the columns for the agent's times, after joining their table, which has one row per agent."""
         if self._activity is None:
             agent = self.agent
             self._activity = activity = agent_activity.alias()
             names = (column.name for column in agent_activity.primary_key)
-            # The constants of the first condition hold for both: an index of either table may lead.
+            # The constants in the first condition apply to both tables, so either table's index may be used first.
             of_registry = self.scope.of("identity", activity.c.chain_id, activity.c.identity_registry)
             same = and_(of_registry, *(activity.c[name] == agent.c[name] for name in names))
             self.source = agent.join(activity, same)
@@ -167,7 +167,7 @@ class AgentRows(Rows):
         )
         as_json = select(self.scope.dialect.json_list(page.c.account)).scalar_subquery()
 
-        def has(entries: Sequence[str], _: bool) -> Condition:  # an address has no case
+        def has(entries: Sequence[str], _: bool) -> Condition:  # addresses are compared without case
             checksums = [checksum for entry in entries if (checksum := checksum_address(entry)) is not None]
             if len(checksums) < len(entries):
                 return false()
@@ -182,7 +182,7 @@ class AgentRows(Rows):
 
 
 class RowsOfAgents(Rows):
-    """A table's rows about registered agents, from registries of one kind."""
+    """The rows of a table that are about registered agents, from registries of one kind."""
 
     of_entity: ClassVar[Any]
     kind: ClassVar[str] = "identity"
@@ -196,7 +196,7 @@ class RowsOfAgents(Rows):
         self.key = tuple(table.c[column.name] for column in self.of_entity.primary_key)
 
     def of(self, rows: FromClause) -> Rows:
-        """Restrict these rows to those about a row's agent."""
+        """Restrict these rows to those about another row's agent."""
         self.parents["agent"] = lambda: AgentRows(self.scope).of(rows)
         return self._about_agent(self.kind, self.table, rows, self.registry)
 
@@ -234,7 +234,7 @@ class MetadataRows(RowsOfAgents):
 
 
 _DECIMALS: Final = 4
-"""The number of decimals in figures. They are rounded because the last digits differ between engines."""
+"""The number of decimals to which figures are rounded, because the last digits differ between engines."""
 
 
 class StandingRows(RowsOfAgents):

@@ -1,4 +1,4 @@
-"""Validate and execute queries: each root field becomes one statement that returns its JSON."""
+"""Validate and execute queries. Each root field becomes one statement that returns its JSON."""
 
 import math
 import time
@@ -46,7 +46,7 @@ from bilateral.index.reading.registries import Registries
 
 
 class Deadline:
-    """The limit on a thread's processor time for a query. All instances compare equal, as they are part of cache keys.
+    """A limit on a query thread's processor time. All instances compare equal, so that cache keys can contain them.
 
     Args:
         seconds: The number of seconds from now until the deadline.
@@ -57,11 +57,11 @@ class Deadline:
         self._until = time.thread_time() + seconds
 
     def __eq__(self, other: object) -> bool:
-        """Return True for every deadline."""
+        """Return True for any two deadlines."""
         return isinstance(other, Deadline)
 
     def __hash__(self) -> int:
-        """Return the same hash for every deadline."""
+        """Return the same hash for all deadlines."""
         return hash(Deadline)
 
     def require(self) -> None:
@@ -74,7 +74,7 @@ class Deadline:
         require = self.require
 
         class InTimeRule(ASTValidationRule):
-            """Rule: validation must stay within its time limit."""
+            """Requires validation to stay within its time limit."""
 
             def enter(self, *_args: Any) -> None:
                 """Check the clock."""
@@ -84,7 +84,7 @@ class Deadline:
 
 
 class ExistingFieldsRule(FieldsOnCorrectTypeRule):
-    """Rule: fields must exist. The error messages are those of graph-node, because published SDKs look for them."""
+    """Requires fields to exist. The error messages are those of graph-node, because published SDKs search for them."""
 
     def enter_field(self, node: ast.FieldNode, *_args: Any) -> None:
         """Check one field."""
@@ -94,7 +94,7 @@ class ExistingFieldsRule(FieldsOnCorrectTypeRule):
 
 
 class VariablesAsIdsRule(VariablesInAllowedPositionRule):
-    """Rule: variables must match the types where they are used. A `String` may serve as an `ID`, as in an SDK."""
+    """Requires variables to match the types where they are used. A `String` may serve as an `ID`, as in an SDK."""
 
     def leave_operation_definition(self, operation: ast.OperationDefinitionNode, *_args: Any) -> None:
         """Check the variables of one operation."""
@@ -131,7 +131,7 @@ RULES: Final = tuple(_OWN.get(rule, rule) for rule in specified_rules)
 
 
 MAX_REPETITIONS: Final = 30
-"""The maximum number of fields per selection with the same response name: 30 make 435 pairs to compare."""
+"""The maximum number of fields with the same response name per selection; 30 fields make 435 pairs to compare."""
 
 
 def refuse_repetitions(document: ast.DocumentNode) -> None:
@@ -154,10 +154,10 @@ def _check(sets: Sequence[ast.SelectionSetNode], fragments: Fragments) -> None:
 
 
 _MAX_ERRORS: Final = 5
-"""The maximum number of errors per response: enough to fix a query, at little cost for a hostile one."""
+"""The maximum number of errors per response, which suffices to fix a query and limits the cost of a hostile one."""
 
 _REMEMBERED: Final = 128
-"""The number of parsed and validated queries to cache. Programs send few distinct queries, with varying variables."""
+"""The number of parsed and validated queries to cache. Programs send few different queries, with varying variables."""
 
 _REMEMBERED_LENGTH: Final = 4_000
 """The maximum length of a cached query text."""
@@ -181,7 +181,7 @@ class Checked:
     """A request that has been checked: it is valid and within the limits.
 
     Args:
-        seconds: The processor time available for it.
+        seconds: The processor time available for the request.
 
     Raises:
         GraphQLError: The request is malformed, invalid or too large. `errors` lists all reasons.

@@ -1,4 +1,4 @@
-"""Rows for the entities in reputation and validation registries, and for the deployments themselves."""
+"""The rows of the entities in reputation and validation registries, and of the deployments themselves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KEY = ("registry", "agent_id", "client_address", "feedback_index")
 
 
 def _place(rows: FromClause) -> ColumnElement[Any]:
-    """Return an event's position in its chain as a sum, which keeps SQLite from scanning all later blocks by index."""
+    """Return an event's position as a sum, because SQLite would otherwise scan all later blocks through an index."""
     return tuple_(rows.c.block_number + 0, rows.c.log_index)
 
 
@@ -50,7 +50,7 @@ def feedback_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]],
             client = None if parsed is None else checksum_address(parsed[2])
             if parsed is not None and client is not None and scope.has_chain(parsed[0]):
                 chains.setdefault(parsed[0], []).append((parsed[1], client, parsed[3]))
-        # The agent alone first, so that an index serves; tuples with an integer of the wide type compare in pairs.
+        # Compare the agent alone first, so that an index can be used; tuples with a wide integer are compared pairwise.
         return or_(
             false(),
             *(
@@ -81,9 +81,9 @@ class FeedbackRows(RowsOfAgents):
         self.block = self.table.c.block_number
 
     def of(self, rows: FromClause) -> Rows:
-        """See `Rows.of`: the other row is an agent."""
+        """Restrict these rows to the feedback on another row's agent (see `Rows.of`)."""
         self._is_of_agent = True
-        del self.conditions[1]  # the agent is registered
+        del self.conditions[1]  # not needed, because the agent is registered
         return super().of(rows)
 
     def of_response(self, rows: FromClause) -> FeedbackRows:
@@ -125,7 +125,7 @@ class FeedbackRows(RowsOfAgents):
             return [feedback.c.block_number, feedback.c.log_index]
         if name != "id" or not self._is_of_agent:
             return None
-        # The feedback of one agent: the rest of the id sorts it.
+        # For feedback on one agent, sort by the rest of the id.
         dialect, columns = self.scope.dialect, feedback.c
         return [
             dialect.ordered(element)
@@ -133,7 +133,7 @@ class FeedbackRows(RowsOfAgents):
         ]
 
     def _revoked(self) -> tuple[FromClause, list[Condition]]:
-        """Return the feedback's revocations: those after it and before any later feedback with the same index."""
+        """Return the feedback's revocations, which follow it and precede any later feedback with the same index."""
         feedback, revoked, again = self.table, FEEDBACK_REVOKED.alias(), NEW_FEEDBACK.alias()
         same = partial(_same, self.scope)
         between = and_(*same(again, feedback), _place(again) > _place(feedback), _place(again) < _place(revoked))
@@ -169,7 +169,7 @@ class ResponseRows(Rows):
         self.block = response.c.block_number
 
     def of(self, rows: FromClause) -> ResponseRows:
-        """Restrict these rows to the responses to a row's feedback."""
+        """Restrict these rows to the responses to another row's feedback."""
         self.parents["feedback"] = lambda: FeedbackRows(self.scope).of_response(rows)
         self.conditions += _same(self.scope, self.response, rows)
         return self
@@ -259,7 +259,7 @@ class ProtocolRows(Rows):
         self.block = chain.c.block_number
 
     def of(self, rows: FromClause) -> ProtocolRows:
-        """Restrict these rows to those of a row's chain."""
+        """Restrict these rows to the chain of another row."""
         self.conditions += [self.chain.c.chain_id == rows.c.chain_id]
         return self
 

@@ -1,4 +1,4 @@
-"""Rows for the files of agents and feedback, and the files' ids."""
+"""The rows of files of agents and feedback, and the ids of files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CID_START: Final = 8
 
 
 class RegistrationFileRows(Rows):
-    """The rows of `AgentRegistrationFile`: the loaded files of agents' current URIs."""
+    """The rows of `AgentRegistrationFile`: the loaded files at agents' current URIs."""
 
     entity: ClassVar = "AgentRegistrationFile"
 
@@ -46,7 +46,7 @@ class RegistrationFileRows(Rows):
         self.read = read = files.registration_file.alias()
         self.card = card = files.registration_card.alias()
         later = files.file_reference.alias()
-        # A literal: SQLite uses a partial index only if the statement itself says its condition.
+        # Must be a literal, because SQLite uses a partial index only if the statement contains its condition.
         kind: ColumnElement[str] = literal_column("'registration'")
         is_reference = and_(
             reference.c.chain_id == agent.c.chain_id,
@@ -84,7 +84,7 @@ class RegistrationFileRows(Rows):
         self.block = reference.c.block_number
 
     def of(self, rows: FromClause) -> RegistrationFileRows:
-        """Restrict these rows to the file of the row's agent."""
+        """Restrict these rows to the file of another row's agent."""
         return RegistrationFileRows(self.scope, rows)
 
     @property
@@ -145,7 +145,7 @@ class RegistrationFileRows(Rows):
 
 
 def file_cid(uri: ColumnElement[str], transaction: ColumnElement[str], log_index: ColumnElement[int]) -> Any:
-    """Return a file's CID as in the public subgraph, which identifies data URIs and web addresses by their event."""
+    """Return a file's CID as in the public subgraph, which identifies data URIs and web addresses by their events."""
     place = text_of(transaction, cast(log_index, Text))
     return case(
         (starts_with(uri, "ipfs://"), func.substr(uri, _CID_START)),
@@ -165,7 +165,7 @@ def file_id(uri: ColumnElement[str], transaction: ColumnElement[str], log_index:
 
 
 def text_field(column: ColumnElement[str]) -> Callable[[], Value]:
-    """Return a string that may be missing."""
+    """Return a function for the values of a string field that may be missing."""
     return lambda: String(column, is_nullable=True)
 
 
@@ -191,7 +191,7 @@ class FeedbackFileRows(Rows):
         self.block = feedback.c.block_number
 
     def of(self, rows: FromClause) -> FeedbackFileRows:
-        """Restrict these rows to the file of the row's feedback."""
+        """Restrict these rows to the file of another row's feedback."""
         self.conditions += [self.feedback.c[column.name] == rows.c[column.name] for column in NEW_FEEDBACK.primary_key]
         return self
 

@@ -1,4 +1,4 @@
-"""Query limits, checked before validation and execution. A query's size is derived from the schema's types."""
+"""Query limits, which are checked before validation and execution. A query's size follows from the schema's types."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,36 +12,36 @@ from graphql.type import GraphQLList, GraphQLNonNull, GraphQLObjectType, get_nam
 
 from bilateral.api.graphql.schema import FIRST, graphql_schema, reference_names
 
-# Queries up to these limits must end within two seconds: `make fuzz-graphql` draws 10,000 of them.
+# Queries within these limits must finish within two seconds; `make fuzz-graphql` tests 10,000 of them.
 MAX_DEPTH: Final = 8
 """The maximum nesting depth of selected entities."""
 
 MAX_OBJECTS: Final = 150_000
-"""The number of entities that a query may declare through its lists' `first`. Published SDKs declare up to 103,000."""
+"""The maximum number of entities that a query requests through `first`. Published SDKs request up to 103,000."""
 
 MAX_SELECTIONS: Final = 2_000
-"""The maximum number of fields. Fields in fragments count at each spread."""
+"""The maximum number of fields. Fields in a fragment count each time the fragment is spread."""
 
 MAX_TOKENS: Final = 15_000
-"""The maximum number of tokens in the text."""
+"""The maximum number of tokens in the text of a query."""
 
 MAX_ALIASES: Final = 30
 """The maximum number of fields with an alias."""
 
 MAX_ROOT_FIELDS: Final = 20
-"""The maximum number of root fields. Each becomes a statement."""
+"""The maximum number of root fields, each of which becomes a statement."""
 
 MAX_ITEMS: Final = 10_000
-"""The maximum number of entries in all lists together, in the text and in the variables."""
+"""The maximum number of entries in all lists in the text and the variables together."""
 
 MAX_DEFINITIONS: Final = 50
-"""The maximum number of operations and fragments in a text. Each is validated, and fragments may be nested."""
+"""The maximum number of operations and fragments. Each is validated, and fragments may be nested."""
 
 MAX_CONDITIONS: Final = 300
 """The maximum number of conditions in all filters together."""
 
 LINKED_CONDITIONS: Final = 10
-"""The weight of a condition on another entity, for which the engine has to plan a query."""
+"""The number of conditions for which a condition on another entity counts, because the engine plans a query for it."""
 
 MAX_FILTER_LEVELS: Final = 6
 """The maximum depth of a filter: nested `and`, `or` and linked entities. SQLite's parser allows few more levels."""
@@ -50,13 +50,13 @@ MAX_LINKED_LEVELS: Final = 3
 """The maximum depth of linked entities in a filter. graph-node allows one level."""
 
 MAX_FIRST: Final = 1_000  # as in graph-node
-MAX_SKIP: Final = 100_000  # the engine reads what it skips, within the time limit of a read
+MAX_SKIP: Final = 100_000  # the engine reads the skipped rows, within the time limit of a read
 
 _MAX_BRACKETS: Final = 60
-"""The maximum number of brackets open at the same time: the parser recurses for each."""
+"""The maximum number of open brackets, because the parser recurses for each."""
 
 _MAX_VARIABLE_DEPTH: Final = 20
-"""The maximum depth of variables: more than the schema's filters need, and far below Python's recursion limit."""
+"""The maximum depth of variables, which is more than filters need and far below Python's recursion limit."""
 
 _STRINGS: Final = re.compile(r'"""(?:\\"""|[\s\S])*?(?:"""|\Z)|"(?:\\.|[^"\\\n])*"?|#[^\n]*')
 _CLOSING: Final = {"}": "{", "]": "[", ")": "("}
@@ -72,7 +72,7 @@ class _Size:
 
     Attributes:
         depth: The number of entity levels.
-        objects: The number of entities that the selection declares, per enclosing entity.
+        objects: The number of entities that the selection requests, per enclosing entity.
         selections: The number of fields.
         aliases: The number of fields with an alias.
     """
@@ -119,10 +119,10 @@ def fragments_of(document: ast.DocumentNode) -> Fragments:
 def fields_by_key(
     sets: Sequence[ast.SelectionSetNode], fragments: Fragments, applies: Callable[[Any], bool] = lambda _: True
 ) -> dict[str, list[ast.FieldNode]]:
-    """Return the fields in selections, including those in fragments, by response name. Each fragment is spread once.
+    """Return the fields in selections and their fragments, by response name. Each fragment is spread once.
 
     Args:
-        applies: Returns False for a selection or fragment that is excluded.
+        applies: Returns False for a selection or fragment to exclude.
     """
     fields: dict[str, list[ast.FieldNode]] = {}
     spread: set[str] = set()
@@ -145,7 +145,7 @@ class SizeOfQuery:
     """Measures a document's operations.
 
     Args:
-        variables: The variables, which have not been checked yet.
+        variables: The variables, before they are checked.
     """
 
     def __init__(self, document: ast.DocumentNode, variables: Mapping[str, Any]) -> None:
@@ -256,7 +256,7 @@ class SizeOfQuery:
 
 
 def count_conditions(where: Any, level: int = 0, linked: int = 0) -> int:
-    """Return the number of conditions in a filter. Each entry in a list operand counts as one condition."""
+    """Return the number of conditions in a filter. Each entry of a list counts as one condition."""
     if level > MAX_FILTER_LEVELS:
         raise LimitError(f"a filter has more than {MAX_FILTER_LEVELS} levels: use fewer nested filters")
     if linked > MAX_LINKED_LEVELS:

@@ -1,4 +1,4 @@
-"""A query's root fields, each with the SQL statement that returns its value."""
+"""The root fields of a query, each with the SQL statement that returns its value."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -108,7 +108,7 @@ class Many(_AtBlock):
 
 @dataclass(frozen=True)
 class Meta(_AtBlock):
-    """The index's progress: the progress of the chain whose last block is the oldest.
+    """The progress of the index, which is the progress of the chain whose last block is the oldest.
 
     Attributes:
         names: The requested fields by response name, each with its subfields.

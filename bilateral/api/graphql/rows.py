@@ -1,4 +1,4 @@
-"""Rows of entities: the tables behind each GraphQL type, its fields, and its links to other types."""
+"""The rows of entities: the tables behind each GraphQL type, its fields, and its links to other types."""
 
 # ruff: noqa: ARG002  # rows without an order of their own ignore the field
 
@@ -19,12 +19,12 @@ from bilateral.index.agents.queries import feedback_registry
 from bilateral.index.reading.json import EntityDialect
 from bilateral.index.reading.registries import Registries
 
-_LARGEST_CHAIN: Final = 2**63 - 1  # the greatest number of a BIGINT
+_LARGEST_CHAIN: Final = 2**63 - 1  # the largest BIGINT
 
 
 @dataclass(frozen=True)
 class ChainRegistries:
-    """The registries on one chain whose events appear in entities.
+    """The registries of one chain whose events appear in entities.
 
     Attributes:
         identity: The identity registry.
@@ -56,7 +56,7 @@ class Scope:
         return or_(false(), *(and_(chain_id == chain, registry == address) for chain, address in places))
 
     def registry(self, kind: str, chain_id: ColumnElement[Any]) -> ColumnElement[str]:
-        """Return the registry address for a row's chain, so that a database index finds the rows with its events."""
+        """Return the registry address for a row's chain, so that a database index finds the registry's events."""
         places = [(chain.chain_id, address) for chain in self.chains if (address := getattr(chain, kind)) is not None]
         if len(places) == 1:
             return literal(places[0][1])
@@ -65,8 +65,8 @@ class Scope:
     def same_chain(self, rows: FromClause, other_rows: FromClause) -> Condition:
         """Return the condition that rows are on the same chain as other rows, as a constant if the query has one chain.
 
-        PostgreSQL prunes partitions only by constants: given a column, it would open all chains' partitions and, on a
-            coordinator, connect to all servers.
+        PostgreSQL prunes partitions only by constants. With a column, it would open the partitions of all chains and,
+            on a coordinator, connect to all servers.
         """
         return rows.c.chain_id == (self.chains[0].chain_id if self.is_one_chain else other_rows.c.chain_id)
 
@@ -76,7 +76,7 @@ class Scope:
 
     @property
     def is_one_chain(self) -> bool:
-        """True if all rows belong to one chain, so that block order is time order."""
+        """True if all rows belong to one chain, so that the order of blocks is the order of time."""
         return len(self.chains) == 1
 
 
@@ -96,18 +96,18 @@ def chains_of(registries: Registries, chain_id: int | None = None) -> tuple[Chai
 
 
 class Rows(ABC):
-    """One entity's rows in a statement: new aliases of its tables.
+    """The rows of one entity in a statement, which use new aliases of the entity's tables.
 
     Args:
         scope: The chains and the database engine.
 
     Attributes:
         source: The joined tables.
-        conditions: The conditions that select the entity's rows. The first is the condition on chains.
+        conditions: The conditions that select the entity's rows, starting with the condition on chains.
         key: The columns that uniquely identify a row.
-        block: The block in which a row last changed; None if there is none.
-        sort_aliases: Aliases for fields to sort by.
-        parents: The links to the parent row in whose list the rows appear. All entries in the list link to this row.
+        block: The block in which a row last changed; None if there is no such block.
+        sort_aliases: Aliases of the fields to sort by.
+        parents: The links to the parent row in whose list the rows appear. All entries in the list have this parent.
     """
 
     entity: ClassVar[str]
@@ -125,7 +125,7 @@ class Rows(ABC):
         self._children: dict[str, Rows] = {}
 
     def __init_subclass__(cls) -> None:
-        """Register the rows under their entity's name, if they have one."""
+        """Register the rows under the name of their entity, if they have one."""
         if "entity" in vars(cls):
             ENTITIES[cls.entity] = cls
 
@@ -150,12 +150,12 @@ class Rows(ABC):
 
     @property
     def links(self) -> Mapping[str, Callable[[], Rows]]:
-        """The fields that refer to one other entity, and the rows to which this row refers."""
+        """The fields that refer to one other entity, each with the rows to which this row refers."""
         return {}
 
     @property
     def lists(self) -> Mapping[str, Callable[[], Rows]]:
-        """The fields that list other entities, and the rows that refer to this row."""
+        """The fields that list other entities, each with the rows that refer to this row."""
         return {}
 
     @property
@@ -166,7 +166,7 @@ class Rows(ABC):
     def value(self, name: str) -> Value:
         """Return a field's values."""
         if self._fields is None:
-            self._fields = self.fields  # it is made once: a statement asks for many of them
+            self._fields = self.fields  # computed once, because a statement needs many of them
         name = self.aliases.get(name, name)
         if name not in self._values:
             self._values[name] = self._fields[name]()
@@ -183,7 +183,7 @@ class Rows(ABC):
         del self._children[name]
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
-        """Return columns that sort by a field using an index; None to sort by its values."""
+        """Return the columns that sort by a field through an index; None to sort by the field's values."""
         return None
 
 
@@ -222,7 +222,7 @@ def parsed_feedback(text: str) -> tuple[int, int, str, int] | None:
 
 
 def snake_case(name: str) -> str:
-    """Return the name of the column that contains a field."""
+    """Return the name of the column for a field."""
     return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
 
 

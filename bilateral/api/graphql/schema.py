@@ -72,7 +72,7 @@ def entity_types() -> dict[str, GraphQLObjectType]:
 
 
 def is_derived(field: GraphQLField) -> bool:
-    """Return True if a field lists the entities that refer to its own entity."""
+    """Return True if a field lists entities that refer back to the entity with the field."""
     node = field.ast_node
     return node is not None and any(directive.name.value == "derived" for directive in node.directives or ())
 
@@ -170,7 +170,7 @@ def _orders(entity: GraphQLObjectType) -> str:
         if isinstance(kind, GraphQLObjectType) and not is_derived(field):
             names += [name, *(f"{name}__{inner}" for inner in _sortable(kind))]
     if entity.name == "Agent":
-        names.append("name")  # a published SDK sorts by it, and means the name in the registration file
+        names.append("name")  # a published SDK sorts by it, meaning the name in the registration file
     return f"enum {entity.name}_orderBy {{ {' '.join(names)} }}"
 
 
@@ -185,7 +185,7 @@ _WHOLE: Final = re.compile(r"-?[0-9]{1,80}(?:\.0+)?", re.ASCII)
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,80}(?:\.[0-9]{1,80})?(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
 _BYTES: Final = re.compile(r"(?:0[xX])?(?:[0-9a-fA-F]{2})*", re.ASCII)
 _NUMBERS: Final = (IntValueNode, FloatValueNode, StringValueNode)
-_MAX_LITERAL: Final = 80  # characters of a refused value: an error stays on a line
+_MAX_LITERAL: Final = 80  # characters of a rejected value, so that an error fits on one line
 
 
 @dataclass(frozen=True)
@@ -193,8 +193,8 @@ class Scalar:
     """A scalar type.
 
     Attributes:
-        parse: Parses a text as a value; returns None if it is invalid.
-        nodes: The literal types that it accepts.
+        parse: Parses a text as a value, or returns None if the text is invalid.
+        nodes: The types of literals that the scalar accepts.
         description: A description of the values.
     """
 
@@ -203,19 +203,19 @@ class Scalar:
     description: str
 
     def adorn(self, scalar: GraphQLScalarType) -> None:
-        """Set how a scalar in a schema parses its values."""
+        """Make a scalar type in a schema parse its values accordingly."""
         name = scalar.name
 
         def parse_value(value: Any) -> Any:
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if not isinstance(value, str) and not (is_number and IntValueNode in self.nodes):
-                raise GraphQLError(f"{name} cannot represent {self._cut(repr(value))}: it takes {self.description}")
+                raise GraphQLError(f"{name} cannot represent {self._cut(repr(value))}: expected {self.description}")
             return self._parsed(name, str(value))
 
         def parse_literal(node: ValueNode, _: Any = None) -> Any:
             if not isinstance(node, self.nodes):
                 literal = self._cut(print_ast(node))
-                raise GraphQLError(f"{name} cannot represent {literal}: it takes {self.description}", node)
+                raise GraphQLError(f"{name} cannot represent {literal}: expected {self.description}", node)
             return self._parsed(name, node.value)  # type: ignore[attr-defined]
 
         own: Any = scalar
@@ -225,7 +225,7 @@ class Scalar:
     def _parsed(self, name: str, text: str) -> Any:
         parsed = self.parse(text)
         if parsed is None:
-            raise GraphQLError(f"{name} cannot represent {self._cut(repr(text))}: it takes {self.description}")
+            raise GraphQLError(f"{name} cannot represent {self._cut(repr(text))}: expected {self.description}")
         return parsed
 
     @staticmethod
@@ -246,10 +246,10 @@ def _bytes(text: str) -> str | None:
 
 
 SCALARS: Final = {
-    "BigInt": Scalar(_whole, _NUMBERS, "an integer of at most 80 digits, as a number or a text"),
-    "BigDecimal": Scalar(_decimal, _NUMBERS, "a decimal number of at most 80 digits, as a number or a text"),
-    "Bytes": Scalar(_bytes, (StringValueNode,), "0x and pairs of hexadecimal digits"),
-    "Int8": Scalar(_whole, _NUMBERS, "an integer, as a number or a text"),
-    "Timestamp": Scalar(_whole, _NUMBERS, "microseconds since 1970, as a number or a text"),
+    "BigInt": Scalar(_whole, _NUMBERS, "an integer of at most 80 digits, as a number or a string"),
+    "BigDecimal": Scalar(_decimal, _NUMBERS, "a decimal number of at most 80 digits, as a number or a string"),
+    "Bytes": Scalar(_bytes, (StringValueNode,), "0x followed by pairs of hexadecimal digits"),
+    "Int8": Scalar(_whole, _NUMBERS, "an integer, as a number or a string"),
+    "Timestamp": Scalar(_whole, _NUMBERS, "microseconds since 1970, as a number or a string"),
 }
 """The scalars that GraphQL itself does not define, by name."""

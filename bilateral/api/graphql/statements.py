@@ -1,9 +1,9 @@
-"""GraphQL entities as JSON: one statement returns a list of entities with all selected fields.
+"""GraphQL entities as JSON. One statement returns a list of entities with all selected fields.
 
-The statement first selects a page of keys, to which filters, order, `first` and `skip` apply. Each key's row then
-becomes a JSON object, and linked entities become objects or lists inside it.
+The statement first selects a page of keys, to which the filter, the order, `first` and `skip` apply. The row of each
+key then becomes a JSON object, and linked entities become objects or lists inside it.
 
-SQLite's parser has a stack of a hundred entries, which nested expressions can fill. On SQLite, deeply nested objects
+SQLite's parser has a stack of a hundred entries, which nested expressions can exhaust. On SQLite, deeply nested objects
 therefore become a sequence of common table expressions, which SQLite's planner inlines again.
 """
 
@@ -68,19 +68,19 @@ class Selected:
 
 
 _MAX_STATEMENTS: Final = 64
-"""The number of statements to cache. Each takes up half a megabyte."""
+"""The number of statements to cache. Each takes half a megabyte."""
 
 _LONGEST: Final = 1_500
-"""The maximum length of a selection whose statement is cached. The SDKs' selections have about half that length."""
+"""The maximum length of a selection whose statement is cached. The SDKs' selections have about half this length."""
 
 _MAX_PARAMETERS: Final = 64
 """The maximum number of filter values in a cached statement."""
 
 _FIRSTS: Final = (100, 1_000)
-"""The values of `first` written into statements: the schema's and the SDKs' defaults. Others are parameters."""
+"""The values of `first` that are written into statements: the schema's and SDKs' defaults. Others are parameters."""
 
 _MAX_COUNTED: Final = 1_024
-"""The number of statements counted before the count is reset."""
+"""The number of counted statements at which counting starts again."""
 
 _COUNTS: Final[Counter[int]] = Counter()
 
@@ -91,15 +91,15 @@ _Parameters: TypeAlias = Sequence[BindParameter[Any]]
 
 
 class _Query:
-    """A query for entities. Two queries are equal if the same statement serves both, each with its own values.
+    """A query for entities. Two queries are equal if one statement serves both, with different values.
 
     Args:
-        page: The page of the list; for a single entity, a filter that finds it.
+        page: The page of the list or, for a single entity, a filter that finds the entity.
         is_list: False for a single entity.
 
     Attributes:
-        key: Everything that the statement depends on; None if it is not cached.
-        values: The values of its parameters, with lists flattened.
+        key: Everything on which the statement depends; None if the statement is not cached.
+        values: The values of the statement's parameters, with lists flattened.
     """
 
     def __init__(self, scope: Scope, entity: str, selection: Sequence[Selected], page: Page, *, is_list: bool) -> None:
@@ -111,19 +111,19 @@ class _Query:
         self.key = (is_list, scope, entity, shape, *(key for key, _ in filters)) if is_kept else None
 
     def __eq__(self, other: object) -> bool:
-        """Return True if one statement serves both."""
+        """Return True if one statement serves both queries."""
         return isinstance(other, _Query) and self.key == other.key
 
     def __hash__(self) -> int:
-        """Return the same hash for queries that one statement serves."""
+        """Return the same hash for queries that share a statement."""
         return hash(self.key)
 
     def rows(self, connection: Connection) -> Iterable[Any]:
-        """Return the rows of the response. The statement is cached from its second use on."""
+        """Return the rows of the response. A statement is cached when it is used for the second time."""
         if self.key is not None:
             if len(_COUNTS) >= _MAX_COUNTED:
                 _COUNTS.clear()
-            _COUNTS[number := hash(self)] += 1  # hashing walks the whole key
+            _COUNTS[number := hash(self)] += 1  # hashing traverses the whole key
             if _COUNTS[number] > 1:
                 return _prepared(self).all(connection, dict(enumerate(self.values)))
         return connection.execute(self.make()[0], execution_options={"compiled_cache": None})
@@ -142,13 +142,13 @@ class _Query:
 
 @lru_cache(_MAX_STATEMENTS)
 def _prepared(query: _Query) -> Prepared:
-    # Without a parameter, PostgreSQL plans it once.
+    # PostgreSQL plans a statement without parameters only once.
     statement, parameters = query.make()
     return Prepared(statement, is_literal=not parameters, parameters=parameters)
 
 
 def _pages(entity: str, selection: Sequence[Selected], page: Page | None) -> Iterator[tuple[str, Page]]:
-    """Yield the list pages in a query, each with the entity that it lists."""
+    """Yield the pages of lists in a query, each with the entity that it lists."""
     if page is not None:
         yield entity, page
     for selected in selection:
@@ -158,7 +158,7 @@ def _pages(entity: str, selection: Sequence[Selected], page: Page | None) -> Ite
 
 
 def _filter(scope: Scope, entity: str, page: Page) -> tuple[Hashable, _Parameters]:
-    """Return the part of a page on which its statement depends, and the page's parameters."""
+    """Return the part of a page on which the statement depends, and the page's parameters."""
     key: Hashable = tuple(page.where)
     parameters: _Parameters = ()
     if any(operand is not None for operand in page.where.values()):
@@ -171,7 +171,7 @@ def _filter(scope: Scope, entity: str, page: Page) -> tuple[Hashable, _Parameter
 
 @lru_cache(_MAX_STATEMENTS)
 def _rows_of_filters(scope: Scope, entity: str) -> Rows:
-    """Return cached rows for filters that only need keys: rebuilding the tables takes longer than most responses."""
+    """Return cached rows for filters that only need keys, because building tables takes longer than most queries."""
     return ENTITIES[entity](scope)
 
 
@@ -192,7 +192,7 @@ def _limits(page: Page) -> tuple[BindParameter[int], BindParameter[int]]:
 
 
 def _shape(selection: Sequence[Selected]) -> Hashable:
-    """Return a key that identifies a selection, regardless of its pages."""
+    """Return a key that identifies a selection without its pages."""
     return tuple((selected.key, selected.name, _shape(selected.selection)) for selected in selection)
 
 
@@ -200,7 +200,7 @@ MODULES: Final = (agents, feedback, files)
 """The modules that define the rows in `ENTITIES`."""
 
 _NESTED: Final = 2
-"""The number of nested entity levels per expression, for engines whose parser has a small stack."""
+"""The number of nested levels of entities per expression, for engines whose parser has a small stack."""
 
 
 def read_list(
@@ -212,11 +212,11 @@ def read_list(
 
 
 def _listed(entries: Iterable[str | None]) -> bytes:
-    """Return a JSON list of entries. SQLite builds lists step by step, so oversized lists fail before using memory."""
+    """Return entries as a JSON list. SQLite builds it step by step, so that oversized lists fail early."""
     encoded, size = [], 1
     for entry in entries:
         encoded.append((entry or "null").encode())
-        size += len(encoded[-1]) + 1  # with the sign behind it
+        size += len(encoded[-1]) + 1  # including the separator
         if size > MOST_BYTES:
             raise LargeAnswerError(MOST_BYTES)
     return b"[%b]" % b",".join(encoded)
@@ -247,7 +247,7 @@ def _leaves(source: Any) -> list[Any]:
 
 
 class _Assembly:
-    """Assembles the parts of a statement.
+    """Assembles a statement from its parts.
 
     Args:
         scope: The chains and the database engine.
@@ -259,7 +259,7 @@ class _Assembly:
         self._is_flat = scope.dialect.has_small_parser and _height(selection) > _NESTED
         self._number = 0
         self.parameters: dict[int, _Parameters] = {}
-        """The parameters of each page, by the page's identity."""
+        """The parameters of each page, by the `id` of the page object."""
 
     def condition(self, rows: Rows, page: Page) -> Condition:
         """Return a page's condition, and record its parameters."""
@@ -279,7 +279,7 @@ class _Assembly:
 
     def _entries(self, rows: Rows, selection: Sequence[Selected], page: Page, level: int) -> tuple[Any, Any]:
         keys = [column.label(f"key{at}") for at, column in enumerate(rows.key)]
-        # Filters and orders come first: they may join tables to the rows.
+        # Build filters and orders first, because they may join tables to the rows.
         condition, order = self.condition(rows, page), _order(rows, page)
         query = _rows_of(rows, select(*keys)).where(*rows.conditions, condition)
         query = query.order_by(*order)
@@ -297,11 +297,11 @@ class _Assembly:
         return self._by_key(rows, key, selection, level, shared), numbered
 
     def _shared(self, rows: Rows, selection: Sequence[Selected], level: int) -> Subquery | None:
-        """Return the objects to which all entries of a list link, by position in the selection; None without links."""
-        # They are computed once for the list. The limit keeps the engine from computing them for each entry after all.
-        # Keys of the answer cannot name columns: SQLite takes `a` and `A` for one name, and PostgreSQL cuts long names.
+        """Return the objects to which all entries of a list link, by position in the selection; None without any."""
+        # The objects are computed once per list. The limit keeps the engine from computing them for each entry.
+        # Response names cannot be column names: SQLite ignores their case, and PostgreSQL truncates long ones.
         if self._is_apart(level):
-            return None  # what is written apart sees nothing around it
+            return None  # a separate expression cannot refer to enclosing ones
         objects = [
             self.object(rows.parents[selected.name](), selected.selection, level + 1).label(f"shared{at}")
             for at, selected in enumerate(selection)
@@ -312,7 +312,7 @@ class _Assembly:
     def object(
         self, rows: Rows, selection: Sequence[Selected], level: int = 1, shared: Subquery | None = None
     ) -> ScalarSelect[Any]:
-        """Return the first row as a JSON object. Some of its members may be passed in."""
+        """Return the first row as a JSON object. Some of its members may already be computed in `shared`."""
         if self._is_apart(level):
             content: Any = self._by_key(rows, rows.key, selection, level)
         else:
@@ -327,7 +327,7 @@ class _Assembly:
         self, rows: Rows, key: Sequence[Any], selection: Sequence[Selected], level: int, shared: Subquery | None = None
     ) -> ScalarSelect[Any]:
         own = type(rows)(self._scope)
-        # The first condition names the chains, so that PostgreSQL looks into their partitions only. The others hold.
+        # The first condition names the chains, so PostgreSQL only opens their partitions. The others already hold.
         own.conditions = own.conditions[:1]
         if not self._is_apart(level):
             own.conditions += [column == value for column, value in zip(own.key, key, strict=True)]
@@ -337,7 +337,7 @@ class _Assembly:
         members = select(*keys, self._members(own, selection, level).label("shown")).select_from(own.source)
         apart = members.where(*own.conditions).cte(f"level{level}_{self._number}")
         same = [apart.c[f"key{at}"] == value for at, value in enumerate(key)]
-        # JSON that is read from another query is a text until it is parsed.
+        # JSON that comes from another query is text until it is parsed.
         query = select(self._scope.dialect.embedded(apart.c.shown)).where(*same)
         return query.limit(1).correlate_except(apart).scalar_subquery()
 
@@ -390,10 +390,10 @@ def _order(rows: Rows, page: Page) -> list[ColumnElement[Any]]:
         value = rows.value(name)
         keys = [value.sort_key(dialect)]
         if value.is_nullable:
-            # As PostgreSQL does: NULL is greater than all values.
+            # As in PostgreSQL, NULL is greater than all values.
             ordered = [(key.desc().nulls_first() if page.descending else key.asc().nulls_last()) for key in keys]
             return [*ordered, *_order(rows, Page(descending=page.descending))]
-    # Block and place in it already tell rows apart, and SQLite then takes the index of the agent that has this order.
+    # Block and position already distinguish rows, and SQLite then uses the agent's index, which has this order.
     if name != "id" and len(keys) == 1:
         return [*_directed(keys, page), *_order(rows, Page(descending=page.descending))]
     return _directed(keys, page)
@@ -427,7 +427,7 @@ def _has(rows: Rows, name: str, where: Mapping[str, Any]) -> Condition:
     source = children.source
     condition = _condition(children, where)
     if children.source is not source:
-        rows.forget_child(name)  # the filter joined a table, which others need not
+        rows.forget_child(name)  # the filter joined a table that other filters do not need
     children_query: Select[Any] = select(literal_column("1")).where(*children.conditions, condition)
     return exists(_rows_of(children, children_query))
 
@@ -438,5 +438,5 @@ def _test_reference(rows: Rows, name: str, operator: str, operand: Any) -> Condi
         rows_of_link: Select[Any] = _rows_of(linked, select(literal_column("1")).where(*linked.conditions))
         is_linked = exists(rows.scope.dialect.row_by_row(rows_of_link))
         return ~is_linked if operator == "" else is_linked
-    # "Not" is true of rows that name another entity, and not of those that name none.
+    # "Not" matches rows that refer to a different entity, but not rows that refer to none.
     return _has(rows, name, {f"id_{operator}".rstrip("_"): operand})

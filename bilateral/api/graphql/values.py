@@ -1,4 +1,4 @@
-"""Values of entities: how to output, compare and sort each GraphQL type in SQL."""
+"""The values of entities: how each GraphQL type is output, compared and sorted in SQL."""
 
 # ruff: noqa: ARG002  # every value takes the engine, though some values do not need it
 
@@ -19,13 +19,13 @@ from bilateral.index.reading.json import EntityDialect
 
 Condition = ColumnElement[bool]
 
-_LARGEST: Final = 2**63 - 1  # the greatest number of a BIGINT
-_WIDEST: Final = 2**256  # one above the greatest uint256
-_ADDRESS_DIGITS: Final = 40  # two for each of the 20 bytes
+_LARGEST: Final = 2**63 - 1  # the largest BIGINT
+_WIDEST: Final = 2**256  # one more than the largest uint256
+_ADDRESS_DIGITS: Final = 40  # two digits for each of 20 bytes
 
 
 class Value:
-    """The values of one field, as an SQL expression over the rows of an entity.
+    """The values of one field, as an SQL expression on an entity's rows.
 
     Args:
         is_nullable: True if the value may be NULL.
@@ -36,15 +36,15 @@ class Value:
         self.is_nullable = is_nullable
 
     def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
-        """Return the value in the form that JSON functions accept."""
+        """Return the value in a form that JSON functions accept."""
         return self.expression
 
     def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
-        """Return the expression that sorts the rows."""
+        """Return the expression by which the rows are sorted."""
         return self.expression
 
     def test(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
-        """Return the condition of a filter."""
+        """Return the condition for a filter."""
         if operand is None:
             return self.is_missing(dialect) if operator == "" else ~self.is_missing(dialect)
         if operator in ("", "in"):
@@ -68,12 +68,12 @@ class Value:
         return _ORDERS[operator](self.sort_key(dialect), self.bound(operand))
 
     def bound(self, operand: Any) -> Any:
-        """Return an operand in the same form as the expression."""
+        """Return an operand in the form of the expression."""
         return operand
 
 
 class MatchedValue(Value, ABC):
-    """The values of a field that can be tested for whether they contain, begin with or end with an operand."""
+    """The values of a field that a filter can test for containing, starting with or ending with an operand."""
 
     def test(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
         if operand is not None and (place := _Place.of(operator)) is not None:
@@ -83,12 +83,12 @@ class MatchedValue(Value, ABC):
 
     @abstractmethod
     def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
-        """Return whether the value contains an operand at a place, in SQL. Callers handle negation and NULL."""
+        """Return, in SQL, whether the value contains an operand at a place. Callers handle negation and NULL."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """The place of an operand in a value, as specified by a filter such as `not_starts_with_nocase`.
+    """Where a filter such as `not_starts_with_nocase` expects an operand within a value.
 
     Attributes:
         name: `contains`, `starts_with` or `ends_with`.
@@ -113,7 +113,7 @@ _ORDERS: Final[dict[str, Callable[[Any, Any], Condition]]] = {"gt": gt, "lt": lt
 
 
 class Whole(Value):
-    """An integer of at most 64 bits. If `is_text` is set, it is output as text."""
+    """An integer of at most 64 bits, which is output as text if `is_text` is set."""
 
     def __init__(self, expression: ColumnElement[Any], *, is_nullable: bool = False, is_text: bool = True) -> None:
         super().__init__(expression, is_nullable=is_nullable)
@@ -205,7 +205,7 @@ class Id(String):
 
     Args:
         expression: The id, as text.
-        finder: Returns the condition that the id is one of several ids, in a form that can use a database index.
+        finder: Returns the condition that the id is one of several ids, in a form that lets the database use an index.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""Tools and resources for models, available through the Model Context Protocol."""
+"""Tools and resources for models, which the service provides through the Model Context Protocol."""

@@ -17,7 +17,7 @@ router = APIRouter(default_response_class=Response)
 _FINAL: Final = {
     get_args(kind.model_fields["action"].annotation)[0]: kind.final for kind in get_args(get_args(AnyAction)[0])
 }
-"""A sentence for each action that states what cannot be undone."""
+"""The sentence for each action that states what cannot be undone."""
 
 
 @page(router, "/act/{action}", "act")

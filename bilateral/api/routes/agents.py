@@ -120,7 +120,7 @@ def read_ratings(request: Request, agent_id: AgentPath, query: Annotated[Ratings
 class SealedPairsQuery(ListQuery):
     """A filter for sealed ratings, and the page and format of the list."""
 
-    state: Annotated[SealState | None, Query(description="Only pairs in this state.")] = None
+    state: Annotated[SealState | None, Query(description="The state of the pairs.")] = None
 
 
 @router.get("/sealed-pairs", responses=list_of(SealedPair, 404))

@@ -84,7 +84,7 @@ def read_standing(request: Request, agent: AgentPath, side: Literal["server", "c
     standing = service.read(stored_standing, key.chain_id, key.identity_registry, key.agent_id, side)
     if standing is None:
         existing(service.read(read_agent, key), "agent", key.id)
-    kind = f"standing as a {side}, which an analysis makes, of agent"
+    kind = f"standing as a {side}, which a trust analysis computes, for agent"
     return answer(request, Standing, indexed(standing, kind, key.id))
 
 

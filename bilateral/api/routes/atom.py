@@ -1,4 +1,4 @@
-"""Atom feeds (RFC 4287) for agents and accounts, for feed readers."""
+"""Atom feeds (RFC 4287) about agents and accounts, for feed readers."""
 
 import re
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ ENTRIES: Final = 50
 """The maximum number of entries in a feed, newest first."""
 
 _TEXT: Final = 4_000
-"""The maximum length of an untrusted text. Invisible and direction-changing characters are marked."""
+"""The maximum length of untrusted text. Invisible characters and those that change the text direction are marked."""
 
 _ALL: Final = FeedbackFilter(include_revoked=True)
 _NAMESPACE: Final = "http://www.w3.org/2005/Atom"
@@ -33,9 +33,9 @@ _ANSWERS: Final = one_of(str, 404) | {200: {"content": {MEDIA_TYPE: {"schema": {
 _VERBS: Final = {
     "registered": "Registered by",
     "transferred": "Transferred to",
-    "wallet": "Wallet",
-    "file": "New file, set by",
-    "domain": "New domain, for",
+    "wallet": "Wallet:",
+    "file": "File changed by",
+    "domain": "Domain changed by",
 }
 
 _Entry = tuple[int, str, str, str, str]
@@ -75,14 +75,14 @@ def _feedback(entry: Feedback) -> _Entry:
 
 
 def _change(key: AgentKey, entry: Change) -> _Entry:
-    title = f"{_VERBS[entry.kind]} {entry.account or 'taken away'}"
+    title = f"{_VERBS[entry.kind]} {entry.account or 'removed'}"
     text = f"{plain(entry.text, _TEXT)}\nTransaction {entry.transaction}".strip()
     return entry.time, f"{key.chain_id}:{entry.block}:{entry.log_index}", title, text, agent_path(key.id)
 
 
 def _answer(request: Request, title: str, name: str, path: str, entries: Iterable[_Entry]) -> Response:
-    """Respond with a feed. Titles and texts are plain text, so untrusted text is never treated as markup."""
-    # Links are relative to the feed: behind a proxy, a service may not know its own address.
+    """Respond with a feed. Titles and texts are plain text, so untrusted text never becomes markup."""
+    # Links are relative to the feed, because a service behind a proxy may not know its own address.
     newest = sorted(entries, reverse=True)[:ENTRIES]
     feed = Element("feed", xmlns=_NAMESPACE)
     _add(feed, "id", f"urn:bilateral:{name}")
@@ -102,7 +102,7 @@ def _answer(request: Request, title: str, name: str, path: str, entries: Iterabl
 
 
 def _add(parent: Element, name: str, text: str) -> None:
-    """Add an element with the given text. Characters that XML cannot represent become U+FFFD."""
+    """Add an element with text. Characters that XML cannot represent become U+FFFD."""
     SubElement(parent, name).text = _NOT_OF_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

@@ -190,7 +190,7 @@ def _signed(credential: TierCredential, domain: Domain, signer: Any, policy: str
     )
 
 
-_DAY_SECONDS: Final = 86_400  # seconds; Unix time has no leap seconds
+_DAY_SECONDS: Final = 86_400  # seconds; Unix time ignores leap seconds
 _SIGNATURE: Final = r"^0x[0-9a-fA-F]{130}$"
 _IDENTITY: Final = rf"^0x[0-9a-fA-F]{{{2 * IDENTITY_BYTES}}}$"
 
@@ -265,11 +265,11 @@ def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
     signature = bytes.fromhex(body.signature[2:])
     if recover_signer(message.digest(domain_of(body.chainId)), signature) != buyer:
         detail = (
-            f"the signature was not made by {buyer}. A contract cannot be a member: everybody checks signatures by key"
+            f"the signature was not made with the key of {buyer}: sign with it (contracts have none and cannot join)"
         )
         raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "invalid_signature", detail)
     if not body.identity:
-        detail = "identity is missing: the identity signs the same message as the buyer, as `join_tiers` does"
+        detail = "identity is missing: sign the message with the Semaphore identity as well, as `join_tiers` does"
         raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "identity_unproven", detail)
     with service.reader.connect() as connection:
         tier = tier_of(buyers.read_buyer(connection, buyer, body.chainId, policy, now=now).weighed.metrics)

@@ -163,7 +163,7 @@ def _context(standing: Standing, results: tuple[SearchResult, ...]) -> BuyerCont
     note = (
         f"Your {tier.value} tier qualifies you for up to {most}% discount from participating sellers"
         if most
-        else f"Your {tier.value} tier has no discount yet: 3 payments and $10 of volume make a verified buyer"
+        else f"Your {tier.value} tier has no discount yet: become a verified buyer with 3 payments and $10 of volume"
     )
     available = any(
         search_result.buyerDiscount is not None and search_result.buyerDiscount.eligible for search_result in results

@@ -37,10 +37,10 @@ INCENTIVES_TYPE: Final = "https://agentarena.site/spec/buyer-incentives#v1"
 """The media type of the well-known document (section 9)."""
 
 _MAX_AGE: Final = 300
-"""The number of seconds for which caches keep a response, and therefore the maximum age of a displayed score."""
+"""The number of seconds for which caches keep a response, which limits the age of a displayed score."""
 
 _PROOF_SECONDS: Final = 600
-"""The maximum validity of a proof, in seconds, after which a copy of the proof is useless."""
+"""The maximum validity of a proof, in seconds, after which a copied proof is useless."""
 
 _SIGNATURE: Final = re.compile("(?:0x)?(?:[0-9a-fA-F]{2}){1,10000}")
 
@@ -82,7 +82,7 @@ async def read_profile(
     standing, profile = await service.read_aside(read)
     if expand is None:
         return tagged(request, encode(profile), JSON)
-    await service.buyer_work.run(_require_consent, request, standing)  # it may ask a node
+    await service.buyer_work.run(_require_consent, request, standing)  # it may query a node
     return tagged(request, encode(await service.read_aside(read_more)), JSON)
 
 
@@ -112,12 +112,12 @@ shortcuts = (Shortcut("/api/buyer/{address}", re.compile("/api/buyer/([^/]{1,200
 
 
 def consent_text(buyer_id: str, until: int) -> str:
-    """Return the text that a buyer signs (EIP-191) to see its payments."""
+    """Return the text that a buyer signs (EIP-191) to see its own payments."""
     return f"Show the payments of {buyer_id} until {until}"
 
 
 def _require_consent(request: Request, standing: Standing) -> None:
-    """Check that the buyer itself is requesting its payments, unless the service shows them to everyone."""
+    """Check that the buyer itself requests its payments, unless the service shows them to everyone."""
     settings = service_of(request).settings.buyers
     if settings.shows_transactions:
         return
@@ -131,8 +131,8 @@ def _require_consent(request: Request, standing: Standing) -> None:
         if find_signer(digest, standing.chain_id, proof, {standing.buyer}, settings.nodes) is not None:
             return
     detail = (
-        "only the buyer sees its payments: send X-Buyer-Until, Unix seconds at most ten minutes ahead, and "
-        f"X-Buyer-Signature of the text {consent_text(identity, 0)[:-1]}… (EIP-191; ERC-1271 for a contract)"
+        "only the buyer can see its payments: send X-Buyer-Until (Unix seconds, at most ten minutes ahead), and "
+        f"X-Buyer-Signature, a signature over the text {consent_text(identity, 0)[:-1]}… (EIP-191; contracts: ERC-1271)"
     )
     raise ProblemError(HTTPStatus.UNAUTHORIZED, "signature_required", detail)
 
@@ -215,7 +215,7 @@ def read_discount(request: Request, address: buyers.BuyerPath, query: Annotated[
 
 
 def seller_of(service: Service, text: str) -> AgentKey:
-    """Return a seller by its global id."""
+    """Return the seller with a global id."""
     if text.lower().startswith("eip155:") and text.count(":") == 2 and "#" not in text and "0x" in text:  # noqa: PLR2004
         detail = f"sellerGlobalId {text} does not identify an agent: encode the # in a global id as %23"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
@@ -247,7 +247,7 @@ def read_signed(
 
 
 def signer_of(request: Request) -> ResultSigner:
-    """Return the signer of results."""
+    """Return the signer of results, or raise a problem if none is configured."""
     signer: ResultSigner | None = getattr(request.app.state, "buyer_signer", None)
     if signer is None:
         raise ProblemError(HTTPStatus.NOT_FOUND, "no_key", "this service has no signing key, so it cannot sign")

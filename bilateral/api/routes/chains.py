@@ -20,7 +20,7 @@ from bilateral.index.reading.statistics import DayStatistics, statistics
 
 router = APIRouter(default_response_class=Response)
 
-_DEFAULT_DAYS = 30  # a month, with one row a day for each chain
+_DEFAULT_DAYS = 30  # a month, with one row per day and chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +115,14 @@ def read_readiness(request: Request) -> Response:
         if chain.lag > service.settings.max_lag:
             problems.append(f"chain {chain.chain_id} is {chain.lag} blocks behind its head")
         if now - chain.updated_at > service.settings.max_silence:
-            problems.append(f"chain {chain.chain_id} was last looked at {now - chain.updated_at:.0f} seconds ago")
+            problems.append(f"chain {chain.chain_id} was last polled {now - chain.updated_at:.0f} seconds ago")
         if service.settings.needs_analysis and (lack := chain.standings.lack):
             problems.append(f"chain {chain.chain_id} {lack}")
     for payments in service.payments.get():
         if payments.lag and payments.block < payments.first_block:
-            problems.append(f"no payment of chain {payments.chain_id} is read yet")
+            problems.append(f"no payments on chain {payments.chain_id} have been read yet")
         elif payments.lag > service.settings.max_lag:
-            problems.append(f"payments of chain {payments.chain_id} are {payments.lag} blocks behind its index")
+            problems.append(f"payments on chain {payments.chain_id} are {payments.lag} blocks behind the index")
     status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
     body = adapter(Readiness).dump_json(Readiness(not problems, tuple(problems), progress, missing))
     return Response(body, status, {"Cache-Control": "no-store"}, JSON)

@@ -24,15 +24,15 @@ from bilateral.index.changes.tables import ChangeKind
 EVENTS: Final = "text/event-stream"
 
 STREAM_SECONDS: Final = 600.0
-"""The maximum duration of a stream. Clients then reconnect, so that old connections do not pile up behind a proxy."""
+"""The maximum duration of a stream, in seconds. Clients then reconnect, so that old connections do not pile up."""
 
 BEAT_SECONDS: Final = 15.0
-"""Seconds after which a stream without changes sends its cursor: proxies close connections that idle for a minute."""
+"""Seconds after which a stream without changes sends its cursor. Proxies close connections after an idle minute."""
 
 _MOST_VALUES: Final = 20
-"""The maximum number of values per filter: each adds a branch to the statement."""
+"""The maximum number of values per filter, each of which adds a branch to the statement."""
 
-_DEFAULT: Final = 100  # as many as one delivery of a webhook has
+_DEFAULT: Final = 100  # as many as in one webhook delivery
 
 router = APIRouter(tags=["changes"], default_response_class=Response)
 
@@ -90,7 +90,7 @@ class Reset:
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Create the feed, which counts waiting requests."""
+    """Create the feed, which counts the requests that wait for changes."""
     app.state.feed = Feed(app.state.service)
     yield
 
@@ -116,11 +116,11 @@ class ChangesQuery(BaseModel):
         ),
     ] = None
     agents: Annotated[
-        list[Annotated[str, Query(max_length=200)]] | None, _values("agent", "Changes of one of these agents.")
+        list[Annotated[str, Query(max_length=200)]] | None, _values("agent", "Changes to one of these agents.")
     ] = None
     accounts: Annotated[
         list[Annotated[str, Query(max_length=42)]] | None,
-        _values("account", "Changes that name one of these accounts."),
+        _values("account", "Changes that involve one of these accounts."),
     ] = None
     tags: Annotated[
         list[Annotated[str, Query(max_length=1_000)]] | None,
@@ -128,9 +128,9 @@ class ChangesQuery(BaseModel):
     ] = None
     kinds: Annotated[list[ChangeKind] | None, _values("kind", "Changes of these kinds.")] = None
     limit: Annotated[int, Query(ge=1, le=AT_ONCE, description="The maximum number of changes.")] = _DEFAULT
-    wait: Annotated[
-        float, Query(ge=0, le=30, description="How many seconds to wait for a change if there is none.")
-    ] = 0.0
+    wait: Annotated[float, Query(ge=0, le=30, description="The seconds to wait for a change if there is none yet.")] = (
+        0.0
+    )
     list_format: Annotated[FeedFormat, Query(alias="format", description="The format.")] = FeedFormat.JSON
 
 
@@ -141,8 +141,8 @@ async def read_changes(
     last_event_id: Annotated[
         str | None,
         Header(
-            description="The cursor at which a stream goes on. It counts more than `since`. A stream that cannot go on "
-            "there begins now, with an event `reset`: browsers would never connect again after an error."
+            description="The cursor at which a stream resumes; it overrides `since`. A stream that cannot resume there "
+            "starts with new changes, after a `reset` event. It reports no error, because browsers would not reconnect."
         ),
     ] = None,
 ) -> Response:
@@ -169,7 +169,7 @@ async def read_changes(
             return _answer(await feed.wait(cursor, chosen, limit, query.wait), query.list_format)
         reset = None
         try:
-            first = await feed.read(cursor, chosen, limit)  # a wrong `since` is refused before the stream begins
+            first = await feed.read(cursor, chosen, limit)  # rejects an invalid `since` before the stream begins
         except FeedCursorError as problem:
             if not last_event_id:
                 raise
@@ -203,13 +203,13 @@ async def _events(
         for change in page.items:
             line = json_lines(FeedChange, (change,)).rstrip(b"\n")
             yield b"id: %s\nevent: change\ndata: %s\n\n" % (change.id.encode(), line)
-        yield b"id: %s\n\n" % page.cursor.encode()  # clients keep it, and see no event
+        yield b"id: %s\n\n" % page.cursor.encode()  # clients store it, but receive no event
         if (left := end - time.monotonic()) <= 0:
             return
         try:
             page = await feed.wait(page.cursor, chosen, limit, min(BEAT_SECONDS, left))
         except (BilateralError, ProblemError):
-            return  # the client connects again, and learns the problem then
+            return  # the client reconnects, and gets the error then
 
 
 class _Stream(StreamingResponse):

@@ -50,9 +50,9 @@ _AS_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         "minimum_lower_bound": (Decimal | None, None),
     },
     "blind": {
-        "blind": (Annotated[Blind | None, Field(description="`only` counts ratings that were sealed before.")], None)
+        "blind": (Annotated[Blind | None, Field(description="`only`: count only sealed (blind) ratings.")], None)
     },
-    "validators": {"validators": _texts("A validator whose answers count; may be repeated.", "validator")},
+    "validators": {"validators": _texts("A validator whose responses count; may be repeated.", "validator")},
     "watchtowers": {"watchtowers": _texts("A watchtower whose signals count; may be repeated.", "watchtower")},
     "severities": {"severity": _texts("code:severity, such as inactive:decline; may be repeated.")},
 }

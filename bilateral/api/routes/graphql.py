@@ -17,7 +17,7 @@ from bilateral.index.errors import LargeAnswerError, QueryTimeoutError, StarvedE
 router = APIRouter(tags=["graphql"])
 
 _MEDIA_TYPE: Final = "application/json"
-_LARGEST_CHAIN: Final = 2**63 - 1  # the greatest number of a BIGINT
+_LARGEST_CHAIN: Final = 2**63 - 1  # the largest BIGINT
 _TEXT: Final = {"type": "string"}
 _SHAPE: Final = {
     "type": "object",
@@ -76,7 +76,7 @@ def _answered(service: Service, body: bytes, chain_id: int | None) -> bytes:
     except GraphQLError as problem:
         return _errors(problem)
     except QueryTimeoutError as problem:
-        # PostgreSQL does not tell a dear query from a busy machine. Published clients take `errors` for "no results".
+        # PostgreSQL does not distinguish expensive queries from busy machines. SDKs read `errors` as "no results".
         if isinstance(problem, StarvedError) or service.reader.has_server:
             raise
         return _errors(GraphQLError(str(problem)))

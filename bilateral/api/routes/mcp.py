@@ -15,21 +15,21 @@ router = APIRouter()
 
 
 class _Endpoint:
-    """Passes requests to the MCP server of their application."""
+    """Passes requests to the MCP server of the application that receives them."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         manager: StreamableHTTPSessionManager = scope["app"].state.mcp
         await manager.handle_request(scope, receive, send)
 
 
-# GET would open a stream without end, on which a server without sessions never says anything. The answer to the POST of
-# a subscription is a stream.
+# GET would open an endless stream, on which a server without sessions never sends anything. A subscription's stream is
+# the response to its POST request.
 router.add_route("/mcp", _Endpoint(), methods=["POST"], include_in_schema=False)  # type: ignore[arg-type]
 
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Run the MCP server of an application."""
+    """Run an application's MCP server."""
     service = app.state.service
     settings = service.settings
     server = make_server(
@@ -39,7 +39,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         network=Network(allow_private=settings.allow_private),
         feed=app.state.feed,
     )
-    # All data are public, and nobody is logged in: pages of other origins could read them anyway.
+    # All data is public and nobody is logged in, so pages from other origins could read it anyway.
     open_to_all = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     server.streamable_http_app(stateless_http=True, json_response=True, transport_security=open_to_all)
     app.state.mcp = server.session_manager

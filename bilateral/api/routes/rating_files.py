@@ -20,7 +20,7 @@ from bilateral.explorer.listing import rating_rows
 router = APIRouter(include_in_schema=False, default_response_class=Response)
 
 _MOST_FILES: Final = 2
-"""The maximum number of files that a process sends concurrently. A file with a million ratings takes 1,000 queries."""
+"""The maximum number of files that a process sends at a time. A file with a million ratings takes 1,000 queries."""
 
 _SLOTS: Final = BoundedSemaphore(_MOST_FILES)
 
@@ -39,7 +39,7 @@ class _File(StreamingResponse):
 def ratings_file(request: Request, network: str, agent_id: int) -> Response:
     """Return the complete list of an agent's ratings as CSV. Ratings are read and sent a thousand at a time."""
     service = service_of(request)
-    parameters = {name: value for name, value in request.query_params.items() if name != "cursor"}  # of all pages
+    parameters = {name: value for name, value in request.query_params.items() if name != "cursor"}  # apply to all pages
     key = agent_of(service, network, agent_id)
     first = existing(service.read(rating_rows, service.registries(), key, parameters), "agent", key.id)
 
@@ -71,7 +71,7 @@ _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'",
     "X-Content-Type-Options": "nosniff",
 }
-"""The headers sent with a file, whose name is its hash and whose content is untrusted."""
+"""The headers of a file. Its name is its hash, and its content is untrusted."""
 
 
 @router.get(f"{PATH}/{{name}}.json")
@@ -80,7 +80,7 @@ def read_registration_file(request: Request, name: str) -> Response:
     folder = service_of(request).settings.store
     places = () if folder is None or not _NAME.fullmatch(name) else (Path(folder), Path(folder) / PENDING, Path(folder))
     content = None
-    for place in places:  # a file may be moved meanwhile, so the first place comes twice
+    for place in places:  # a file may move between the folders, so the first is tried twice
         if content is None:
             with suppress(OSError):
                 content = (place / f"{name}.json").read_bytes()

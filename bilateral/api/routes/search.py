@@ -136,7 +136,7 @@ def search_keywords(request: Request, keywords: Keywords) -> Response:
         search = AgentSearch(text=keywords.query)
         page = service_of(request).read(search_agents, search, limit=min(keywords.limit, MAX_LIMIT))
         best = len(words)
-        # Every agent has all words. The score of one that has none of them in its name is 0.5, which SDKs ask for.
+        # Every found agent has all words. If none are in the name, the score is 0.5, the minimum that SDKs request.
         scores = [(hit, round(0.5 + 0.5 * hit.relevance / best, 4)) for hit in page.items]
         keyword_results = [
             KeywordResult(chainId=hit.chain_id, agentId=hit.id, score=s) for hit, s in scores if s >= keywords.minScore

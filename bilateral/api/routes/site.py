@@ -1,4 +1,4 @@
-"""Routes of the documentation site."""
+"""Routes that serve the documentation site."""
 
 import re
 import zipfile
@@ -64,7 +64,7 @@ def file(request: Request, version: str, path: str) -> Response:
 _ARCHIVE: Final = re.compile(r"bilateral-docs-([0-9A-Za-z][0-9A-Za-z.+-]{0,63})\.zip")
 _TEXT: Final = ("application/javascript", "application/json", "image/svg+xml")
 _PLAIN: Final = "text/plain; charset=utf-8"
-"""The media type for unknown files, which browsers display but never run."""
+"""The media type of unknown files, which browsers display but never run."""
 
 
 class Site:
@@ -109,6 +109,6 @@ def _opened(path: Path) -> zipfile.ZipFile:
 
 
 def _order(version: str) -> tuple[tuple[int, int, str], ...]:
-    """Return a sort key for versions: numeric, with a release after its release candidates."""
+    """Return a sort key for versions. It is numeric, and a release follows its release candidates."""
     parts = re.findall(r"[0-9]+|[A-Za-z]+", version)
     return (*((1, int(part), "") if part.isdigit() else (-1, 0, part) for part in parts), (0, 0, ""))

@@ -1,6 +1,6 @@
 """Routes for the agent, account and home pages, and for the files that pages load.
 
-Because of the module's name, its routes come after all others: an agent's path begins with an arbitrary chain name.
+Because of the module's name, its routes come after all others: an agent's path begins with any chain's name.
 """
 
 from typing import Annotated, Any, Final, Literal
@@ -72,7 +72,7 @@ def asset(request: Request, name: str) -> Response:
     asset = existing(assets().get(name), "asset", name)
     headers = {"Cache-Control": _FOR_EVER, "X-Content-Type-Options": "nosniff"}
     response = Response(asset.body, 200, headers, asset.media_type)
-    return response if asset.name.endswith(".woff2") else compressed(request, response)  # fonts are compressed
+    return response if asset.name.endswith(".woff2") else compressed(request, response)  # fonts are already compressed
 
 
 @router.get("/picture.png")
@@ -121,7 +121,7 @@ _SHARED: Final = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-"""The headers for responses that other sites embed. Standings are refreshed every few minutes."""
+"""The headers of responses that other sites embed. Standings change every few minutes."""
 
 
 @router.get("/embed/{network}/{agent_id:number}.svg")

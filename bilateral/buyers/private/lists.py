@@ -26,20 +26,20 @@ VERSION: Final = 2
 """The format version. In version 1, trees had no fixed depth, and identities did not sign."""
 
 MOST_BYTES: Final = 64 * 1024 * 1024
-"""The maximum size of a list: about 20,000 members with their proofs."""
+"""The maximum size of a list in bytes: enough for about 20,000 members with their proofs."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A buyer that is a member.
+    """A buyer that joined the groups for private tier proofs.
 
     Attributes:
         state: The buyer's anchored state.
-        proof: The sibling hashes that prove the state.
+        proof: The sibling hashes that prove that the anchored tree contains the state.
         commitment: The public commitment of the member's identity.
         from_epoch: The first UTC day on which the commitment is valid.
         signature: The buyer's signature of `TierMember`.
-        identity: The identity's public key, and the identity's signature of the same message.
+        identity: The public key of the member's identity, and that identity's signature of the same message.
     """
 
     state: BuyerState
@@ -58,7 +58,7 @@ class Member:
 
     @property
     def claim(self) -> tuple[int, bytes, bytes]:
-        """The claim, to be checked by `Prover.are_proven`, that the commitment belongs to one identity."""
+        """The claim, to be checked by `Prover.are_proven`, that the commitment belongs to a single identity."""
         return self.commitment, self.identity, self.digest
 
     def is_anchored(self, root: bytes) -> bool:
@@ -122,7 +122,7 @@ def read_list(document: bytes) -> MemberList:
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
         raise MemberListError("document", f"a field is missing or malformed: {problem}") from None
     if version != VERSION:
-        reason = "one group member could prove for many" if version == 1 else f"this package only reads {VERSION}"
+        reason = "one member could act as several" if version == 1 else f"this package only reads {VERSION}"
         raise MemberListError("version", f"version {version!r} cannot be used: {reason}")
     listed = MemberList(chain_id, tier_proofs, policy, *epochs, members)
     _require_order(listed)
@@ -133,7 +133,7 @@ def _require_order(listed: MemberList) -> None:
     """Reject members that are out of order, appear twice, or share a commitment."""
     buyers = [member.state.buyer.lower() for member in listed.members]
     if buyers != sorted(set(buyers)):
-        raise MemberListError("members", "the members are not sorted by address, or one appears twice")
+        raise MemberListError("members", "the members are not sorted by address, or a member appears twice")
     if len({member.commitment for member in listed.members}) != len(buyers):
         raise MemberListError("members", "two members have the same commitment")
     if len(buyers) > MOST_MEMBERS:
@@ -183,7 +183,7 @@ def _read(fields: Mapping[str, Any], policy: str, place: int) -> Member:
 
 
 SAMPLE: Final = 100
-"""The number of randomly chosen members whose states and signatures a prover checks. Nobody can predict which."""
+"""The number of randomly chosen members whose states and signatures a prover checks. Nobody can predict the choice."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class AuditedList:
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The number of members in each group, by tier."""
+        """The number of members in each group, keyed by tier."""
         return {tier.value: len(self.members.group(tier)) for tier in TIERS}
 
 

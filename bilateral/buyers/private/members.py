@@ -1,7 +1,7 @@
-"""The service's part in private tiers: it accepts members, builds a day's list, and posts the roots. Safe to repeat.
+"""The service's part in private tiers: it accepts members, builds a day's list and posts its roots. It can be rerun.
 
-A day's list is stored before its roots are sent. A later run finds it and sends the same roots. The contract accepts
-roots only once per day.
+A day's list is stored before its roots are sent. A later run finds the stored list and sends the same roots. The
+contract accepts roots only once per day.
 """
 
 import json
@@ -38,7 +38,7 @@ _SIGNATURE_BYTES: Final = 65  # of a buyer's key: the identity's public key and 
 
 
 def take_member(engine: sa.Engine, message: TierMember, policy: str, signatures: bytes, now: int) -> None:
-    """Store a buyer's commitment if the buyer's record proves a tier. Repeating the message changes nothing.
+    """Store a buyer's commitment if the buyer's record proves a tier. Sending the same message again changes nothing.
 
     `post_tiers` checks the identity later, because Semaphore's keys and hashes require the prover's packages.
     """
@@ -56,7 +56,7 @@ def take_member(engine: sa.Engine, message: TierMember, policy: str, signatures:
     }
     table = tier_member.c
     of_buyer = table.policy == policy, table.buyer == message.buyer
-    # Members of an earlier version join again with the same commitment, and now the identity signs.
+    # Members of an earlier version join again with the same commitment, this time signed by the identity.
     is_unsigned = table.commitment == values["commitment"], sa.func.length(table.signature) == _SIGNATURE_BYTES
     try:
         with engine.begin() as connection:
@@ -69,7 +69,7 @@ def take_member(engine: sa.Engine, message: TierMember, policy: str, signatures:
             detail = "this commitment was used before: create a new identity"
             raise BuyerRefusalError(HTTPStatus.CONFLICT, "commitment_taken", detail) from None
         if (bytes(stored.commitment), stored.payments_chain_id) != (values["commitment"], message.chain_id):
-            detail = "the buyer has a different commitment or one for another chain from this day on: pass a later day"
+            detail = "the buyer already has a different commitment or chain from this day on: pass a later day"
             raise BuyerRefusalError(HTTPStatus.CONFLICT, "member_exists", detail) from None
 
 
@@ -80,7 +80,7 @@ class PostedTiers:
     Attributes:
         epoch: The UTC day.
         policy: The scoring policy's name.
-        sizes: The number of members in each group, by tier.
+        sizes: The number of members in each group, keyed by tier.
         roots: The roots for the tiers `verified`, `trusted` and `premium`.
     """
 
@@ -120,7 +120,7 @@ class StoredList:
     Attributes:
         document: The published document.
         roots: The three roots, concatenated.
-        sizes: The number of members in each group, by tier.
+        sizes: The number of members in each group, keyed by tier.
     """
 
     document: bytes
@@ -144,7 +144,7 @@ def read_published(engine: sa.Engine, policy: str, epoch: int) -> bytes | None:
 
 
 def read_last_sizes(engine: sa.Engine, policy: str) -> tuple[int, dict[str, int]] | None:
-    """Return the last day with a list, and the number of members in each group that day; None without any list."""
+    """Return the last day with a list, and the number of members in each group that day; None if there is no list."""
     table = tier_list.c
     row = _read(engine, sa.select(table.epoch, table.sizes).where(table.policy == policy).order_by(table.epoch.desc()))
     return None if row is None else (row.epoch, json.loads(row.sizes))
@@ -156,7 +156,7 @@ def _read(engine: sa.Engine, query: sa.Select[Any]) -> sa.Row[Any] | None:
 
 
 def read_last_groups(connection: sa.Connection) -> list[tuple[str, int, dict[str, int]]]:
-    """Return each policy that has lists, with its latest list's day and the number of members in each group."""
+    """Return each policy that has lists, with the day of its latest list and the number of members in each group."""
     table = tier_list.c
     last = sa.select(table.policy, sa.func.max(table.epoch).label("epoch")).group_by(table.policy).subquery()
     query = sa.select(table.policy, table.epoch, table.sizes).join(
@@ -227,7 +227,7 @@ def _identities(members: Sequence[Member], checked: set[bytes], prover: Prover) 
     listed = [member for member in members if member.identity and proven.get(id(member), True)]
     if len(listed) < len(members):
         unproven = ", ".join(member.state.buyer for member in members if member not in listed)
-        _LOG.warning("left out are members whose identities did not sign, who must join again: %s", unproven)
+        _LOG.warning("members whose identities did not sign are omitted and must join again: %s", unproven)
     return listed
 
 
@@ -239,6 +239,6 @@ def _last_list(engine: sa.Engine, place: tuple[int, str, str, int]) -> set[bytes
     row = _read(engine, sa.select(table.document).where(*key).order_by(table.epoch.desc()))
     try:
         members = () if row is None else read_list(bytes(row.document)).members
-    except MemberListError:  # of an earlier version
+    except MemberListError:  # the list is from an earlier version
         return set()
     return {member.digest + member.identity for member in members}

@@ -32,7 +32,7 @@ def offline(roots: Callable[[bytes, int], Roots | None]) -> Verification:
         with _ONE_AT_A_TIME:
             is_valid = verify_points(proof.points, signals)
         if not is_valid:
-            raise TierProofRefusedError("proof_refused", "the proof is not valid for this group, place and holder")
+            raise TierProofRefusedError("proof_refused", "the proof is not valid for this group, scope and holder")
 
     return verify
 

@@ -1,4 +1,4 @@
-"""Semaphore's own packages in a Node process: identities, trees and proofs.
+"""Runs Semaphore's own packages in a Node process, to create identities, trees and proofs.
 
 Two of the packages (`snarkjs`, `ffjavascript`) are licensed under the GPL. They run only in that process, and are
 installed by the user with `install_prover`. Secrets are passed through standard input.
@@ -84,7 +84,7 @@ class Prover:
         return bytes.fromhex(self._run(request)["identity"])
 
     def are_proven(self, claims: Sequence[tuple[int, bytes, bytes]]) -> list[bool]:
-        """For each claim, return whether the key in the commitment signed the digest."""
+        """Return, for each claim, whether the key to which the commitment commits signed the digest."""
         proven: list[bool] = []
         for start in range(0, len(claims), _CLAIMS_AT_ONCE):
             part = [
@@ -150,7 +150,7 @@ class Prover:
 PACKAGE: Final = "@zk-kit/semaphore-artifacts@4.13.0"
 
 INTEGRITY: Final = "UgFQkcwI63XT1Xk8fkUYMNfcuR85LiSL3Of9XLsyMLflHkiwXP9D1WC8hnpD8Tp2HoAMJ/mCv7ZMlU7TC0mvdQ=="
-"""The package's SHA-512 hash in base64, as published by npm. The package has 109 MB; only two files are kept."""
+"""The artifact package's SHA-512 hash in base64, as published by npm. Only two of the package's files are kept."""
 
 _NPM_SECONDS: Final = 900
 """The timeout for the installation. With a slow registry, npm waits for minutes."""
@@ -158,7 +158,7 @@ _NPM_SECONDS: Final = 900
 
 def install_prover(folder: Path | None = None, *, progress: Callable[[str], None] | None = None) -> Prover:
     """Install the prover from the npm registry that the user has configured, unless it is already installed."""
-    place = (default_folder() if folder is None else folder).resolve()  # npm runs there, and takes paths of it
+    place = (default_folder() if folder is None else folder).resolve()  # npm runs there, so all paths must be absolute
     try:
         return Prover(place)
     except (ProverMissingError, ArtifactMismatchError):
@@ -170,9 +170,9 @@ def install_prover(folder: Path | None = None, *, progress: Callable[[str], None
     place.mkdir(parents=True, exist_ok=True)
     for name in SOURCES:
         (place / name).write_bytes(packaged(name))
-    report("installing Semaphore's packages by npm (90 MB)")
+    report("installing Semaphore's packages with npm (90 MB)")
     _run_npm([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], place)
-    report("fetching the circuit and the proving key by npm (109 MB, 6 MB are kept)")
+    report("downloading the circuit and the proving key with npm (109 MB, of which 6 MB are kept)")
     with tempfile.TemporaryDirectory(dir=place) as scratch:
         _run_npm([npm, "pack", PACKAGE, "--silent", "--pack-destination", scratch], place)
         (archive,) = Path(scratch).glob("*.tgz")

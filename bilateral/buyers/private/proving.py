@@ -35,7 +35,7 @@ _SECONDS: Final = 60.0
 """The timeout for fetching a service's lists, which may be large."""
 
 Progress = Callable[[str], None]
-"""Called before each step with a sentence that describes it."""
+"""A function that is called before each step with a sentence that describes the step."""
 
 
 def identity_secret(signer: TransactionSigner) -> bytes:
@@ -85,7 +85,7 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
 
 
 def fetch_list(service: str, policy: str, epoch: int, *, http: httpx.Client | None = None) -> bytes:
-    """Fetch a day's whole member list. Do so every day, even if you need no proof, so that timing reveals nothing."""
+    """Fetch a day's whole member list. Do so daily, even if you need no proof, so that the timing reveals nothing."""
     url = f"{base_of(service)}/api/tier-lists/{policy}/{epoch}"
     opened = httpx.Client(timeout=_SECONDS) if http is None else nullcontext(http)
     try:
@@ -113,8 +113,7 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
     """Prove privately that a buyer has at least the given tier, for one scope, day and holder.
 
     First, the complete list is checked against the chain: the roots, and the states and signatures of a random sample
-        chosen locally. A service therefore cannot identify a buyer by serving a tree that was made for that buyer
-        alone.
+    chosen locally. A service therefore cannot identify a buyer by serving a tree that was made for that buyer alone.
     """
     report = progress or (lambda _: None)
     _require_secret(secret)
@@ -129,7 +128,7 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
             f"no member of the {minimum.value} group has this secret on day {audited.members.epoch}: join first, "
             "or prove a lower tier"
         )
-    report("making the proof, some seconds")
+    report("creating the proof, which takes several seconds")
     epoch = audited.members.epoch
     place, use = signal_of(scope(epoch)), signal_of(use_message(holder, request))
     _, nullifier, points = worker.prove(secret, group, place, use)

@@ -52,7 +52,7 @@ class StoredNullifiers:
         """See `Nullifiers`."""
         key = nullifier.to_bytes(32)
         with named_database_errors(), self._engine.begin() as connection:
-            # The proof may be of yesterday, whose neighbours count still.
+            # Proofs from yesterday are still valid, so yesterday's nullifiers are retained.
             connection.execute(delete(_USED).where(_USED.c.epoch < epoch - 1))
             insert_new(connection, _USED, [{"nullifier": key, "epoch": epoch, "holder": holder}])
             noted: str = connection.execute(select(_USED.c.holder).where(_USED.c.nullifier == key)).scalar_one()

@@ -1,8 +1,8 @@
 """Private tiers: scopes, messages and proofs, as in `BuyerTierProofs` and Semaphore v4, and how to verify proofs.
 
-A verifier counts each buyer once per scope and day. It first performs the cheap checks: of the policy, the day, the
-tier and the nullifier. Then it verifies the proof, with limited concurrency. If the same holder repeats the same proof
-for the same request, the proof is not verified again.
+A verifier counts each buyer once per scope and day. It first performs the cheap checks (of the policy, the day, the
+tier and the nullifier), and then verifies the proof, with limited concurrency. If the same holder repeats the same
+proof for the same request, the proof is not verified again.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class TierProof:
 
     Attributes:
         policy: The hash of the scoring policy's name.
-        minimum: The tier that the proof proves.
+        minimum: The minimum tier that the proof proves.
         epoch: The group's UTC day.
         nullifier: Identifies the member within one scope, without revealing who it is. Use it to count customers.
         points: The eight coordinates of the proof's points, in Semaphore's order.
@@ -147,12 +147,12 @@ def _malformed(field: str, problem: str) -> TierProofRefusedError:
 
 
 Verification = Callable[["TierProof", bytes, bytes], None]
-"""Verifies a proof for a scope and a message. It raises `TierProofRefusedError` if the proof is not valid."""
+"""A function that verifies a proof for a scope and message, raising `TierProofRefusedError` for an invalid one."""
 
 _Claim = tuple["TierProof", bytes, bytes]
 
 AT_ONCE: Final = 4
-"""The maximum number of concurrent verifications. One takes 0.1 seconds with a node, or 2 s of CPU time offline."""
+"""The maximum number of concurrent verifications. Each takes 0.1 s with a node, or 2 s of CPU time offline."""
 
 _MOST_HOLDERS: Final = 1_000_000
 """The maximum number of nullifiers in memory, about 200 MB: two days' worth for a large seller."""
@@ -161,7 +161,7 @@ _MOST_CLAIMS: Final = 10_000
 """The maximum number of verified proofs to cache, about 15 MB. A proof that is no longer cached is verified again."""
 
 DATABASE_VARIABLE: Final = "BILATERAL_DATABASE"
-"""The environment variable that contains the database shared by a deployment's processes."""
+"""The environment variable that contains the URL of the database shared by a deployment's processes."""
 
 
 class Nullifiers(Protocol):
@@ -214,7 +214,7 @@ class TierVerifier:
 
     Args:
         verification: `on_chain(client)`, or `bilateral.buyers.private.offline.offline(…)`.
-        policy: The hash of the scoring policy whose tiers count.
+        policy: The hash of the scoring policy whose tiers are accepted.
         scope: A function that returns the seller's scope for a UTC day. See `private_agent_scope`.
         minimum: The lowest tier that is accepted.
         nullifiers: The store that records who used each proof; by default `shared_nullifiers()`.
@@ -241,7 +241,7 @@ class TierVerifier:
         self._lock = threading.Lock()
 
     def check(self, proof: TierProof, holder: str, *, request: bytes = bytes(32), at: int | None = None) -> int:
-        """Check a proof, and record its holder."""
+        """Check a proof, record its holder, and return its nullifier."""
         presented_by = checksummed(holder)
         self._require_use(proof, epoch_of(at))
         served = self._nullifiers.holder_of(proof.nullifier)

@@ -40,8 +40,8 @@ _NOBODY: Final = "0x" + "00" * 20
 _MOST_FEEDBACKS: Final = 1_000
 """The maximum number of a client's newest ratings to read: a client may have given millions."""
 
-_MOST_LISTED: Final = 20  # ratings; an answer with more is read by nobody
-_EXAMPLES: Final = 3  # enough to follow a reason
+_MOST_LISTED: Final = 20  # ratings in an answer; nobody reads more
+_EXAMPLES: Final = 3  # events per reason; enough to understand it
 
 
 def check_server(  # noqa: PLR0913  # the seams are separate on purpose
@@ -146,7 +146,7 @@ def _texts(subject: Subject) -> dict[str, list[Any]]:
 
 @lru_cache
 def _texts_statement(registries: int) -> Prepared:
-    """Return the statement for `_texts`. Approvals include whether the account has given feedback."""
+    """Return the statement for `_texts`. Each approval states whether the account has given feedback."""
     parts = []
     for event, column in (
         (events.Registered, "agent_uri"),
@@ -190,7 +190,7 @@ def _texts_statement(registries: int) -> Prepared:
 
 
 def _newest(texts: Mapping[str, Sequence[Any]], *kinds: type[events.Event]) -> tuple[str, EventEvidence | None]:
-    """Return the newest text that some events set, and the event; an empty string if there is none."""
+    """Return the newest text that some kinds of events set, and its event; an empty string if there is none."""
     rows = [(row, event.abi_name) for event in kinds for row in texts.get(event.__name__, ())]
     row, name = max(rows, key=lambda named: (named[0].block_number, named[0].log_index), default=(None, ""))
     return ("", None) if row is None else (row.text, chains.evidence_of(name, row))
@@ -322,7 +322,7 @@ def _account_age(
     parameters = {**as_of.bounds, "account": account, **spread("registry", list(kinds), len(kinds))}
     rows = first_feedback(len(kinds)).records(as_of.connection, parameters) if kinds else []
     rows.sort(key=attrgetter("kind"))
-    # Both events of feedback are called NewFeedback in Solidity.
+    # In Solidity, both kinds of feedback events are called NewFeedback.
     first: list[Any] = [(row.block_time, chains.evidence_of("NewFeedback", row)) for row in rows]
     if record is not None and record.first_at is not None:
         first.append((record.first_at, record.first))
@@ -372,7 +372,7 @@ def _summary(rows: Sequence[Any]) -> facts.FeedbackSummary:
 
 
 def _identity_of(as_of: chains.AsOfBlock, server: str | int | None) -> str | None:
-    """Return the identity registry of the server that checks an account or, without a server, the chain's first one."""
+    """Return the identity registry of the server that checks an account or, without a server, the chain's first."""
     if server is not None and not is_account(server):
         return find_agent(server, lambda _: as_of).identity
     return next(iter(chains.identity_registries(as_of)), None)

@@ -16,8 +16,8 @@ from bilateral.index.reading.registries import canonical_first
 from bilateral.index.standing import tables
 from bilateral.index.standing.tables import Part
 
-_MOST_FINDINGS: Final = 5  # the strongest decide; each takes a query for its evidence
-_EXAMPLES: Final = 3  # examples are enough to follow a finding
+_MOST_FINDINGS: Final = 5  # only the strongest matter, and each needs a query for its evidence
+_EXAMPLES: Final = 3  # examples per finding; enough to understand it
 _RUN: Final = tables.analysis.c
 _ANALYSES: Final = Prepared(
     select(_RUN.identity_registry, _RUN.block_number, _RUN.run, _RUN.seen_block)
@@ -25,9 +25,9 @@ _ANALYSES: Final = Prepared(
     .where(_RUN.chain_id == bindparam("chain_id"))
 )
 _EVENTS: Final = {table.name: (event.abi_name, table) for event, table in schema.EVENT_TABLES.items()}
-"""The event tables, and the Solidity name of the events in each, by table name."""
+"""The event tables by table name, each with the Solidity name of its events."""
 
-_ANY: Final = 2**63 - 1  # the greatest number of a BIGINT
+_ANY: Final = 2**63 - 1  # the largest BIGINT
 
 IDENTITY: Final = "IdentityRegistry"
 OPEN_REGISTRIES: Final = ("ReputationRegistry", "BidirectionalReputationRegistry")
@@ -130,7 +130,7 @@ def as_of_block(  # noqa: PLR0913  # one a source of an answer
     if chain_id is None or row is None:
         raise UnknownChainError(chain_id, sorted(rows))
     block = row.block_number if at_block is None else at_block
-    # The cursor of a chain without blocks stands before its first one.
+    # The cursor of a chain without indexed blocks is one before its first block.
     if not row.first_block - 1 <= block <= row.block_number:
         raise BlockNotHeldError(block, row.first_block, row.block_number)
     last = _last_event(connection, chain_id, block)
@@ -158,7 +158,7 @@ def as_of_block(  # noqa: PLR0913  # one a source of an answer
 
 def covering(table: Table) -> ColumnElement[bool]:
     """Return the condition that selects an event table's rows up to a block. Pass it the parameters in `bounds`."""
-    # SQLite would rather look rows up by their block, which is before the end of the chain for nearly all.
+    # Without this, SQLite would look rows up by block, although nearly all rows precede the block.
     return (table.c.chain_id == bindparam("chain_id")) & (unindexed(table.c.block_number) <= bindparam("block"))
 
 
@@ -213,7 +213,7 @@ _IN_CHAINS: Final = (
 )
 _CHAINS: Final = Prepared(_IN_CHAINS)
 _CHAIN: Final = Prepared(_IN_CHAINS.where(schema.chain.c.chain_id == bindparam("chain_id")))
-"""The statement for one chain, so that a check does not query the database servers of other chains."""
+"""The statement for one chain. It does not query the database servers of other chains."""
 
 
 def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
@@ -222,9 +222,9 @@ def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
 
 
 def stored_findings(connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
-    """Return the strongest stored findings about accounts that acted or benefited, and their suspicion.
+    """Return the strongest stored findings about accounts that acted or gained, and the accounts' suspicion.
 
-    A finding does not count against accounts that it only mentions, because they may be unaware of what happened. An
+    Being only mentioned in a finding does not count against an account, which may be unaware of what happened. An
     analysis counts for checks at or after the block at which it was stored.
 
     Args:

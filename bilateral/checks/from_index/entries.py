@@ -31,7 +31,7 @@ MOST_ENTRIES: Final = 100_000
 """The maximum number of ratings that a check reads individually."""
 
 _ONE_BY_ONE: Final = 8
-"""The maximum number of accounts to query individually."""
+"""The maximum number of accounts that are queried one at a time."""
 
 Rater: TypeAlias = tuple[str, str]
 """A rater: a registry, and an account or `agent N` that rates in it. A rater counts once per registry."""
@@ -48,7 +48,7 @@ class Entry:
 
     Attributes:
         side: The agent's role.
-        tag: The tag, in the same form as the key in the tables.
+        tag: The tag, in the form of the tables' key.
         rater: The account that gave the rating, or `agent N`.
         value: The value, an integer.
         decimals: The number of decimals in the value.
@@ -97,7 +97,7 @@ def entries(as_of: AsOfBlock, kinds: Mapping[str, str], agent_id: int) -> list[E
 
 
 def without_repeats(entries: Iterable[Entry], limit: int, period: int) -> list[Entry]:
-    """Return only the first ratings by each rater in each period, for each side and tag."""
+    """Return only the first ratings by each rater in each period, separately for each side and tag."""
     counting, numbers = [], Counter[tuple[object, ...]]()
     for entry in entries:
         key = entry.key, entry.rater, entry.row.block_time // period
@@ -108,7 +108,7 @@ def without_repeats(entries: Iterable[Entry], limit: int, period: int) -> list[E
 
 
 def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, tuple[int, int]]:
-    """Return the number and the sum of each rater's shares among some ratings, for one side and tag."""
+    """Return the number and the sum of each rater's shares, for one side and tag."""
     tallies: dict[Rater, tuple[int, int]] = {}
     for entry in entries:
         if entry.side == side and entry.tag == tag:
@@ -119,7 +119,7 @@ def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, 
 
 
 def _open_feedback(as_of: AsOfBlock, registry: str, agent_id: int) -> list[Entry]:
-    """Return the feedback in a registry for open feedback that was not revoked as of the block."""
+    """Return the feedback in a registry of open feedback that had not been revoked by the block."""
     history = [
         (row.block_number, row.log_index, event is events.FeedbackRevoked, row)
         for event in (events.NewFeedback, events.FeedbackRevoked)
@@ -220,7 +220,7 @@ def feedback_by(as_of: AsOfBlock, registries: Collection[str], accounts: Collect
     if len(ordered) > _ONE_BY_ONE:
         parameters |= spread("account", ordered, size := size_for(ordered))
         return _feedback_by(len(addresses), size, limit).records(as_of.connection, parameters)
-    # The index of an account's feedback has blocks, so each query ends after its rows. Of two accounts none would.
+    # The index of an account's feedback includes blocks: only a query for one account stops after its rows.
     statement = _feedback_by(len(addresses), 1, limit)
     rows: list[Any] = []
     for account in ordered:
@@ -260,7 +260,7 @@ def newest_about(side: str, registries: int, raters: int, limit: int, *, only_se
         query = query.where(is_sealed_feedback(table) if is_server else is_sealed_rating(table))
     if raters:
         query = query.where(one_of("rater", rater, raters))
-    by_place = (table.c.block_number.desc(), table.c.log_index.desc())  # the index of an agent's feedback has blocks
+    by_place = (table.c.block_number.desc(), table.c.log_index.desc())  # this order matches the database index
     return Prepared(query.order_by(*(by_place if is_server else newest_first(table.c))).limit(at_most(limit)))
 
 

@@ -30,7 +30,7 @@ _OBSERVED: Final = (
 
 
 def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tuple[Domain, ...], int]:
-    """Return an agent's registration file as of a block, its services' domains, and the newest proof's number.
+    """Return an agent's registration file as of a block, its services' domains, and the number of the newest proof.
 
     The file is `waiting` until the index has fetched it.
     """
@@ -38,7 +38,7 @@ def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tupl
     parameters = {**as_of.bounds, "identity": subject.identity, "agent_id": subject.history.agent_id}
     rows = _registration().records(as_of.connection, {**parameters, "files": as_of.newest_file})
     file = observation_of(rows[0]) if rows else None
-    if file is None or file.uri != uri:  # the event that set the URI is not scanned yet
+    if file is None or file.uri != uri:  # the event that set the URI has not been scanned yet
         return RegistrationFacts(Observation(0, uri, FileState.WAITING)), (), 0
     if file.state is not FileState.LOADED or file.content_hash is None:
         return RegistrationFacts(file), (), 0
@@ -93,7 +93,7 @@ def _registration() -> Prepared:
     newest = (
         select(reference.c.file_id, observation.label("sight_id"))
         .where(reference.c.chain_id == bindparam("chain_id"), reference.c.registry == bindparam("identity"))
-        # A literal, not a parameter: only then do the engines use the partial index.
+        # Must be a literal, because databases use the partial index only for literals.
         .where(reference.c.kind == literal_column(f"'{Kind.REGISTRATION}'"))
         .where(reference.c.agent_id == bindparam("agent_id"))
         .where(reference.c.block_number <= bindparam("block"))
@@ -161,7 +161,7 @@ def _foreign_agents(claims: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _proven(subject: Subject) -> dict[str, int]:
-    """Return the agents on foreign chains that the last stored outcome proves, with observation numbers."""
+    """Return the agents on foreign chains that the last stored outcome proves, with their observation numbers."""
     proof, fetch, as_of = schema.foreign_proof, schema.file_sight, subject.as_of
     query = (
         select(schema.FOREIGN_AGENT.label("agent"), proof.c.names_back, proof.c.sight_id)

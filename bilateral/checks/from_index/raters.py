@@ -1,4 +1,4 @@
-"""The raters whose ratings count under a policy, and the ratings that they gave."""
+"""The raters whose ratings count under a policy, and their ratings."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import size_for, spread
 
 MOST_RATERS: Final = 5_000
-"""The maximum number of raters whose own lower bounds are read. With more, the best agents' bounds are read."""
+"""The maximum number of raters whose own lower bounds are read. Above it, the bounds of the best agents are read."""
 
 MOST_PAST_RATERS: Final = 200
 """The maximum number of raters whose lower bounds are computed for an earlier block."""
 
 _MOST_OPINIONS: Final = 1_000
-"""The maximum number of the requester's newest ratings to read, to determine which raters it trusts."""
+"""The maximum number of the requester's newest ratings from which its trusted raters are determined."""
 
 _MOST_NEWEST: Final = 200
 """The maximum number of newest ratings to read: an agent may have millions."""
 
-_EXAMPLES: Final = 3  # examples are enough to follow a reason
+_EXAMPLES: Final = 3  # examples per reason; enough to understand it
 _CLIENT: Final = schema.EVENT_TABLES[ClientRated]
 
 _OF_ACCOUNTS: Final = {
@@ -157,7 +157,7 @@ def _trusted_agents(question: Question) -> set[int]:
 
 
 def _liked(question: Question, asker: Asker) -> set[int]:
-    """Return the agents to which the requester's last rating is at least as high as required."""
+    """Return the agents that the requester's last rating puts at or above the policy's minimum."""
     as_of, registries = question.subject.as_of, list(question.subject.kinds)
     minimum, opinions = question.policy.minimum_rating, dict[int, bool]()
     if asker.agent_id is not None:
@@ -178,7 +178,7 @@ def _liked(question: Question, asker: Asker) -> set[int]:
 
 
 def newest_ratings(question: Question, raters: frozenset[str] | None, but: frozenset[str]) -> tuple[EventEvidence, ...]:
-    """Return a few of the newest ratings by `raters` (by everyone if None), without those by `but`."""
+    """Return a few of the newest ratings by `raters` (by everyone if None), except those by `but`."""
     subject, is_server = question.subject, question.side == Side.SERVER
     kinds = [address for address, kind in subject.kinds.items() if kind in OPEN_REGISTRIES]
     few: list[Any] | None = None if raters is None or len(raters) > AT_ONCE else sorted(raters)
@@ -230,7 +230,7 @@ def _agents(question: Question, column: Any, values: Collection[Any]) -> list[Ro
     table, as_of, rows = agent_tables.agent, question.subject.as_of, list[Any]()
     for part in in_parts(sorted(values)):
         if column.name in _OF_ACCOUNTS and not dialect_of(as_of.connection).has_statistics:
-            # Of a long list, SQLite would look at all agents of the chain, and not at those of the accounts.
+            # For a long list, SQLite would scan all agents of the chain instead of looking up the accounts' agents.
             parameters = {**question.subject.parameters, "accounts": json.dumps(part)}
             rows += as_of.connection.execute(_OF_ACCOUNTS[column.name], parameters).all()
             continue
@@ -247,7 +247,7 @@ def _least_bound(question: Question) -> float:
 
 
 def _agents_above_bound(question: Question, agent_ids: Collection[int] | None) -> set[int]:
-    """Return the agents whose lower bound as servers at the head meets the policy: of `agent_ids`, or of all agents."""
+    """Return the agents, of `agent_ids` or of all, whose lower bound as servers at the head meets the policy."""
     table, subject = rating_tables.summary, question.subject
     query = (
         select(table.c.agent_id)

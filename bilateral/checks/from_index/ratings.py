@@ -1,8 +1,8 @@
 """The ratings, validations, trust analysis and watchtower measurements of an agent as of a block.
 
-At the head, the derived tables are used, so the time that a check takes does not depend on the number of ratings. For
-an earlier block, or if the policy limits the age of ratings or requires payment proofs, events are read individually,
-up to a limit. Both methods yield the same integers.
+At the head, the derived tables are used, so a check takes the same time whatever the number of ratings. For an earlier
+block, or if the policy limits the age of ratings or requires payment proofs, events are read individually, up to a
+limit. Both methods yield the same integers.
 """
 
 import json
@@ -46,9 +46,9 @@ MOST_LINES: Final = 20
 _MOST_ANSWERS: Final = 1_000
 """The maximum number of newest responses to read: anyone may request any number of responses from a validator."""
 
-_EXAMPLES: Final = 3  # examples are enough to follow a reason
+_EXAMPLES: Final = 3  # examples per reason; enough to understand it
 _ANSWERS: Final = EVENT_TABLES[ValidationResponse]
-_UNIT: Final = 10**DECIMALS  # the value 1 in the sums of the tables
+_UNIT: Final = 10**DECIMALS  # the value 1 in the tables' sums
 
 Tallies: TypeAlias = "Mapping[Rater, tuple[int, int]]"
 """Each rater's number of entries, and the sum of the entries' shares in millionths."""
@@ -99,7 +99,7 @@ class Ratings:
 @lru_cache
 def _summaries(registries: int) -> Prepared:
     table = rating_tables.summary
-    # A row has a method `count`, so the column takes another name.
+    # Row objects have a method `count`, so the column needs another name.
     columns = (table.c.registry, table.c.side, table.c.tag, table.c.count.label("number"))
     return Prepared(
         select(*columns, table.c.counterparts, table.c.value_sum, table.c.share_sum).where(
@@ -234,12 +234,12 @@ def _newest_answers(registries: int, validators: int) -> Prepared:
 
 
 _MOST_CHANGES: Final = 1_000
-"""The maximum number of newest endpoint changes to read per agent. Five unstable endpoints cause fewer in a year."""
+"""The maximum number of newest endpoint changes to read per agent. Five unstable endpoints cause fewer per year."""
 
 _MOST_SIGNALS: Final = 200
 
 _SIGNAL_SECONDS: Final = 98 * DAY
-"""The maximum age of a signal. Watchtowers that publish only changes repeat each signal after 13 weeks."""
+"""The maximum age of a signal. Watchtowers that publish only changes still repeat each signal after 13 weeks."""
 
 _CHANGE: Final = endpoint_change.c
 _ENDPOINT: Final = registration_endpoint.c

@@ -32,14 +32,14 @@ from bilateral.index.log.tables import EVENT_TABLES
 from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread
 
 MOST_CHANGES: Final = 20_000
-"""The maximum number of owner and wallet changes that a check applies."""
+"""The maximum number of owner and wallet changes that a check replays."""
 
-_ADDRESS_BYTES: Final = 20  # of an account of Ethereum: the last 20 bytes of its key's hash
+_ADDRESS_BYTES: Final = 20  # an Ethereum account is the last 20 bytes of its key's hash
 
 _TRANSFER, _METADATA, _REGISTERED, _UPDATED = (
     EVENT_TABLES[event] for event in (Transfer, MetadataSet, AgentRegistered, AgentUpdated)
 )
-# A literal, not a parameter: only then do the engines use the partial indexes.
+# Must be a literal, because databases use the partial indexes only for literals.
 _IS_WALLET: Final = _METADATA.c.metadata_key == literal_column("'agentWallet'")
 
 
@@ -114,7 +114,7 @@ def agents_at(as_of: AsOfBlock, identity: str, agent_ids: Collection[int]) -> di
 
 
 def agents_of_accounts(as_of: AsOfBlock, identity: str, accounts: Collection[str]) -> dict[int, AgentHistory]:
-    """Return the agents whose owner or wallet is one of some accounts as of a block."""
+    """Return the agents whose owner or wallet is one of the accounts as of a block."""
     candidates: set[int] = set()
     for part in in_parts(sorted(accounts)):
         size = size_for(part)
@@ -174,7 +174,7 @@ def _replayed(agent_id: int, rows: Iterable[sa.Row[Any]]) -> AgentHistory:
         if row.event == "Transfer":
             states.transfer(agent_id, row.a, row.b)
         elif row.event == "MetadataSet":
-            states.set_wallet(agent_id, bytes(row.raw or b""))  # SQLite gives NULL for the part of an empty value
+            states.set_wallet(agent_id, bytes(row.raw or b""))  # SQLite returns NULL for a part of an empty value
         else:
             states.name_address(agent_id, row.a)
         agent.owner, agent.wallet = states.owners.get(agent_id), states.wallets.get(agent_id)
@@ -182,7 +182,7 @@ def _replayed(agent_id: int, rows: Iterable[sa.Row[Any]]) -> AgentHistory:
         for account in (agent.owner, agent.wallet):
             if account is not None:
                 agent.account_events.setdefault(account, evidence)
-        if agent.registered is None or before[0] is None:  # a token can be burnt, and minted again
+        if agent.registered is None or before[0] is None:  # a token can be burnt and minted again
             agent.registered, agent.registered_at = evidence, row.block_time
             agent.owner_change = agent.wallet_change = None
         elif evidence.transaction != agent.registered.transaction:
@@ -214,7 +214,7 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """The agent as text, such as `8453:247`."""
+        """The agent's id as text, such as `8453:247`."""
         return f"{self.as_of.chain_id}:{self.history.agent_id}"
 
 
@@ -241,7 +241,7 @@ def find_agent(agent: str | int | AgentId | GlobalAgentId, as_of_chain: Callable
 
 
 def find_account(as_of: AsOfBlock, account: str) -> Subject | None:
-    """Return the agent with the lowest id whose wallet is an account or, if there is none, whose owner it is.
+    """Return the agent with the lowest id whose wallet is the account or, if there is none, whose owner is the account.
 
     Returns None for accounts without an agent in any of the chain's identity registries.
     """

@@ -1,1 +1,1 @@
-"""The methods of `AsyncClient`, by area. `make sync-client` generates `Client` from this source."""
+"""The methods of `AsyncClient`, grouped by area. `make sync-client` generates `Client` from these modules."""

@@ -40,7 +40,7 @@ class AsyncMethods(
 
 
 class AsyncWriteBatch(AsyncMethods):
-    """Writes that are prepared and sent together. Read methods work as in the client. See `AsyncClient.batch`."""
+    """A batch of writes that are sent together; see `AsyncClient.batch`. Read methods work as in the client."""
 
     def __init__(self, client: AsyncRunner) -> None:
         self._client = client
@@ -92,7 +92,7 @@ class AsyncWriteBatch(AsyncMethods):
 
 
 class AsyncClient(AsyncMethods, AsyncBlindMethods):
-    """Bilateral's registries on one chain, through one node.
+    """A client for the registries on one chain, connected to one node.
 
     A read returns what is currently on chain. A write is checked and simulated first, and returns a handle once it is
     sent: `await handle.wait()` returns the result, decoded from the transaction's events.
@@ -100,15 +100,15 @@ class AsyncClient(AsyncMethods, AsyncBlindMethods):
     Tasks in the same event loop may share a client.
 
     Args:
-        rpc: The URL of the node's JSON-RPC, or an `AsyncProvider`: an object with web3.py's `make_request`.
-        signer: Signs transactions and messages: an eth-account `LocalAccount`, or anything with `address`,
+        rpc: The node's JSON-RPC URL, or an `AsyncProvider`: an object with web3.py's `make_request` method.
+        signer: The signer of transactions and messages: an eth-account `LocalAccount`, or any object with `address`,
             `sign_transaction` and `sign_message`. A client without a signer can only read.
         deployment: The addresses of the registries, or the name of a packaged deployment: `canonical` or `bilateral`.
             By default, the canonical registries on the node's chain or, if there are none, this project's packaged
             deployment.
-        chain_id: The only chain to sign for and read from; by default the deployment's chain. If no `Deployment` is
-            passed either, the node determines the chain, and the first write logs its id and name (logger
-            `bilateral.client`).
+        chain_id: The only chain for which the client signs and from which it reads; by default the deployment's chain.
+            If no `Deployment` is passed either, the node determines the chain, and the first write logs its id and name
+            (logger `bilateral.client`).
         store: The store for documents. By default, each document becomes a `data:` URI that contains it.
         loader: Loads documents; `Loader()` by default.
         dry_run: True to only simulate writes: every check is made, the transaction is simulated and its gas estimated,
@@ -116,11 +116,11 @@ class AsyncClient(AsyncMethods, AsyncBlindMethods):
             not stored if storing would publish it; a placeholder replaces its URI. Some messages are still signed: by
             `authorize_feedback` and `sign_feedback`, which never send anything, and by `set_agent_wallet`, whose
             simulation needs the new wallet's consent.
-        max_fee_per_gas: The maximum fee per gas to sign, in wei. By default, the address book's limit for the chain
-            applies. A separate limit applies to the tip, and to the gas price if the node returns no base fee. A write
-            that exceeds a limit raises `FeeLimitError`.
-        max_cost: The maximum cost of a transaction to sign, in wei: gas limit times fee per gas, plus value. No limit
-            by default.
+        max_fee_per_gas: The maximum fee per gas that the client signs, in wei; it also limits the tip. By default, the
+            address book's limits for the chain apply, with a separate limit for the tip, and for the gas price if the
+            node returns no base fee. A write that exceeds a limit raises `FeeLimitError`.
+        max_cost: The maximum cost of a transaction that the client signs, in wei: gas limit times fee per gas, plus
+            value. There is no limit by default.
         request_timeout: The maximum time for one request to the node, in seconds, from the request's first byte to the
             response's last byte, including retries. Providers have their own timeouts.
         poll_interval: Seconds between checks of whether a transaction is in a block.
@@ -137,7 +137,7 @@ class AsyncClient(AsyncMethods, AsyncBlindMethods):
 
     @checked
     async def find_transaction(self, transaction_hash: str) -> AsyncHandle[bool]:
-        """Find a transaction from the signer, such as one that a different program sent.
+        """Find a transaction from the signer, such as one that another program sent.
 
         Args:
             transaction_hash: The transaction's hash, 0x and 64 hexadecimal digits.
@@ -147,9 +147,9 @@ class AsyncClient(AsyncMethods, AsyncBlindMethods):
             transaction is in a block.
 
         Raises:
-            InvalidArgumentError: The hash is malformed, a different account sent the transaction, or the transaction
-                has an unsupported type or is for a different chain.
-            MalformedNodeAnswerError: The fields and the signature that the node returned have a different hash.
+            InvalidArgumentError: The hash is malformed, another account sent the transaction, or the transaction
+                creates a contract, has an unsupported type or is for another chain.
+            MalformedNodeAnswerError: The fields and the signature that the node returned do not match the hash.
             TransactionDroppedError: The node does not have the transaction.
         """
         return await self._write(replacements.find(self.state, transaction_hash))
@@ -162,8 +162,8 @@ class AsyncClient(AsyncMethods, AsyncBlindMethods):
             load_file: True to load the agent's registration file, for its name and image.
 
         Returns:
-            The address with its primary agent (`agentOf`), if any. The earliest registries lack that function; their
-            logs are searched for agents whose current wallet is this address.
+            The address with its primary agent (`agentOf`), if any. If the registry lacks that function, or the account
+            chose no agent in a companion, the logs are searched for an agent whose current wallet is this address.
         """
         return await self._run(directory.resolve(self.state, address, load_file=load_file))
 
@@ -173,12 +173,12 @@ class AsyncClient(AsyncMethods, AsyncBlindMethods):
 
         Each measurement becomes a feedback entry by the signer, with the signal's tag as `tag1` and the period as
         `tag2`. If the signer has already published a signal for the same agent, tag, endpoint and period on chain, the
-        new signal is skipped, so you can complete an interrupted run by running it again. A revoked signal counts as
-        not published. All signals are checked before the first one is sent. The call waits for the signer's pending
-        transactions.
+        new signal is skipped, so you can complete an interrupted run by repeating the call. A revoked signal is treated
+        as not published. All signals are checked before the first one is sent. The call first waits for the signer's
+        pending transactions.
 
         Args:
-            signals_of_period: The measurements, at most one for each agent, tag and endpoint.
+            signals_of_period: The measurements, at most one for each combination of agent, tag and endpoint.
             period: The name of the period, such as `2026-W47` (see `week_of`); not empty.
 
         Returns:
@@ -195,13 +195,13 @@ class AsyncClient(AsyncMethods, AsyncBlindMethods):
 
 
 class AsyncClients(AsyncClosing):
-    """One client per chain, all with the same settings.
+    """A set of clients, one for each chain, that share the same settings.
 
-        clients = AsyncClients({8453: "https://base.example", 84532: "https://sepolia.example"}, signer=signer) agent =
-        await clients.of("84532:42").load_agent("84532:42")
+        clients = AsyncClients({8453: "https://base.example", 84532: "https://sepolia.example"}, signer=signer)
+        agent = await clients.of("84532:42").load_agent("84532:42")
 
     Args:
-        rpcs: The node of each chain, by chain id: a URL or a provider, as for `AsyncClient`.
+        rpcs: The nodes, keyed by chain id: for each, a URL or a provider, as for `AsyncClient`.
         deployments: The registries' addresses on chains where the packaged addresses should not be used.
         **settings: Other settings of `AsyncClient`, such as `signer`; `deployment` is the name of the packaged
             deployment for the other chains.
@@ -224,7 +224,7 @@ class AsyncClients(AsyncClosing):
 
     @property
     def chain_ids(self) -> tuple[int, ...]:
-        """The chains, in the order in which they were passed."""
+        """The ids of the chains, in the order in which their nodes were passed."""
         return tuple(self._clients)
 
     def on(self, chain_id: int) -> AsyncClient:

@@ -1,4 +1,4 @@
-"""Ratings that servers give their clients and validators (EIP-8004a), and validation of work (ERC-8004)."""
+"""Methods for rating clients and validators (EIP-8004a), and for the validation of work (ERC-8004)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bilateral.core.values.arguments import checked_class
 
 @checked_class
 class AsyncRatingMethods(AsyncRunner):
-    """Ratings that servers give their clients and validators (EIP-8004a). Ratings are final."""
+    """Methods with which servers rate their clients and validators (EIP-8004a). Ratings are final."""
 
     async def rate_client(  # noqa: PLR0913  # a rating and the facts that it depends on
         self,
@@ -28,23 +28,23 @@ class AsyncRatingMethods(AsyncRunner):
         """As the signer's primary agent, rate a client (EIP-8004a, `rateClient`). Ratings are final.
 
         The registry checks that the rater and the client's owner are as expected (`rateClientAs`), because a
-        reorganisation can assign the client's id to a different agent. If the registry lacks this function, the SDK
-        client calls `rateClient`, which checks neither; if you pass `server_id` or `owner`, it raises an error instead.
+        reorganisation can assign the client's id to another agent. If the registry lacks this function, the SDK client
+        calls `rateClient`, which checks neither, or raises an error if you passed `server_id` or `owner`.
 
         Args:
             rating: The rating, from 0 to 100.
             server_id: The server that rates; by default the signer's primary agent at the time of the call.
-            owner: The client's owner; by default the owner at the time of the call.
+            owner: The client's expected owner; by default its owner at the time of the call.
             confirmations: For how many blocks, including the latest, the client must have had its current owner. With
                 the default, 1, the call does not wait. Choose as many blocks as a reorganisation may replace. The node
-                must still have the state at the first of these blocks; most nodes retain the last 128.
+                must still have the state at the first of these blocks; most nodes retain it for the last 128 blocks.
             timeout: How many seconds to wait for these blocks.
 
         Raises:
             InvalidArgumentError: The rating is not a uint8, `confirmations` is 0 or less, or the registry cannot check
                 `server_id` or `owner`.
-            AgentUnsettledError: The client's owner did not remain the same for that many blocks in time. Nothing was
-                sent.
+            AgentUnsettledError: When the timeout expired, the client had not had the same owner for that many blocks.
+                Nothing was sent.
             ContractRevertError: The registry reverts with `unexpected_rater`, `unexpected_owner`,
                 `erc721_nonexistent_token`, `rater_not_registered`, `rating_too_high`, `cannot_rate_self` or
                 `already_rated`.
@@ -70,7 +70,7 @@ class AsyncRatingMethods(AsyncRunner):
             validator_id: The validator, an agent.
             rating: The rating, from 0 to 100.
             server_id: See `rate_client`.
-            owner: The validator's owner; by default the owner at the time of the call.
+            owner: The validator's expected owner; by default its owner at the time of the call.
             confirmations: See `rate_client`.
             timeout: See `rate_client`.
 
@@ -88,7 +88,7 @@ class AsyncRatingMethods(AsyncRunner):
         confirmations: int = 1,
         timeout: float = TIMEOUT,
     ) -> AsyncHandle[tuple[Rating, ...]]:
-        """Rate many clients in one call, either all or none (`rateClientsAs`). Consecutive ids are cheapest.
+        """Rate many clients in one call, all or none (`rateClientsAs`). Consecutive ids cost the least gas.
 
         The registry checks the rater and each owner, as with `rate_client`.
 
@@ -100,8 +100,8 @@ class AsyncRatingMethods(AsyncRunner):
         Raises:
             InvalidArgumentError: A rating is not a uint8, two keys identify the same client, or `confirmations` is 0 or
                 less.
-            AgentUnsettledError: A client's owner did not remain the same for that many blocks in time. Nothing was
-                sent.
+            AgentUnsettledError: When the timeout expired, a client had not had the same owner for that many blocks.
+                Nothing was sent.
             ContractRevertError: The registry reverts with `empty_batch`, `unexpected_rater`, `unexpected_owner`,
                 `erc721_nonexistent_token`, `rater_not_registered` or `rating_refused`.
         """
@@ -116,7 +116,7 @@ class AsyncRatingMethods(AsyncRunner):
         confirmations: int = 1,
         timeout: float = TIMEOUT,
     ) -> AsyncHandle[tuple[Rating, ...]]:
-        """Rate many validators in one call, either all or none (`rateValidatorsAs`). Consecutive ids are cheapest.
+        """Rate many validators in one call, all or none (`rateValidatorsAs`). Consecutive ids cost the least gas.
 
         The registry checks the rater and each owner, as with `rate_validator`.
 
@@ -135,12 +135,12 @@ class AsyncRatingMethods(AsyncRunner):
         """Return the rating that a server gave a client (EIP-8004a, `getClientRating`).
 
         Returns:
-            The rating. Its `rating` is None if the server has not rated the agent.
+            The rating, whose `rating` is None if the server has not rated the agent.
         """
         return await self._run(ratings.get(self.state, RatingKind.CLIENT, client_id, server_id))
 
     async def get_client_ratings(self, client_ids: Sequence[AgentLike], server_id: AgentLike) -> list[Rating]:
-        """Return the ratings that a server gave many clients, in the order of the clients (`getClientRatings`)."""
+        """Return the ratings that a server gave many clients, in the order of `client_ids` (`getClientRatings`)."""
         return await self._run(ratings.get_many(self.state, client_ids, server_id))
 
     async def get_validator_rating(self, validator_id: AgentLike, server_id: AgentLike) -> Rating:
@@ -150,7 +150,7 @@ class AsyncRatingMethods(AsyncRunner):
 
 @checked_class
 class AsyncValidationMethods(AsyncRunner):
-    """Validation of an agent's work (ERC-8004)."""
+    """Methods for the validation of an agent's work (ERC-8004)."""
 
     async def request_validation(
         self,
@@ -168,8 +168,8 @@ class AsyncValidationMethods(AsyncRunner):
             validator_address: The validator, the only account that may respond.
             request_uri: The URI of the material for the validator.
             request_hash: The keccak-256 hash of the material, which identifies the request.
-            document: The material for the validator, as an alternative to URI and hash. It is saved to the client's
-                store.
+            document: The material for the validator, as an alternative to `request_uri` and `request_hash`. It is saved
+                to the client's store.
 
         Raises:
             InvalidArgumentError: Neither a document nor a hash is passed, or both are.
@@ -188,13 +188,13 @@ class AsyncValidationMethods(AsyncRunner):
         response_hash: bytes | str | None = None,
         tag: str = "",
     ) -> AsyncHandle[validation.ValidationAnswered]:
-        """Respond to a validation request as its validator (ERC-8004, `validationResponse`). The last response counts.
+        """As the validator, respond to a request, replacing any earlier response (ERC-8004, `validationResponse`).
 
         Args:
             response: 0 for failed, 100 for passed, or any value in between.
             response_uri: The URI of the evidence; may be empty.
             response_hash: The hash of the evidence; None if there is no hash.
-            tag: The validator's own category; may be empty.
+            tag: A category that the validator chooses; may be empty.
 
         Raises:
             InvalidArgumentError: The response does not fit in a uint8, or a hash is malformed.
@@ -220,8 +220,8 @@ class AsyncValidationMethods(AsyncRunner):
         The summary is read in a single call, which a node may reject if the agent has a very large number of requests.
 
         Args:
-            validators: The validators whose responses count. By default, all validators count, including any on the
-                agent's own side.
+            validators: The validators whose responses to include. By default, all validators are included, even any
+                that belong to the agent's owner.
             tag: The tag that responses must have; an empty string matches any tag.
         """
         return await self._run(validation.summarize(self.state, agent_id, validators, tag))

@@ -1,4 +1,4 @@
-"""The runner for a client's operations, and the results of its writes."""
+"""The runner for a client's operations, and the handles that a client's writes return."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class AsyncHandle(SentTransaction[T]):
-    """A write by an `AsyncClient`."""
+    """A handle for a write by an `AsyncClient`, to wait for its transaction, speed it up or cancel it."""
 
     def __init__(self, run: AsyncRun, state: ClientState, sent: Sent[T] | None) -> None:
         super().__init__(sent)
@@ -47,7 +47,7 @@ class AsyncHandle(SentTransaction[T]):
                 them.
             TransactionDroppedError: The transaction is not in a block, and the node has dropped it.
             TransactionReplacedError: A different transaction with the same nonce is in a block.
-            ContractRevertError: The registry reverted the transaction, because something changed after the simulation.
+            ContractRevertError: The registry reverted the transaction, because its state changed after the simulation.
             TransactionFailedError: The transaction failed, and the node returned no reason.
             UnexpectedAnswerError: The transaction succeeded, but its receipt or events do not match what was sent.
             NotSentError: Nothing was sent: the client only simulates its writes (dry run).
@@ -56,11 +56,11 @@ class AsyncHandle(SentTransaction[T]):
         return result
 
     async def speed_up(self) -> AsyncHandle[T]:
-        """Send the transaction again with higher fees: an eighth more, or the node's current quote if that is higher.
+        """Send the transaction again with fees an eighth higher, or at the node's current quote if that is higher.
 
         Returns:
-            A handle for the faster transaction, whose `wait` also accepts the slower one. If this transaction is
-            already in a block, this handle is returned.
+            A handle for the faster transaction, whose `wait` also succeeds if the slower one is included. If this
+            transaction is already in a block, this handle is returned.
 
         Raises:
             FeeLimitError: The fees exceed the client's limits.
@@ -71,7 +71,7 @@ class AsyncHandle(SentTransaction[T]):
         return AsyncHandle(self._run, self._state, faster)
 
     async def cancel(self) -> AsyncHandle[bool]:
-        """Replace the transaction with an empty one at higher fees.
+        """Replace the transaction with an empty one that pays higher fees.
 
         Returns:
             A handle for the empty transaction. Its `wait` returns True once it is in a block, and raises
@@ -167,13 +167,13 @@ class AsyncRunner(AsyncClosing):
         Raises:
             UnknownDeploymentError: No deployment was passed, and the package has none for the node's chain.
             WrongChainError: The node's chain differs from the deployment's or from `chain_id`.
-            WrongIdentityRegistryError: The deployment has a companion, but one of its registries belongs to a different
+            WrongIdentityRegistryError: The deployment has a companion, but one of its registries belongs to the wrong
                 identity registry.
         """
         return await self._run(registries.connect(self.state))
 
     async def inspect_deployment(self) -> DeploymentReport:
-        """Inspect the registries on chain: their code, their owners, and whether they belong together.
+        """Inspect the registries on chain: their code, their owners, and whether they share an identity registry.
 
         Returns:
             The deployment and a report on each of its registries. Problems are listed in the report, not raised.

@@ -1,4 +1,4 @@
-"""Agents: registering, loading, changing and transferring them."""
+"""Operations for registering, loading, changing and transferring agents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from bilateral.documents import RegistrationFile
 from bilateral.node.steps import Operation, together
 
 _WALLET_LIMIT: Final = timedelta(minutes=5)
-"""The registry's limit on a deadline, relative to the time of the transaction's block."""
+"""The registry's limit on how far a deadline may lie after the time of the transaction's block."""
 
 _WALLET_LEEWAY: Final = timedelta(minutes=1)  # the clocks of nodes and users differ by seconds
 _WALLET_REASONS: Final = ("expired", "deadline_too_far")
@@ -190,7 +190,7 @@ def transfer(state: ClientState, agent_id: AgentLike, new_owner: str) -> Operati
 
 
 def seconds(time: datetime) -> int:
-    """Return a time as Unix time."""
+    """Convert a time with a time zone to Unix seconds."""
     if time.tzinfo is None:
         raise InvalidArgumentError("the time has no time zone: use a value such as datetime.now(UTC)")
     if time.timestamp() < 0:
@@ -204,13 +204,13 @@ def _uri_of(uri: str, file: RegistrationFile | None) -> str | Unstored:
         return uri
     if uri:
         raise InvalidArgumentError("pass either a URI or a file, not both")
-    if file.faults:  # it was read from a stranger, or from the agent's former file
+    if file.faults:  # it was read from an untrusted source, such as the agent's previous file
         raise MalformedDocumentError("; ".join(file.faults))
     return Unstored(file.to_bytes())
 
 
 def naming(file: RegistrationFile, agent: GlobalAgentId) -> RegistrationFile:
-    """Return a registration file that lists the agent among its registrations."""
+    """Return a registration file, with the agent added to its registrations if it is missing there."""
     if file.registration_of(agent) is not None:
         return file
     entry = {"agentId": int(agent.agent), "agentRegistry": str(agent.registry)}
@@ -233,8 +233,9 @@ def wallet_deadline() -> Operation[tuple[datetime, str]]:
     The next block's time is assumed to be the last block's time or this machine's clock, whichever is later, because
     there may not have been a block for a while. However, a node may simulate transactions at the time of the last
     block. The deadline is therefore four minutes after the later of the two times, but at most five minutes after the
-    last block if that leaves at least a minute. If this machine's clock is further ahead, either there was no block for
-    that long or the clock is wrong. The simulation then fails, before anything is sent.
+    last block if that leaves at least a minute. If this machine's clock is more than four minutes ahead of the last
+    block, either there was no block for that long or the clock is wrong. Such a simulation then fails, before anything
+    is sent.
     """
     last, clock = (yield from registries.block_time()), datetime.now(UTC)
     now = max(last, clock)
@@ -242,8 +243,8 @@ def wallet_deadline() -> Operation[tuple[datetime, str]]:
     if last + _WALLET_LIMIT - now >= _WALLET_LEEWAY:
         deadline = min(deadline, last + _WALLET_LIMIT)
     return deadline, (
-        f"The chain's last block is of {last.isoformat()}, and this machine's clock says "
-        f"{clock.isoformat(timespec='seconds')}. Set the clock, or give a deadline by the chain's time."
+        f"The chain's last block is from {last.isoformat()}, but this machine's clock says "
+        f"{clock.isoformat(timespec='seconds')}. Set the clock, or pass a deadline based on the chain's time."
     )
 
 
@@ -279,7 +280,7 @@ class RegistrationChanges:
     """Changes to a registration file.
 
     Attributes:
-        fields: The new values by field name in JSON.
+        fields: The new values, keyed by the fields' JSON names.
         add_services: Services to add, as JSON objects. They replace any services with the same names.
         remove_services: The names of services to remove.
     """
@@ -289,7 +290,7 @@ class RegistrationChanges:
     remove_services: Sequence[str] = ()
 
     def apply_to(self, file: RegistrationFile) -> RegistrationFile:
-        """Return the changed file. All other fields stay unchanged, including unknown ones."""
+        """Return a file with these changes. All other fields, including unknown ones, stay unchanged."""
         before = file.to_object()
         after = before | dict(self.fields)
         if self.add_services or self.remove_services:

@@ -20,7 +20,7 @@ from bilateral.core.values import FeedbackValue
 from bilateral.core.values.times import chain_time
 from bilateral.node.steps import Operation
 
-LIFETIME: Final = timedelta(days=1)  # a client answers within a day; a longer permission can be misused for longer
+LIFETIME: Final = timedelta(days=1)  # clients usually act within a day; longer permissions are riskier
 
 _PAGE: Final = 1000
 """How many entries to read per call. This takes about six million gas, which every node allows."""
@@ -34,7 +34,7 @@ class AuthorizedFeedbackEntry:
         client: The client that gave the feedback.
         score: The score, from 0 to 100.
         tag1: The first tag; empty if not set.
-        tag2: As for `tag1`, but for the second tag.
+        tag2: The second tag; empty if not set.
         position: The entry's position among all of the agent's entries, counted from 0; None if the entry was just
             given.
         given_at: The time of the entry's block; None if the entry was just given.
@@ -69,7 +69,7 @@ class AuthorizedSummary:
 
 @dataclass(frozen=True)
 class VoidedSignatures:
-    """A client invalidated its signed feedback.
+    """The result of invalidating a client's signed feedback.
 
     Attributes:
         deadline: The latest invalidated deadline. New signatures need a later deadline.
@@ -103,7 +103,7 @@ def authorize(  # noqa: PLR0913, PLR0917  # the method's own parameters
                 "count must be at least 1: it is the number of feedback entries the client may give"
             )
         (last,) = yield from registries.call(state, Registry.AUTHORIZED, "getLastIndex", agent.token_id, client)
-        if last != last_index:  # a lying node would have the owner sign any number of feedbacks
+        if last != last_index:  # a malicious node could otherwise make the owner permit any number of entries
             raise errors.IndexMismatchError(client, last, last_index)
         index_limit = last + count
     expires = yield from later(expiry, "an expiry")
@@ -125,11 +125,11 @@ def give(
     feedback_auth: FeedbackAuthorization | bytes | str,
     draft: Draft,
 ) -> Operation[Sent[AuthorizedFeedbackEntry]]:
-    """See `Client.give_authorized_feedback`. The draft's value is the score."""
+    """See `Client.give_authorized_feedback`. The draft's own value is replaced by the score."""
     agent = registries.agent_of((yield from registries.connect(state)), agent_id)
     client = registries.require_address(state)
     words = [tag_word(tag) for tag in (draft.tag1, draft.tag2)]
-    # As it is: what tags ask of values is open feedback's, and the registry takes any score under any tag.
+    # The score is stored unchanged: only open feedback restricts the values of a tag. This registry accepts any score.
     value = FeedbackValue(checked_uint(score, 8, "a score"))
     uri, digest = yield from feedback.file_link(state, agent, replace(draft, value=value))
 
@@ -179,10 +179,10 @@ def read(
 
 
 def later(time: datetime | None, name: str) -> Operation[int]:
-    """Return a time as Unix time after checking that it has not passed on chain; by default, one day from now."""
+    """Return a time in Unix seconds, by default a day after the chain's time. Reject times that have passed."""
     now = yield from registries.block_time()
     if time is None:
-        if now > datetime.now(UTC) + LIFETIME:  # a lying node would have the caller sign something that lasts for ever
+        if now > datetime.now(UTC) + LIFETIME:  # a malicious node could make the signature last for ever
             raise errors.InvalidArgumentError(
                 f"the node's time is {now.isoformat()}, more than a day ahead: pass {name}"
             )
@@ -195,7 +195,7 @@ def later(time: datetime | None, name: str) -> Operation[int]:
 
 
 def tag_word(tag: str) -> bytes:
-    """Return a tag as the registry for authorised feedback stores it: UTF-8, padded with zeros."""
+    """Return a tag as the registry for authorised feedback stores it: UTF-8, padded with zeros to 32 bytes."""
     word = tag.encode()
     if len(word) > 32 or word.endswith(b"\0"):  # noqa: PLR2004  # a word
         raise errors.InvalidArgumentError("a tag must have at most 32 bytes in UTF-8 and must not end in NUL")
@@ -243,7 +243,7 @@ def sign(state: ClientState, agent_id: AgentLike, draft: Draft, deadline: dateti
     until = yield from later(deadline, "a deadline")
     arguments = yield from feedback.arguments_of(state, agent, draft)
     yield from _require_later_deadline(state, client, until)
-    # The registry checks signed and direct feedback alike, so simulate a direct one.
+    # The registry performs the same checks for signed and direct feedback, so simulate a direct call.
     data = registries.calldata(Registry.REPUTATION, feedback.GIVE, documents.rehearsed(arguments))
     registry = yield from registries.require_registry(state, Registry.REPUTATION)
     yield from registries.simulate({"from": client, "to": registry, "data": "0x" + data.hex()})

@@ -1,4 +1,4 @@
-"""Blind ratings: both envelopes, their seal on chain, and their openings."""
+"""Operations on blind ratings: signing envelopes, sealing them on chain, and opening them."""
 
 import secrets
 import time
@@ -35,7 +35,7 @@ class BlindStatus:
     Attributes:
         state: The state: none, open, sealed or blind.
         pair_hash: The hash of the stored pair; 0 if no pair is stored.
-        is_feedback_open: True if the feedback of the stored pair is open.
+        is_feedback_open: True if the feedback in the stored pair has been opened.
     """
 
     client: AgentId
@@ -47,7 +47,7 @@ class BlindStatus:
 
 @dataclass(frozen=True)
 class SealedRatings:
-    """A sealed pair.
+    """The result of sealing a pair of ratings.
 
     Attributes:
         interaction: The id of the interaction, 32 bytes.
@@ -60,7 +60,7 @@ class SealedRatings:
 
 @dataclass(frozen=True)
 class OpenedRatings:
-    """Blind ratings that were opened.
+    """The result of opening blind ratings.
 
     Attributes:
         interaction: The id of the interaction, 32 bytes.
@@ -119,7 +119,7 @@ def seal_feedback(  # noqa: PLR0913, PLR0917  # the method's own parameters
         )
     settled = yield from documents.settled(state, arguments)
     registry = yield from registries.require_registry(state, Registry.BIDIRECTIONAL)
-    # The registry checks blind and open feedback alike, so simulate an open one.
+    # The registry performs the same checks for blind and open feedback, so simulate open feedback.
     data = registries.calldata(Registry.REPUTATION, feedback.GIVE, settled)
     yield from registries.simulate({"from": client, "to": registry, "data": "0x" + data.hex()})
     opening = FeedbackOpening(blind_ratings.BlindFeedback(*settled[1:]), secrets.token_bytes(blind_ratings.HASH_BYTES))
@@ -224,7 +224,7 @@ def _sign(
     draft: blind_ratings.SealedFeedback | blind_ratings.SealedRating,
     opening: Opening,
 ) -> Operation[SignedEnvelope]:
-    """Store an opening, then sign its envelope. If this is repeated after a crash, sign the stored seal again."""
+    """Store an opening, then sign its envelope. If this is repeated after a crash, it signs the stored seal again."""
     domain = yield from _domain(state)
     stored: Opening = yield Blocking(partial(vault.keep, domain, draft, opening))
     envelope = type(draft)(*draft.common, stored.seal_for(draft), draft.deadline)
@@ -255,7 +255,7 @@ def speaks_as(state: ClientState, account: str) -> Operation[int]:
 
 
 def _require_agent(state: ClientState, side: str, account: str, expected: int) -> Operation[None]:
-    """Reject an account whose primary agent is not the expected one: the registry would reject its envelope."""
+    """Reject an account with an unexpected primary agent, because the registry would reject its envelope."""
     agent_id = yield from speaks_as(state, account)
     if agent_id != expected:
         raise InvalidArgumentError(

@@ -1,4 +1,4 @@
-"""Buyers' records, backed by payments: reads, settlements and anchors."""
+"""Operations on buyers' records, which are backed by payments: reads, settlements and anchors."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
@@ -231,14 +231,14 @@ def record_payments(
 def _require_not_settled(
     state: ClientState, chain_id: int, transactions_: Mapping[bytes, Collection[tuple[str, int]] | None]
 ) -> Operation[None]:
-    """Check that the registry itself did not settle and count these payments, which its contract cannot look up."""
+    """Check that the registry itself did not settle and count these payments, which its contract cannot check."""
     deployment = yield from registries.connect(state)
     if chain_id != deployment.chain_id:
         return
     registry = (yield from registries.require_registry(state, Registry.BUYERS)).lower()
     for name, payments in transactions_.items():
         receipt = yield from confirmations.read_receipt(encode_hex(name))
-        if receipt is None:  # pruned, behind or not mined: its payments may be settled ones
+        if receipt is None:  # pruned, not mined, or not yet synced: it may contain settled payments
             raise errors.MissingReceiptError(name)
         for entry in answers.records(receipt.get("logs")):
             raw = RawLog.from_json(entry)
@@ -294,8 +294,9 @@ def _attested(
 
 
 VERIFY_GAS: Final = 1_000_000
-"""The gas limit for a check, which needs 300,000. If gas runs out, Semaphore's verifier returns false, so gas estimates
-are too low."""
+"""The gas limit for a verification, which uses 300,000 gas. If the gas runs out, Semaphore's verifier returns false
+instead of failing, so an estimate of the gas would be too low.
+"""
 
 ROOTS: Final = 3  # one for each tier that has a group
 
@@ -344,5 +345,5 @@ def verify_tier_proof(  # noqa: PLR0913, PLR0917  # the contract's own arguments
     data = registries.calldata(Registry.TIER_PROOFS, "verifyTier", arguments)
     call = {"to": deployment.address_of(Registry.TIER_PROOFS), "data": "0x" + data.hex(), "gas": hex(VERIFY_GAS)}
     returned = yield from registries.simulate(call)
-    yield from registries.require_registry(state, Registry.TIER_PROOFS)  # a call of no contract succeeds, too
+    yield from registries.require_registry(state, Registry.TIER_PROOFS)  # calls to an empty address succeed too
     decode_result(Registry.TIER_PROOFS, "verifyTier", returned)

@@ -1,4 +1,4 @@
-"""Waiting for transactions, and returning their outcome: the result decoded from the receipt, or the error."""
+"""Waits for transactions, and returns their outcome: the result decoded from the receipt, or the error."""
 
 import time
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 LAG_SECONDS: Final = 15.0
-"""How long two nodes behind the same host name may disagree, because one lags behind the other."""
+"""The maximum number of seconds by which a node may lag behind another with the same host name."""
 
 
 def read_receipt(hash_: str) -> Operation[dict[str, Any] | None]:
@@ -36,7 +36,7 @@ def knows(hash_: str) -> Operation[bool | None]:
 
 
 def transaction_count(state: ClientState, block: str = "latest") -> Operation[int]:
-    """Return how many transactions the signer has sent by the end of a block; `pending` includes pending ones."""
+    """Return how many transactions the signer has sent by the end of a block, which may be `pending`."""
     return answers.quantity((yield Rpc("eth_getTransactionCount", (registries.address_of(state), block))))
 
 
@@ -48,9 +48,9 @@ def is_nonce_used(state: ClientState, nonce: int, block: str = "latest") -> Oper
 def has_its_nonce(state: ClientState, nonce: int, hash_: str, *, is_priced_out: bool) -> Operation[bool | None]:
     """After a node reported that a nonce is already used, check whether this transaction itself used it.
 
-    This can happen because a proxy may have forwarded the transaction twice and reported the second result, and the
-    node may not have received the transaction yet. Only a block that contains a different transaction with the same
-    nonce proves the opposite.
+    The transaction may have done so, because a proxy can forward it twice and report only the second result. The node
+    may not have received the transaction yet, so only a block with a different transaction of the same nonce proves
+    that this one did not use the nonce.
     """
     end = time.monotonic() + LAG_SECONDS
     while True:
@@ -150,7 +150,7 @@ def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[s
         "from": receipt.get("from"),
         "gas": hex(sent.transaction["gas"]),
     }
-    for after in (block - 1, block):  # it ran somewhere between the two
+    for after in (block - 1, block):  # the transaction ran somewhere between these two states
         try:
             yield from registries.simulate(call, hex(after))
         except ContractRevertError as revert:
@@ -159,7 +159,7 @@ def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[s
                 raise
         except errors.NODE_FAILURES:
             continue
-    raise errors.TransactionFailedError("was mined but failed; the node returned no reason", hash_, sent.raw)
+    raise errors.TransactionFailedError("was mined but failed, and the node returned no reason", hash_, sent.raw)
 
 
 def _require_ours(state: ClientState, sent: Sent[Any], hash_: str, receipt: Mapping[str, Any]) -> None:

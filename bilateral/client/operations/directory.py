@@ -25,11 +25,11 @@ _WALLET_TOPIC: Final = "0x" + keccak(text=WALLET_KEY).hex()
 
 @dataclass(frozen=True)
 class DirectoryEntry:
-    """An agent's entry in the directory (August 2025).
+    """An agent's entry in the directory (ERC-8004 of August 2025).
 
     Attributes:
-        domain: The agent's domain as registered; empty if it has none.
-        address: The agent's wallet, or its owner if it has no wallet.
+        domain: The agent's domain as registered; empty if the agent has none.
+        address: The agent's wallet, or the agent's owner if there is no wallet.
     """
 
     agent: AgentId
@@ -39,7 +39,7 @@ class DirectoryEntry:
 
 @dataclass(frozen=True)
 class AgentProven:
-    """The companion has proof that an agent exists, so batches of ratings can include it.
+    """The result of proving to a companion that an agent exists, so that batches of ratings can include the agent.
 
     Attributes:
         is_highest: True if no agent with a higher id had been proven earlier.
@@ -51,7 +51,7 @@ class AgentProven:
 
 @dataclass(frozen=True)
 class PrimaryAgentChosen:
-    """An account chose its primary agent."""
+    """The result of choosing an account's primary agent."""
 
     account: str
     agent: AgentId
@@ -62,7 +62,7 @@ class Rater:
     """The identity behind an address that gave feedback (best practices, "Agent-as-Rater").
 
     Attributes:
-        agent: The address's primary agent; None if it has none.
+        agent: The address's primary agent; None if the address has none.
     """
 
     address: str
@@ -150,7 +150,7 @@ def prove_agent(state: ClientState, agent_id: AgentLike) -> Operation[Sent[Agent
 
 def _update_decoder(agent: AgentId) -> Callable[[Sequence[Event]], DirectoryEntry]:
     """Return a decoder that creates an entry from the agent's `AgentUpdated` event."""
-    # An agent that loses its domain to this one has an `AgentUpdated` of its own, before this agent's.
+    # An agent that loses its domain to this one also has an `AgentUpdated` event, which precedes this agent's.
 
     def decode(events: Sequence[Event]) -> DirectoryEntry:
         event = transactions.require_event(events, AgentUpdated, agent_id=agent.token_id)
@@ -172,7 +172,7 @@ def resolve(state: ClientState, address: str, *, load_file: bool) -> Operation[R
     try:
         (primary,) = yield from registries.call(state, deployment.directory_registry, "agentOf", rater)
         agent_id = primary or None
-        if agent_id is None and deployment.directory is not None:  # few accounts have chosen one there
+        if agent_id is None and deployment.directory is not None:  # few accounts choose one in a companion
             agent_id = yield from _first_by_wallet(state, rater)
     except registries.NO_FUNCTION:  # a registry without a directory
         agent_id = yield from _first_by_wallet(state, rater)

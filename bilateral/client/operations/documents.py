@@ -34,13 +34,13 @@ def load(
 def load_all(
     state: ClientState, model: type[M], links: Sequence[tuple[str, bytes]], seconds: float = math.inf
 ) -> Operation[list[tuple[M | None, DocumentError | None]]]:
-    """Load many documents as `load` does, several at a time, so that a slow server hardly delays the others."""
+    """Load many documents as `load` does, several at a time, so that a slow server hardly delays the rest."""
     end = time.monotonic() + seconds
 
     def read(link: tuple[str, bytes]) -> tuple[M | None, DocumentError | None]:
         try:
             if time.monotonic() >= end:
-                raise DocumentTimeoutError(seconds)  # as if the loader did
+                raise DocumentTimeoutError(seconds)  # the same error as from the loader
             return model.from_bytes(state.loader.load(*link).content), None
         except HashMismatchError as mismatch:
             try:
@@ -99,7 +99,7 @@ def settled(state: ClientState, arguments: Sequence[Any]) -> Operation[tuple[Any
 
 
 def link(uri: str, hash_: bytes | str | None, name: str) -> tuple[str, bytes]:
-    """Return a URI and a hash from the caller's arguments."""
+    """Return a URI and the hash of its content, after checking the caller's arguments."""
     if hash_ is not None and not uri:
         raise InvalidArgumentError(f"{name} requires a URI: it is the hash of the content at that URI")
     return uri, hash_bytes(hash_, name)

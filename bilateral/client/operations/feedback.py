@@ -1,4 +1,4 @@
-"""Open feedback: giving, responding to and revoking it."""
+"""Operations for giving, responding to and revoking open feedback."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,12 +37,12 @@ class Draft:
 
     @property
     def stored(self) -> FeedbackValue:
-        """The value in the registry's form."""
+        """The value in the form in which the registry stores it."""
         return self.value if isinstance(self.value, FeedbackValue) else value_for_tag(self.tag1, self.value, self.tag2)
 
     @property
     def all_endpoint(self) -> str:
-        """The endpoint that was used, as specified by the caller or the file."""
+        """The endpoint that was used: the caller's or, if the caller passed none, the file's. It may be empty."""
         return self.endpoint or (self.file.endpoint if self.file else None) or ""
 
 
@@ -55,7 +55,7 @@ def give(state: ClientState, agent_id: AgentLike, draft: Draft) -> Operation[Sen
 
 
 def arguments_of(state: ClientState, agent: AgentId, draft: Draft) -> Operation[tuple[Any, ...]]:
-    """Return the arguments of `giveFeedback`, in which the feedback file is not stored yet."""
+    """Return the arguments of `giveFeedback`, with a placeholder for the URI of a file not stored yet."""
     value = draft.stored
     uri, digest = yield from file_link(state, agent, draft)
     return (agent.token_id, value.value, value.decimals, draft.tag1, draft.tag2, draft.all_endpoint, uri, digest)
@@ -104,13 +104,13 @@ def revoke(
 def reference(
     deployment: Deployment, agent_id: AgentLike | FeedbackId, client_address: str | None, feedback_index: int | None
 ) -> FeedbackId:
-    """Return the feedback that the arguments identify."""
+    """Return the id of the feedback that the arguments identify."""
     feedback = agent_id if isinstance(agent_id, FeedbackId) else registries.agent_of(deployment, agent_id)
     return feedback_id(deployment.chain_id, feedback, client_address, feedback_index)
 
 
 def file_link(state: ClientState, agent: AgentId, draft: Draft) -> Operation[tuple[str | Unstored, bytes]]:
-    """Return the URI and hash of the feedback file, completing the file first if it was passed."""
+    """Return the feedback file's URI and hash. If the file itself was passed, complete it first."""
     if draft.file is None:
         return documents.link(*draft.link, "the file's hash")
     if draft.link != ("", None):
@@ -129,7 +129,7 @@ def file_link(state: ClientState, agent: AgentId, draft: Draft) -> Operation[tup
 
 
 def feedback_decoder(agent: AgentId, client: str) -> Callable[[Sequence[Event]], FeedbackEntry]:
-    """Return a decoder that creates an entry from the event for a client's feedback."""
+    """Return a function that creates a feedback entry from the event for a client's feedback."""
 
     def decode(events: Sequence[Event]) -> FeedbackEntry:
         event = transactions.require_event(events, NewFeedback, agent_id=agent.token_id, client_address=client)
@@ -139,7 +139,7 @@ def feedback_decoder(agent: AgentId, client: str) -> Callable[[Sequence[Event]],
 
 
 def read_feedback(chain_id: int | None, event: NewFeedback) -> FeedbackEntry:
-    """Return the entry that an event describes, in its state when it was given."""
+    """Return the feedback entry that an event describes, regardless of any later revocation."""
     agent = AgentId(event.agent_id, chain_id)
     with registries.blame_registry(Registry.REPUTATION):
         feedback = FeedbackId(agent, event.client_address, event.feedback_index)

@@ -19,10 +19,10 @@ HISTORY: Final = Rpc("eth_feeHistory", (hex(_BLOCKS), "latest", [50]))
 
 
 def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
-    """Return the fees to pay: enough for the base fee to double, plus the tip that others paid recently.
+    """Return the fees to pay: enough for twice the base fee, plus the tip that others recently paid.
 
-    If the node returns only a gas price, the limit for tips applies to it: the node may be hiding the base fee, and
-    anything above the base fee goes to the block's author.
+    If the node returns only a gas price, the limit for tips applies to the whole price, because the node may hide the
+    base fee, and anything above the base fee goes to the block's author.
     """
     max_fee, max_tip = _limits(state, (yield from registries.connect(state)).chain_id)
     try:
@@ -60,7 +60,7 @@ def most(transaction: Mapping[str, Any]) -> int:
 
 
 def require_cost(state: ClientState, transaction: Mapping[str, Any]) -> None:
-    """Check a transaction's cost."""
+    """Check that a transaction's cost is within the client's limit."""
     if state.max_cost is not None and most(transaction) > state.max_cost:
         raise FeeLimitError("cost", most(transaction), state.max_cost, "max_cost")
 
@@ -72,6 +72,6 @@ def _require_below(name: str, wei: int, limit: int) -> None:
 
 def _limits(state: ClientState, chain_id: int) -> tuple[int, int]:
     """Return the maximum fee and the maximum tip for transactions that the client signs."""
-    # A node gains by a tip, so no number of its own sets the limit.
+    # A node may profit from the tip, so no number from the node determines the limit.
     explicit = state.max_fee_per_gas
     return max_fees_of(chain_id) if explicit is None else (explicit, explicit)

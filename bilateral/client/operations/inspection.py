@@ -1,4 +1,4 @@
-"""Inspection of a deployment's registries: their code, their owners, and whether they belong together."""
+"""Inspection of a deployment's registries: their code, their owners, and whether they share an identity registry."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -40,12 +40,12 @@ class RegistryReport:
     """The on-chain state of a registry.
 
     Attributes:
-        registry: The registry's attribute in `Deployment`, such as `identity`.
+        registry: The name of the registry's attribute in `Deployment`, such as `identity`.
         origin: The authors of the registry's code, from the deployment record; None if the caller specified the
             address.
         has_code: True if there is a contract at the address.
         version: The result of the registry's `getVersion`; None if it lacks that function.
-        identity_registry: The identity registry that it belongs to; None for an identity registry.
+        identity_registry: The identity registry to which this registry belongs; None for an identity registry.
         implementation: The contract whose code a proxy runs (EIP-1967); None for a contract that is not such a proxy.
         owner: The account that can change a proxy's code; None if the contract is not a proxy or does not expose its
             owner.
@@ -81,7 +81,7 @@ class DeploymentReport:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """The problems of all registries."""
+        """The problems that were found, from the reports on all registries."""
         return tuple(registry.problem for registry in self.registries if registry.problem is not None)
 
 
@@ -106,7 +106,7 @@ def _report(deployment: Deployment, name: str) -> Operation[RegistryReport]:
     for answer in (code, implementation, admin):
         if isinstance(answer, Exception):
             raise answer
-    implementation = _address(answers.data(implementation))  # of a proxy; None for a contract without one
+    implementation = _address(answers.data(implementation))  # None if the contract is not a proxy
     bound = None if name == "identity" else _address(_returned(identity))
     is_identity = len(_returned(wallet)) == 32  # noqa: PLR2004  # a word
     problem: str | None = f"there is no contract at {address}"

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class RatingKind(StrEnum):
-    """The role in which a server rated an agent."""
+    """The role of the agent that a server rated: client or validator."""
 
     CLIENT = "client"
     VALIDATOR = "validator"
@@ -48,7 +48,7 @@ class Rating:
 
 @dataclass(frozen=True)
 class Expectation:
-    """The facts on which a rating depends. They can change until the rating's transaction is in a block.
+    """The facts on which a rating depends, and which may change before its transaction is in a block.
 
     Attributes:
         server_id: The agent that rates; None for the signer's primary agent.

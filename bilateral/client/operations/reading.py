@@ -40,7 +40,7 @@ def get(
     reference = feedback.reference((yield from registries.connect(state)), agent_id, client_address, feedback_index)
     entry = yield from _read_one(state, reference)
     topics = [registries.topic(reference.agent.token_id), registries.topic(reference.client)]
-    # The index is the first word of the event's data. Indexes count from 1, so 0 comes from a strange registry.
+    # The index is the first word of the event's data. Indexes start at 1, so only a nonstandard registry logs 0.
     indexes = (reference.on_chain_index.to_bytes(32), bytes(32))
     events = yield from registries.events(
         state, Registry.REPUTATION, NewFeedback, topics, lambda raw: raw.data[:32] in indexes
@@ -57,9 +57,9 @@ def get(
 
 @dataclass(frozen=True)
 class Selection:
-    """Which feedback to read: its tags (empty for any), whether to include revoked entries, and up to which block.
+    """The feedback to read: with which tags (empty for any), with or without revoked entries, as of which block.
 
-    If no clients are passed, the list of clients is always read as of the last block.
+    If no clients are passed and the feedback must be read in parts, the list of clients is as of the latest block.
     """
 
     tag1: str = ""
@@ -154,7 +154,7 @@ def responses(
 
 
 def with_event(entry: FeedbackEntry, events: Sequence[NewFeedback]) -> FeedbackEntry:
-    """Add the fields that only the event contains, if the entry's event is among those passed."""
+    """Return the entry with the fields that only its event contains, if that event is among those passed."""
     entries = (feedback.read_feedback(entry.id.agent.chain_id, event) for event in events)
     return next((replace(entry, event=new.event) for new in entries if new.id == entry.id), entry)
 
@@ -162,7 +162,7 @@ def with_event(entry: FeedbackEntry, events: Sequence[NewFeedback]) -> FeedbackE
 def with_files(
     state: ClientState, entries: Sequence[FeedbackEntry], seconds: float = math.inf
 ) -> Operation[list[FeedbackEntry]]:
-    """Return the entries with their files or loading errors. Loading starts only within the given number of seconds."""
+    """Return the entries with their files or loading errors. No file starts loading after the given seconds."""
     links = {entry.id: (entry.event.uri, entry.event.hash) for entry in entries if entry.event and entry.event.uri}
     loaded = yield from documents.load_all(state, FeedbackFile, list(links.values()), seconds)
     results = dict(zip(links, loaded, strict=True))
@@ -247,7 +247,7 @@ class Query:
         return bool(self.capabilities or self.skills or self.tasks or self.names)
 
     def matches_state(self, entry: FeedbackEntry) -> bool:
-        """Check whether a feedback entry matches, using only the data that the registry stores."""
+        """Check whether a feedback entry matches the query, using only the data that the registry stores."""
         least, greatest = (
             None if bound is None else FeedbackValue.of(bound).human for bound in (self.min_value, self.max_value)
         )
@@ -259,7 +259,7 @@ class Query:
         )
 
     def matches_file(self, file: FeedbackFile | None) -> bool:
-        """Check whether a feedback entry's file matches."""
+        """Check whether a feedback entry's file matches the query."""
         if not self.asks_files:
             return True
         if file is None:

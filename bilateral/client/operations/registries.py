@@ -35,10 +35,10 @@ E = TypeVar("E", bound=Event)
 _LOGGER: Final = logging.getLogger("bilateral.client")
 
 NO_FUNCTION: Final = (ContractRevertError, errors.MissingFunctionError, errors.UnexpectedAnswerError)
-"""Errors that occur if a registry lacks a function, as the canonical registries do."""
+"""Errors that a call may raise if the registry lacks the called function, as some canonical registries do."""
 
 TOO_LARGE: Final = (errors.NodeError, errors.NodeTimeoutError, errors.MalformedNodeAnswerError, ContractRevertError)
-"""Errors with which nodes reject a call that is too large."""
+"""Errors that may mean that a node rejected a call as too large."""
 
 
 _OURS_ALONE: Final = frozenset(
@@ -60,12 +60,12 @@ _MAY_BE_TOO_LARGE: Final = frozenset(
 
 
 def address_of(state: ClientState) -> str | None:
-    """Return the signer's address, if there is a signer."""
+    """Return the signer's address, or None if there is no signer."""
     return None if state.signer is None else require_address(state)
 
 
 def require_signer(state: ClientState) -> TransactionSigner:
-    """Return the signer."""
+    """Return the signer, or raise an error if there is none."""
     if state.signer is None:
         raise errors.MissingSignerError(
             "this call needs a signer: create the client with signer=…, such as an eth-account LocalAccount"
@@ -74,12 +74,12 @@ def require_signer(state: ClientState) -> TransactionSigner:
 
 
 def require_address(state: ClientState) -> str:
-    """Return the signer's address."""
+    """Return the signer's address, or raise an error if there is no signer."""
     return checksummed(require_signer(state).address)
 
 
 def connect(state: ClientState) -> Operation[Deployment]:
-    """Return the deployment. Even if one was passed, the node's chain id is requested, but only once."""
+    """Return the deployment. The node's chain id is checked once, even if a deployment was passed."""
     if state.deployment is None:
         chain_id = yield from chain_id_of_node()
         if state.pinned_chain not in {None, chain_id}:
@@ -97,7 +97,7 @@ def connect(state: ClientState) -> Operation[Deployment]:
 
 
 def chain_id_of_node() -> Operation[int]:
-    """Return the chain of the node."""
+    """Return the chain id that the node reports."""
     return answers.quantity((yield Rpc("eth_chainId")))
 
 
@@ -108,14 +108,14 @@ def connect_to_sign(state: ClientState) -> Operation[Deployment]:
     if is_node_trusted and not state.is_chain_announced:
         state.is_chain_announced = True
         _LOGGER.warning(
-            "Signing for chain %d (%s), by the node's word: pin the chain by chain_id=%d or --chain %d.",
+            "Signing for chain %d (%s), as reported by the node: to be sure, pass chain_id=%d or --chain %d.",
             *(deployment.chain_id, network_of(deployment.chain_id), deployment.chain_id, deployment.chain_id),
         )
     return deployment
 
 
 def chain_of(agent: AgentLike) -> int:
-    """Return the chain in an agent's id."""
+    """Return the chain id that an agent's id includes."""
     parsed = _parse(agent)
     agent_id = parsed.agent_id if isinstance(parsed, GlobalAgentId) else parsed
     if agent_id.chain_id is None:
@@ -143,7 +143,7 @@ def _parse(agent: AgentLike) -> AgentId | GlobalAgentId:
 
 
 def calldata(registry: Registry, function: str, arguments: Sequence[Any]) -> bytes:
-    """Encode a call."""
+    """Encode a call to a registry's function as calldata."""
     try:
         return encode_call(registry, function, arguments)
     except (EncodingError, UnicodeEncodeError) as error:
@@ -153,7 +153,7 @@ def calldata(registry: Registry, function: str, arguments: Sequence[Any]) -> byt
 def call(
     state: ClientState, registry: Registry, function: str, *arguments: Any, block: str = "latest"
 ) -> Operation[tuple[Any, ...]]:
-    """Call a registry's view."""
+    """Call a view function of a registry, and return its decoded results."""
     deployment = yield from connect(state)
     deployment.require_function(registry, function)
     to = deployment.address_of(registry)
@@ -174,7 +174,7 @@ def call(
 
 @contextmanager
 def explained(deployment: Deployment, registry: Registry, function: str) -> Iterator[None]:
-    """Explain a revert without data as a missing function, if only this project's registries have the function."""
+    """Report a revert without data as a missing function if only this project's registries have the function."""
     try:
         yield
     except ContractRevertError as error:
@@ -191,7 +191,7 @@ def raise_if_explained(error: Exception) -> None:
 
 @contextmanager
 def blame_registry(registry: Registry) -> Iterator[None]:
-    """Report unparseable values as the registry's error, not the caller's."""
+    """Report invalid values that a registry returned as the registry's error, not the caller's."""
     try:
         yield
     except (errors.MalformedIdentifierError, errors.UnrepresentableValueError) as error:
@@ -210,7 +210,7 @@ def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation
 
 
 def require_registry(state: ClientState, registry: Registry) -> Operation[str]:
-    """Return an address after checking that a registry is there: transactions to an empty address have no effect."""
+    """Return a registry's address after probing it: a transaction to an address without code has no effect."""
     deployment = yield from connect(state)
     address = deployment.address_of(registry)
     if address in state.checked:
@@ -241,7 +241,7 @@ def block_time(block: int | None = None) -> Operation[datetime]:
 
 
 def topic(value: int | str) -> str:
-    """Return an indexed number or address as a topic."""
+    """Return the topic for an indexed number or address."""
     number = int(value, 16) if isinstance(value, str) else value
     return f"0x{number:064x}"
 
@@ -272,8 +272,8 @@ def events(
 
 
 def _first_block(state: ClientState, last: int) -> Operation[int]:
-    # The address book does not say when the canonical registries appeared. Their code says it, if the node knows old
-    # states.
+    # The address book does not record when the canonical registries were deployed. If the node has old states, a search
+    # for the first block with the registry's code finds out.
     deployment = yield from connect(state)
     if deployment.first_block or deployment.origin is not Origin.CANONICAL:
         return deployment.first_block
@@ -291,7 +291,7 @@ def _first_block(state: ClientState, last: int) -> Operation[int]:
 
 
 def decode(registry: Registry, raw: RawLog) -> Event | None:
-    """Decode a registry's log. Return None for an event that the registry does not have."""
+    """Decode a registry's log. Return None for an event that is not in the registry's ABI."""
     decoded = decode_log(registry, raw)
     if not isinstance(decoded, UndecodedLog):
         return decoded
@@ -306,7 +306,7 @@ _WALLET: Final = "getAgentWallet"
 
 
 def require_one_identity_registry(deployment: Deployment) -> Operation[None]:
-    """Check that a companion, and the registries on top of it, belong to the deployment's identity registry."""
+    """Check that a companion, and the registries that use it, belong to the deployment's identity registry."""
     several = (Registry.COMPANION, Registry.BIDIRECTIONAL, Registry.AUTHORIZED, Registry.BUYERS)
     present = [registry for registry in several if getattr(deployment, attribute_of(registry)) is not None]
     results = yield Batch(tuple(Rpc("eth_call", (question(deployment, registry), "latest")) for registry in present))
@@ -315,13 +315,13 @@ def require_one_identity_registry(deployment: Deployment) -> Operation[None]:
 
 
 def question(deployment: Deployment, registry: Registry) -> dict[str, str]:
-    """Return the call to a view that distinguishes a registry from other contracts."""
+    """Return a call whose result distinguishes a registry from other contracts."""
     data = encode_call(registry, *((_WALLET, (0,)) if registry is Registry.IDENTITY else (_BOUND, ())))
     return {"to": deployment.address_of(registry), "data": "0x" + data.hex()}
 
 
 def require_answer(deployment: Deployment, registry: Registry, answer: Any) -> None:
-    """Check the result of probing a registry."""
+    """Check the result of the call that `question` returned for a registry."""
     address = deployment.address_of(registry)
     view = _WALLET if registry is Registry.IDENTITY else _BOUND
     refused = f"another contract is at {address}, where {registry} should be: it has no {view}"

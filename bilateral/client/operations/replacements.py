@@ -56,7 +56,7 @@ def speed_up(state: ClientState, sent: Sent[T]) -> Operation[Sent[T]]:
     except TransactionReplacedError:
         if (yield from confirmations.read_receipt(sent.hash)) is None:
             raise
-        return sent  # a block took it meanwhile
+        return sent  # it has been included in a block in the meantime
     return sent_again
 
 
@@ -127,7 +127,7 @@ def require_transaction(answer: Any, hash_: str, sender: str, chain_id: int) -> 
     access = _access_list(record)
     signed = _Signed.legacy(record, fields) if kind == _LEGACY else _Signed.typed(record, fields, kind, access)
     if signed.hash != bytes.fromhex(hash_.removeprefix("0x")):
-        answers.malformed("the transaction of that hash: its fields and signature have another hash")
+        answers.malformed("the transaction with that hash: its fields and signature have a different hash")
     if signed.sender != sender:
         raise InvalidArgumentError(f"an account other than the signer {sender} sent transaction {hash_}")
     if signed.chain_id not in {None, chain_id}:

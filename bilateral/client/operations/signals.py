@@ -1,7 +1,7 @@
 """A watchtower's measurements, each published once per period (best practices, "Watchtower Monitoring").
 
 The registry stores the period as `tag2`, so one call per agent shows which of a period's signals are already on chain.
-Their endpoints are read from their events. To complete an interrupted run, run it again.
+The signals' endpoints are read from their events. To complete an interrupted run, repeat it.
 """
 
 import time
@@ -84,7 +84,7 @@ def publish(state: ClientState, signals: Sequence[Signal], period: str) -> Opera
         if signal.tag not in MEASURED_TAGS:
             raise InvalidArgumentError(f"a signal's tag must be one of {', '.join(MEASURED_TAGS)}, not {signal.tag!r}")
         value = signal.value.human if isinstance(signal.value, FeedbackValue) else signal.value
-        value_for_tag(signal.tag, value, period)  # refuses what means nothing under its tag
+        value_for_tag(signal.tag, value, period)  # raises an error if the value is not meaningful for its tag
         key = registries.agent_of(deployment, signal.agent_id), signal.tag, signal.endpoint
         if key in requested:
             place = f" at {quoted(signal.endpoint)}" if signal.endpoint else ""
@@ -95,11 +95,11 @@ def publish(state: ClientState, signals: Sequence[Signal], period: str) -> Opera
         published: Published = yield Exclusive(_publish(state, batch, period))
     except BatchInterruptedError:
         raise
-    except Exception as error:  # whatever a signer or a provider raises
+    except Exception as error:  # signers and providers may raise any exception
         if not batch.sent:
             raise
         raise batch.interrupted(str(error)) from error
-    except BaseException as interruption:  # an interrupt, or a task that is cancelled: it passes, with all hashes
+    except BaseException as interruption:  # an interrupt or a cancelled task: re-raised, with all hashes
         if batch.sent:
             interruption.add_note(f"These transactions were sent: {', '.join(batch.hashes)}.")
         raise
@@ -108,8 +108,8 @@ def publish(state: ClientState, signals: Sequence[Signal], period: str) -> Opera
 
 def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Published]:
     """Publish the missing signals. If a parallel run with the same key uses a nonce, recheck which are missing."""
-    # The nonces are taken in order from one without a pending transaction, so of two runs at the same time only one can
-    # send each. `batch` holds the progress, whatever happens.
+    # The nonces are used in order, starting after the last transaction, so of two simultaneous runs only one can send
+    # each. `batch` records the progress, whatever happens.
     for _ in range(_ROUNDS):
         nonce = yield from _settled(state, batch, period)
         absent = {key: signal for key, signal in batch.requested.items() if key not in batch.present}
@@ -130,7 +130,7 @@ def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Publis
                 batch.sent[key] = yield from transactions.send_with_nonce(state, write, nonce + number)
         except transactions.NonceUsedError:
             continue
-        except Exception as error:  # whatever a signer or a provider raises
+        except Exception as error:  # signers and providers may raise any exception
             raise batch.interrupted(str(error)) from error
         return Published(tuple(batch.sent.values()), already)
     raise batch.interrupted("another program is using the same key")
@@ -138,8 +138,8 @@ def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Publis
 
 def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
     """Return the signer's next nonce once it has no pending transactions, and record which signals are on chain."""
-    # Both are as of the end of one block. Of two nodes behind one name one may be a block behind the other: a nonce
-    # from the one and signals from the other would have everything published again.
+    # The nonce and the signals must be read at the same block. Of two nodes behind one host name, one may lag behind: a
+    # nonce from one and signals from the other would cause all signals to be published again.
     started_at = time.monotonic()
     while True:
         block = hex((yield from registries.latest_block()))
@@ -148,10 +148,10 @@ def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
             mined = yield from confirmations.transaction_count(state, block)
             if mined >= (yield from transactions.next_nonce(state)):
                 batch.present = yield from _present(state, batch, period, block)
-                # For a moment, a node may show the next block's state as this one's, as anvil does while it makes it.
+                # A node may briefly return the next block's state as this one's, as anvil does while it mines a block.
                 if mined == (yield from confirmations.transaction_count(state, block)):
                     return mined
-        except (NodeError, MalformedNodeAnswerError):  # how a node says that it does not know the block yet
+        except (NodeError, MalformedNodeAnswerError):  # the error from a node that does not have the block yet
             if waited >= confirmations.LAG_SECONDS:
                 raise
         if waited >= _SETTLING_SECONDS:

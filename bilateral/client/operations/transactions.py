@@ -1,4 +1,4 @@
-"""Transactions: simulating, pricing, signing and sending them, individually or in batches."""
+"""Simulates, prices, signs and sends transactions, individually or in batches."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ _NONCE_MEMORY_SECONDS: Final = 60.0
 
 
 class NonceUsedError(Exception):
-    """A different transaction has already used the nonce. Nothing was sent."""
+    """Another transaction has already used the nonce. Nothing was sent."""
 
 
 def send(
@@ -60,7 +60,7 @@ def prepare(
     sender = registries.require_address(state)
     if documents.are_published(state, arguments):
         rehearsal = yield from prepare(state, registry, function, documents.rehearsed(arguments), decode)
-        if state.dry_run:  # a dry run publishes nothing, so the URI is a placeholder
+        if state.dry_run:  # a dry run stores nothing, so a placeholder is used as the URI
             return rehearsal
     arguments = yield from documents.settled(state, arguments)
     data = "0x" + registries.calldata(registry, function, arguments).hex()
@@ -78,7 +78,7 @@ def prepare(
     with registries.explained(deployment, registry, function):
         gas = yield from _estimated(call, estimate)
     price = yield from fees.quote(state, history)
-    limit = gas + gas // 5  # others may change storage in between, and so the gas that it takes
+    limit = gas + gas // 5  # the state, and thus the gas needed, may change before the transaction runs
     transaction = {"chainId": deployment.chain_id, "to": to, "value": 0, "data": data, "gas": limit, **price}
     fees.require_cost(state, transaction)
     if _number(balance) < fees.most(transaction) and not (state.dry_run and (yield from _is_contract(sender))):
@@ -87,7 +87,7 @@ def prepare(
 
 
 def next_nonce(state: ClientState) -> Operation[int]:
-    """Return the nonce for the signer's next transaction: the node's or, if larger, this client's own count."""
+    """Return the nonce for the signer's next transaction: the node's count or, if larger, this client's."""
     return _later_nonce(state, (yield from confirmations.transaction_count(state, "pending")))
 
 
@@ -102,7 +102,7 @@ def send_with_nonce(state: ClientState, prepared: Sent[T], nonce: int) -> Operat
             yield from settle(state, signed, failure)
     except (errors.BilateralError, NonceUsedError):
         raise
-    except BaseException as interruption:  # an interrupt or a cancelled task: it passes, with the hash
+    except BaseException as interruption:  # an interrupt or a cancelled task: re-raised, with the hash
         state.nonces = NonceMemory()
         interruption.add_note(f"Transaction {signed.hash} may have been sent. Look it up before you send it again.")
         raise
@@ -118,7 +118,7 @@ def sign(state: ClientState, prepared: Sent[T], nonce: int) -> Operation[Sent[T]
 
 
 def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operation[None]:
-    """Return whether a transaction was sent although the node returned an error."""
+    """Return normally if a transaction was sent although the node returned an error; otherwise, raise an error."""
     hash_, nonce = str(signed.hash), int(signed.transaction["nonce"])
     node_message = failure.node_message if isinstance(failure, errors.NodeError) else ""
     meaning = Refusal.of(failure)
@@ -145,7 +145,7 @@ def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operati
 
 
 def remember_nonce(state: ClientState, nonce: int) -> None:
-    """Record that a nonce has been used, because some nodes may not count it yet."""
+    """Record that a nonce has been used, because some nodes may not have its transaction yet."""
     state.nonces = NonceMemory(nonce + 1, time.monotonic())
 
 
@@ -162,7 +162,7 @@ def require_event(events: Sequence[Event], kind: type[E], **expected: Any) -> E:
 
 
 def require_balance(state: ClientState, wei: int) -> Operation[None]:
-    """Check that the signer can pay."""
+    """Check that the signer's balance covers the given amount in wei."""
     sender = registries.require_address(state)
     _require_balance(sender, answers.quantity((yield Rpc("eth_getBalance", (sender, "latest")))), wei)
 
@@ -204,7 +204,7 @@ def _estimated(call: Mapping[str, Any], estimate: Any) -> Operation[int]:
     revert = answers.revert_of(estimate)
     if revert is None:
         raise estimate
-    if not revert.data:  # some nodes give the reason in calls only
+    if not revert.data:  # some nodes report the reason only for calls
         yield from registries.simulate(call)
     raise revert from revert.__cause__
 
@@ -245,7 +245,7 @@ def _send(state: ClientState, prepared: Sequence[Sent[Any]], note: Callable[[int
             failures = yield from _send_part(state, part)
         except errors.BilateralError as error:
             raise errors.BatchInterruptedError(tuple(sent), len(prepared) - len(sent), str(error)) from error
-        except BaseException as interruption:  # an interrupt or a cancelled task: it passes, with the hashes
+        except BaseException as interruption:  # an interrupt or a cancelled task: re-raised, with the hashes
             maybe = ", ".join([*sent, *(str(signed.hash) for signed in part)])
             interruption.add_note(f"These transactions may have been sent: {maybe or 'none'}.")
             raise

@@ -21,7 +21,7 @@ from bilateral.node.steps import Operation
 
 @dataclass(frozen=True)
 class ValidationRequested:
-    """A validation was requested.
+    """The result of requesting a validation.
 
     Attributes:
         request_hash: The hash that identifies the request.
@@ -38,7 +38,7 @@ class ValidationRequested:
 
 @dataclass(frozen=True)
 class ValidationAnswered:
-    """A validator responded.
+    """The result of responding to a validation request.
 
     Attributes:
         agent: The agent whose work was validated.
@@ -46,7 +46,7 @@ class ValidationAnswered:
         response: The response, from 0 to 100.
         uri: The URI of the evidence; may be empty.
         hash: The hash of the evidence; all zeros if there is none.
-        tag: The validator's category; may be empty.
+        tag: The category that the validator chose; may be empty.
     """
 
     request_hash: bytes
@@ -89,10 +89,10 @@ class ValidationSummary:
     """The average of an agent's latest responses.
 
     Attributes:
-        count: The number of requests with a response that counts.
-        average: The average, truncated to an integer by the registry; None if no response counts.
+        count: The number of requests whose latest response is in the average.
+        average: The average, truncated to an integer by the registry; None if there are no such responses.
         tag: The tag that responses must have; an empty string matches any tag.
-        validators: The validators whose responses count; empty if all do.
+        validators: The validators whose responses are included; empty for all validators.
     """
 
     agent: AgentId

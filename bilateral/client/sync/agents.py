@@ -1,5 +1,5 @@
 # Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
-"""Agents: registering, loading, changing, transferring and finding them."""
+"""Methods for registering, loading, changing, transferring and looking up agents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bilateral.documents import RegistrationFile
 
 @checked_class
 class AgentMethods(Runner):
-    """Agents: registering, loading, changing, transferring and finding them."""
+    """Methods for registering, loading, changing, transferring and looking up agents."""
 
     def register_agent(
         self, uri: str = "", *, file: RegistrationFile | None = None, metadata: Mapping[str, bytes | str] | None = None
@@ -33,14 +33,14 @@ class AgentMethods(Runner):
         """Register an agent that the signer owns (ERC-8004, `register`).
 
         Args:
-            uri: The URI of the agent's registration file; may be empty and set later.
+            uri: The URI of the agent's registration file. It may be empty, and can be set later.
             file: The registration file, as an alternative to `uri`. It is saved to the client's store. It cannot
                 contain the agent's id yet; `set_agent_uri` adds the id.
-            metadata: On-chain metadata by key; text is stored as UTF-8.
+            metadata: On-chain metadata values, keyed by metadata key; text is stored as UTF-8.
 
         Raises:
             InvalidArgumentError: Both `uri` and `file` are passed.
-            ContractRevertError: The registry reverts with `reserved_key` if the key is `agentWallet`.
+            ContractRevertError: A metadata key is `agentWallet`, which the registry reserves (`reserved_key`).
         """
         return self._write(agents.register(self.state, uri, file, metadata or {}))
 
@@ -71,11 +71,11 @@ class AgentMethods(Runner):
         Args:
             agent_id: The agent; the signer must own it or be allowed to act for it.
             uri: The URI. An empty string removes the existing URI.
-            file: The registration file, as an alternative to `uri`. It is saved to the client's store. If the agent is
-                missing from its registrations, it is added.
+            file: The registration file, as an alternative to `uri`. The client saves it to its store, after adding the
+                agent to the file's registrations if it is missing there.
 
         Raises:
-            InvalidArgumentError: Both `uri` and `file` are passed, or neither.
+            InvalidArgumentError: Both `uri` and `file` are passed, or neither is.
             ContractRevertError: The registry reverts with `not_authorized` or `erc721_nonexistent_token`.
         """
         return self._write(agents.set_uri(self.state, agent_id, uri, file))
@@ -105,11 +105,11 @@ class AgentMethods(Runner):
             add_services: Services to add, as JSON objects such as `{"name": "MCP", "endpoint": "https://…"}`. They
                 replace any services with the same names.
             remove_services: The names of services to remove.
-            fields: New values of other fields, by JSON name: `active`, `x402Support`, …
+            fields: New values of other fields, keyed by JSON name: `active`, `x402Support`, …
 
         Raises:
             DocumentError: The current file cannot be loaded. Nothing was sent.
-            InvalidArgumentError: The agent has no file, nothing would change, or a service to remove is missing.
+            InvalidArgumentError: The agent has no file, nothing would change, or the file lacks a service to remove.
             MalformedDocumentError: A new value has the wrong type, or the new file lacks a field that ERC-8004
                 requires.
             ContractRevertError: The registry reverts with `not_authorized` or `erc721_nonexistent_token`.
@@ -132,19 +132,18 @@ class AgentMethods(Runner):
 
         Args:
             agent_id: The agent; the signer must own it or be allowed to act for it.
-            new_wallet_signer: Signs for the new wallet; by default the client's signer, if it is the wallet itself.
-            deadline: When the signature expires, at most five minutes after the time of the transaction's block. By
-                default, this is four minutes after the last block's time or this machine's clock, whichever is later,
-                but no more than five minutes after the last block if that leaves at least a minute. Required with
-                `signature`.
+            new_wallet_signer: The signer for the new wallet; by default the client's signer, if it is the new wallet.
+            deadline: When the signature expires, at most five minutes after the time of the transaction's block. The
+                default is four minutes after the last block's time or this machine's time, whichever is later, but no
+                more than five minutes after the last block if that leaves at least a minute. Required with `signature`.
             signature: The wallet's signature of `AgentWalletSet`, if it was made in advance.
 
         Raises:
-            MissingSignerError: Neither a signer for the wallet nor its signature was passed.
+            MissingSignerError: Neither a signer for the wallet nor the wallet's signature was passed.
             InvalidArgumentError: A signature is passed without a deadline, or together with a signer.
             ContractRevertError: The registry reverts with `bad_wallet`, `expired`, `deadline_too_far`,
-                `invalid_wallet_signature`, `not_authorized` or `erc721_nonexistent_token`. `deadline_too_far` may also
-                mean that this machine's clock differs from the chain's; the error's advice then says so.
+                `invalid_wallet_signature`, `not_authorized` or `erc721_nonexistent_token`. If a difference between this
+                machine's time and the chain's time may have caused `deadline_too_far`, the error's advice says so.
         """
         return self._write(agents.set_wallet(self.state, agent_id, new_wallet, new_wallet_signer, deadline, signature))
 
@@ -203,7 +202,7 @@ class AgentMethods(Runner):
         return self._run(agents.is_authorized_or_owner(self.state, account, agent_id))
 
     def new_agent(self, domain: str) -> Handle[Registered]:
-        """Register an agent for the signer under a domain (August 2025, `newAgent`). The domain is not verified.
+        """Register an agent for the signer under an unverified domain (ERC-8004 of August 2025, `newAgent`).
 
         Args:
             domain: The domain, which must not be empty. The case of ASCII letters is ignored in comparisons.
@@ -217,16 +216,16 @@ class AgentMethods(Runner):
     def update_agent(
         self, agent_id: AgentLike, *, domain: str = "", address: str | None = None
     ) -> Handle[DirectoryEntry]:
-        """Change an agent's domain, transfer it to another address, or both (August 2025, `updateAgent`).
+        """Change an agent's domain, its owner, or both (ERC-8004 of August 2025, `updateAgent`).
 
         Args:
             agent_id: The agent, which the signer must own.
-            domain: The new domain; empty keeps the current one. If a different agent of the same owner holds the
-                domain, that agent loses it in the same transaction.
+            domain: The new domain; empty keeps the current one. If another agent of the same owner holds the domain,
+                that agent loses the domain in the same transaction.
             address: The new owner, which must not have an agent yet; None keeps the current owner.
 
         Raises:
-            InvalidArgumentError: Nothing would change.
+            InvalidArgumentError: Neither a domain nor an address is passed.
             ContractRevertError: The registry reverts with `agent_not_found`, `unauthorized_update`,
                 `domain_already_registered` or `address_already_registered`.
         """
@@ -235,8 +234,8 @@ class AgentMethods(Runner):
     def release_agent_domain(self, agent_id: AgentLike) -> Handle[DirectoryEntry]:
         """Release an agent's domain, so that others can register it (`releaseAgentDomain`).
 
-        An agent without a domain stays unchanged. To move a domain to a different agent of the same owner, call
-        `update_agent` for that agent instead: the domain is then never free in between.
+        An agent without a domain stays unchanged. To move a domain to another agent of the same owner, call
+        `update_agent` for that agent instead, so that nobody else can register the domain in between.
 
         Args:
             agent_id: The agent, which the signer must own.
@@ -247,7 +246,7 @@ class AgentMethods(Runner):
         return self._write(directory.release_agent_domain(self.state, agent_id))
 
     def resolve_by_domain(self, domain: str) -> DirectoryEntry:
-        """Find the agent that holds a domain (August 2025, `resolveByDomain`).
+        """Find the agent that holds a domain (ERC-8004 of August 2025, `resolveByDomain`).
 
         Args:
             domain: The domain; the case of ASCII letters is ignored.
@@ -258,7 +257,7 @@ class AgentMethods(Runner):
         return self._run(directory.resolve_by_domain(self.state, domain))
 
     def resolve_by_address(self, address: str) -> DirectoryEntry:
-        """Find the primary agent of an account (August 2025, `resolveByAddress`).
+        """Find the primary agent of an account (ERC-8004 of August 2025, `resolveByAddress`).
 
         Args:
             address: The account.
@@ -282,8 +281,8 @@ class AgentMethods(Runner):
     def prove_agent(self, agent_id: AgentLike) -> Handle[AgentProven]:
         """Prove to a foreign identity registry's companion that an agent exists (`proveAgent`). Anyone may do so.
 
-        Batches of ratings (`rate_clients`, `rate_validators`) reject agents above the highest proven id, so prove the
-        newest agent in a batch first. This project's own identity registry needs no proof.
+        A batch of ratings (`rate_clients`, `rate_validators`) is rejected if an agent's id exceeds the highest proven
+        id, so first prove the newest agent in the batch. This project's own identity registry needs no proof.
 
         Raises:
             MissingRegistryError: The deployment has no companion.

@@ -1,5 +1,5 @@
 # Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
-"""Blind ratings: a client and a server rate each other before either can see the other's rating."""
+"""Methods for blind ratings: a client and a server rate each other before either can see the other's rating."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bilateral.documents import FeedbackFile
 
 @checked_class
 class BlindMethods(Runner):
-    """Blind ratings: a client and a server rate each other before either can see the other's rating."""
+    """Methods for blind ratings: a client and a server rate each other before either can see the other's rating."""
 
     def seal_rating(  # noqa: PLR0913  # a rating, its sides and its interaction
         self,
@@ -31,7 +31,7 @@ class BlindMethods(Runner):
         interaction: bytes,
         lifetime: int = MAX_SERVER_LIFETIME,
     ) -> SignedEnvelope:
-        """As the signer's primary agent, seal a rating of a client. Nothing is sent.
+        """Seal and sign a rating of a client, as the signer's primary agent. No transaction is sent.
 
         The vault stores the salt before anything is signed. If you repeat the call after a crash, the same seal is
         signed again.
@@ -47,7 +47,7 @@ class BlindMethods(Runner):
         Returns: The server's envelope, to be passed to the client.
 
         Raises:
-            InvalidArgumentError: An argument is out of range, or the client is not the primary agent of its account.
+            InvalidArgumentError: An argument is out of range, or `client_id` is not the primary agent of `client`.
             AlreadySealedError: The vault already contains a different rating for this interaction.
         """
         sides = (client_id, client)
@@ -68,7 +68,7 @@ class BlindMethods(Runner):
         agent_id: AgentLike | None = None,
         lifetime: int = MAX_CLIENT_LIFETIME,
     ) -> SignedEnvelope:
-        """As the client, seal feedback about the server that made an offer. Nothing is sent.
+        """As the client to which a server made an offer, seal and sign feedback about that server. Nothing is sent.
 
         Args:
             vault: The vault, which stores the salt before anything is signed.
@@ -88,8 +88,7 @@ class BlindMethods(Runner):
             The client's envelope, to be passed to a relayer or to `seal_ratings`.
 
         Raises:
-            InvalidArgumentError: The offer is invalid, expired or for a different client, or an argument is out of
-                range.
+            InvalidArgumentError: The offer is invalid, expired or for another client, or an argument is out of range.
             UnrepresentableValueError: The value has no exact representation, or is not meaningful for its tag.
             AlreadySealedError: The vault already contains different feedback for this interaction.
             ContractRevertError: The registry would reject the feedback with `self_feedback` or
@@ -102,7 +101,7 @@ class BlindMethods(Runner):
         """Check an envelope: its deadline, its signature, and that each agent is the primary agent of its account.
 
         Args:
-            envelope: The envelope of either side.
+            envelope: The envelope from either side.
 
         Raises:
             InvalidArgumentError: The envelope is invalid. The message identifies the field.
@@ -110,10 +109,10 @@ class BlindMethods(Runner):
         self._run(blind.verify(self.state, envelope))
 
     def seal_ratings(self, envelope: SignedEnvelope, other: SignedEnvelope) -> Handle[SealedRatings]:
-        """Store both envelopes on chain (`seal`). The server can then no longer rate the client openly.
+        """Store both envelopes on chain (`seal`). Afterwards, the server can no longer rate the client openly.
 
         Args:
-            envelope: The envelope of either side.
+            envelope: The envelope from either side.
             other: The other side's envelope.
 
         Raises:
@@ -138,14 +137,14 @@ class BlindMethods(Runner):
             openings: The openings of one side or both. While the client's feedback is sealed, the server's opening is
                 rejected unless the client's opening is passed as well. This restriction ends 14 days after the client's
                 deadline.
-            confirmations: The number of blocks that must confirm the seal, including its own. If a reorganisation
-                removed the seal, the server could react to the opening.
+            confirmations: The number of blocks that must confirm the seal, including the block that contains it. If a
+                reorganisation removed the seal after the opening, the server could still change its rating.
             timeout: How many seconds to wait for these blocks.
 
         Raises:
             SealMismatchError: An opening does not belong to the pair.
             SealUnsettledError: The seal did not get enough confirmations in time. Nothing was sent.
-            InvalidArgumentError: No opening is passed, `confirmations` is 0 or less, or the client has to open first.
+            InvalidArgumentError: No opening is passed, `confirmations` is 0 or less, or the client must open first.
             ContractRevertError: The registry reverts with `unknown_pair`, `already_rated` or `self_feedback`.
         """
         return self._write(blind.open_(self.state, pair, openings, confirmations, timeout))
@@ -162,13 +161,13 @@ class BlindMethods(Runner):
         Args:
             envelopes: The envelopes of both sides.
             openings: The openings of both sides.
-            accept_public_mempool: True to send the transaction even if a public mempool may reveal both ratings first.
+            accept_public_mempool: True to send the transaction even if a public mempool may reveal both ratings early.
 
         Raises:
-            InvalidArgumentError: The chain may have a public mempool, or one side is missing.
+            InvalidArgumentError: The chain may have a public mempool, or an envelope or opening is missing.
             EnvelopeMismatchError: The envelopes do not belong together.
             SealMismatchError: An opening does not belong to its envelope.
-            ContractRevertError: The registry reverts with the same errors as for `seal_ratings` and `open_ratings`.
+            ContractRevertError: The registry reverts with an error listed for `seal_ratings` or `open_ratings`.
         """
         operation = blind.exchange(self.state, envelopes, openings, accept_public_mempool=accept_public_mempool)
         return self._write(operation)

@@ -1,5 +1,5 @@
 # Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
-"""Buyers' records, backed by payments (Buyer Reputation Protocol, section 8)."""
+"""Methods for buyers' records, which are backed by payments (Buyer Reputation Protocol, section 8)."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ from bilateral.core.values.arguments import checked_class
 
 @checked_class
 class BuyerMethods(Runner):
-    """Buyers' records, backed by payments (Buyer Reputation Protocol, section 8)."""
+    """Methods for buyers' records, which are backed by payments (Buyer Reputation Protocol, section 8)."""
 
     def settle_payment(self, payment: SignedPayment) -> Handle[SettledPayment]:
-        """Submit an x402 payment and record it in the same transaction (`settle`). Anyone may call it.
+        """Submit an x402 payment and record it in the same transaction (`settle`). Anyone may do so.
 
         Args:
-            payment: The payment that the buyer signed. The payee remains the seller's wallet.
+            payment: The payment that the buyer signed, with the seller's wallet as the payee.
 
         Raises:
             ContractRevertError: The registry or the token reverts with `token_not_listed`, `payment_fell_short`, or an
-                error from the token, for example because the nonce was used.
+                error from the token, for example because the nonce has already been used.
         """
         return self._write(buyers.settle(self.state, payment))
 
     def record_payment(self, buyer: str, amount: int, transaction_hash: bytes | str) -> Handle[AttestedPayment]:
-        """As the attestor, record a payment that is the only one in a transaction on this chain (`recordPayment`).
+        """As the attestor, record the only payment in a transaction on the registry's chain (`recordPayment`).
 
         Args:
             buyer: The account that paid.
             amount: The amount, in millionths of a dollar.
 
         Raises:
-            PaymentSettledHereError: The registry itself settled and counted the payment, which would now count twice.
-            MissingReceiptError: The node has no receipt for the transaction. This chain requires one.
+            PaymentSettledHereError: The registry itself settled and counted the payment, so it would be counted twice.
+            MissingReceiptError: The node has no receipt for the transaction, so it is unknown who settled the payment.
             ContractRevertError: The registry reverts with `not_role_holder`, `payment_too_high` or
                 `payment_already_recorded`.
         """
@@ -66,8 +66,8 @@ class BuyerMethods(Runner):
 
         Raises:
             InvalidArgumentError: The list of payments is empty.
-            PaymentSettledHereError: The registry itself settled and counted the payment, which would now count twice.
-            MissingReceiptError: The node has no receipt for the transaction. This chain requires one.
+            PaymentSettledHereError: The registry itself settled and counted a payment, so it would be counted twice.
+            MissingReceiptError: The node has no receipt for a payment's transaction on the registry's own chain.
             ContractRevertError: The registry reverts with `not_role_holder`, `payment_time_out_of_range` or
                 `payment_already_recorded`.
         """
@@ -93,12 +93,12 @@ class BuyerMethods(Runner):
 
         Raises:
             InvalidArgumentError: The list of votes is empty.
-            ContractRevertError: The registry reverts with the same errors as for `record_buyer_feedback`.
+            ContractRevertError: The registry reverts with an error listed for `record_buyer_feedback`.
         """
         return self._write(buyers.record_feedbacks(self.state, feedbacks))
 
     def record_buyer_reviews(self, reviews: Sequence[BuyerReviews]) -> Handle[tuple[BuyerReviews, ...]]:
-        """As the attestor, set buyers' reviews and disputes, either all or none (`recordReviews`). Safe to retry.
+        """As the attestor, set buyers' reviews and disputes, either all or none (`recordReviews`). It is safe to retry.
 
         Args:
             reviews: The reviews and disputes, for at least one buyer.
@@ -141,10 +141,10 @@ class BuyerMethods(Runner):
         return self._write(buyers.take(self.state, role))
 
     def get_buyer_score(self, buyer: str) -> int:
-        """Return a buyer's score, from 0 to 100, based on both records (`getBuyerScore`).
+        """Return a buyer's score, from 0 to 100, based on the settled and attested records (`getBuyerScore`).
 
-        The score reflects only what was settled or attested. If payments are missing, it is too low; if disputes are
-        missing, it is too high.
+        The score reflects only payments, reviews and disputes that were settled or attested. If payments are missing,
+        the score is too low; if disputes are missing, the score is too high.
 
         Args:
             buyer: The account.
@@ -152,7 +152,7 @@ class BuyerMethods(Runner):
         return self._run(buyers.score(self.state, buyer))
 
     def get_buyer_tier(self, buyer: str) -> BuyerTier:
-        """Return a buyer's tier, based on both records (`buyerTierOf`).
+        """Return a buyer's tier, based on the settled and attested records (`buyerTierOf`).
 
         Args:
             buyer: The account.
@@ -162,7 +162,7 @@ class BuyerMethods(Runner):
     def get_settlement_score(self, buyer: str) -> BuyerStanding:
         """Return a buyer's score and tier, based only on the settled record (`settlementScoreOf`).
 
-        No trust in the attestor is required. The score is at most 75, and the tier at most `verified`.
+        The result does not depend on the attestor. The score is at most 75, and the tier at most `verified`.
 
         Args:
             buyer: The account.
@@ -170,7 +170,7 @@ class BuyerMethods(Runner):
         return self._run(buyers.settlement_score(self.state, buyer))
 
     def get_buyer_records(self, buyer: str) -> BuyerRecords:
-        """Return both records of a buyer (`recordsOf`). All values are zero for an unknown account.
+        """Return a buyer's settled and attested records (`recordsOf`). For an unknown account, both are empty.
 
         Args:
             buyer: The account.
@@ -199,7 +199,7 @@ class BuyerMethods(Runner):
         return self._run(buyers.feedback(self.state, buyer, seller))
 
     def get_next_epoch(self) -> int:
-        """Return the epoch of the next root (`getNextEpoch`)."""
+        """Return the epoch of the next root to be posted (`getNextEpoch`)."""
         return self._run(buyers.next_epoch(self.state))
 
     def get_root(self, epoch: int) -> bytes | None:
@@ -207,7 +207,7 @@ class BuyerMethods(Runner):
         return self._run(buyers.root_of(self.state, epoch))
 
     def verify_buyer(self, buyer_state: BuyerState, epoch: int, proof: Sequence[bytes]) -> bool:
-        """Return whether a state is in an epoch's anchored tree (`verifyBuyer`).
+        """Return whether an epoch's anchored tree contains a buyer's state (`verifyBuyer`).
 
         Args:
             proof: The sibling hashes, from the leaf up.
@@ -218,7 +218,7 @@ class BuyerMethods(Runner):
         return self._run(buyers.verify(self.state, buyer_state, epoch, proof))
 
     def verify_credential(self, credential: TierCredential, signature: bytes) -> bool:
-        """Return whether the attestor signed a credential that is valid now (`verifyCredential`).
+        """Return whether a credential is valid now and was signed by the attestor (`verifyCredential`).
 
         Validity is checked at the time of the latest block. You must also compare the credential's holder with the
         account that presents it.
@@ -270,7 +270,7 @@ class BuyerMethods(Runner):
         scope: bytes | str,
         message: bytes | str,
     ) -> None:
-        """Check a private tier proof with fixed gas, and return whether it is valid (`verifyTier`).
+        """Verify a private tier proof with a fixed gas limit (`verifyTier`). An invalid proof raises an error.
 
         The contract does not track which proofs have been used. To detect reuse, store the proofs' nullifiers.
 
@@ -278,10 +278,10 @@ class BuyerMethods(Runner):
             nullifier: The proof's nullifier.
             points: The eight coordinates of the proof's points.
             policy: The hash of the scoring policy's name.
-            minimum: The lowest tier that is accepted.
+            minimum: The lowest tier to accept.
             epoch: The UTC day of the roots: today or yesterday.
-            scope: The place and day for which the proof is used.
-            message: The use to which the proof is bound.
+            scope: The scope hash of the place and day of use; see `bilateral.buyers.private.tiers.private_gate_scope`.
+            message: The hash that binds the proof to one use; see `bilateral.buyers.private.tiers.use_message`.
 
         Raises:
             ContractRevertError: The contract reverts with `epoch_over`, `unknown_root`, `proof_malformed` or

@@ -1,5 +1,5 @@
 # Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
-"""Open feedback: giving, reading, searching, averaging, responding to and revoking it."""
+"""Methods for giving, reading, searching, averaging, responding to and revoking open feedback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bilateral.documents import FeedbackFile
 
 @checked_class
 class FeedbackMethods(Runner):
-    """Open feedback: giving, reading, searching, averaging, responding to and revoking it."""
+    """Methods for giving, reading, searching, averaging, responding to and revoking open feedback."""
 
     def give_feedback(  # noqa: PLR0913, PLR0917  # the published SDKs' arguments
         self,
@@ -34,7 +34,7 @@ class FeedbackMethods(Runner):
         """Rate an agent as the signer (ERC-8004, `giveFeedback`; best practices, "Give Feedback").
 
         Args:
-            value: The value. It is checked against what `tag1` measures; a `FeedbackValue` is stored unchanged.
+            value: The value. A `FeedbackValue` is stored unchanged; any other value must be meaningful for `tag1`.
             tag1: What is measured; may be empty.
             tag2: The qualifier; may be empty.
             endpoint: The endpoint that was used; may be empty.
@@ -65,11 +65,11 @@ class FeedbackMethods(Runner):
         Args:
             agent_id: The agent that was rated, or a `FeedbackId` in place of the first three arguments.
             client_address: The client that rated the agent.
-            feedback_index: The index among that client's feedback, counted from 0 as in textual ids (best practices).
+            feedback_index: The entry's index among that client's feedback, from 0 as in textual ids (best practices).
             load_file: True to load the file.
 
         Raises:
-            InvalidArgumentError: The feedback is identified incompletely or more than once.
+            InvalidArgumentError: The arguments identify the feedback incompletely or twice.
             ContractRevertError: The feedback does not exist (`index_out_of_bounds`).
         """
         return self._run(reading.get(self.state, agent_id, client_address, feedback_index, load_file=load_file))
@@ -85,12 +85,12 @@ class FeedbackMethods(Runner):
     ) -> list[FeedbackEntry]:
         """Read all feedback for an agent from the registry's state (ERC-8004, `readAllFeedback`).
 
-        If this is too much for the node to return in one call, the client requests it in parts.
+        If the node cannot return all of the feedback in one call, the client reads it in parts.
 
         Args:
             reviewers: The clients whose feedback to read; all clients by default.
             tag1: The first tag that feedback must have; an empty string matches any tag.
-            tag2: As for `tag1`, but for the second tag.
+            tag2: The second tag that feedback must have; an empty string matches any tag.
             include_revoked: True to read revoked feedback too.
 
         Returns:
@@ -121,14 +121,14 @@ class FeedbackMethods(Runner):
         load_files: bool = False,
         load_seconds: float = 60.0,
     ) -> list[FeedbackEntry]:
-        """Search feedback using only a node (best practices, "Read Feedback").
+        """Search feedback using only a node, without an index (best practices, "Read Feedback").
 
         Args:
             agent_id: The agent that was rated.
             agent_ids: Additional agents.
-            reviewers: The clients; all clients by default. If no agent is passed, the whole chain's logs are searched
-                for these clients' feedback, which can take a long time.
-            tags: Tags that the feedback must have, each as its first or second tag.
+            reviewers: The clients whose feedback to search; all clients by default. If no agent is passed, the whole
+                chain's logs are searched for these clients' feedback, which can take a long time.
+            tags: Tags that the feedback must have, each as either its first or its second tag.
             capabilities: Kinds of MCP capability (`tools`, `prompts`, `resources`). The file must contain at least one
                 of them.
             skills: A2A or OASF skills. The file must contain at least one of them.
@@ -138,10 +138,10 @@ class FeedbackMethods(Runner):
             max_value: The maximum value.
             include_revoked: True to find revoked feedback too.
             load_files: True to look up events and load files. How long this takes depends on untrusted servers: up to
-                the loader's limit for each file, with sixteen files loading at a time. A search by fields in the file
-                always loads files, and does not find feedback whose file cannot be loaded.
-            load_seconds: How many seconds to spend on loading files. The remaining files then count as timed out
-                (`DocumentTimeoutError`), and their feedback is not found by fields in the file.
+                the loader's time limit for each file, with up to sixteen files loading at a time. A search by fields in
+                the file always loads files, and does not find feedback whose file cannot be loaded.
+            load_seconds: The number of seconds after which no further file is loaded. The remaining files are treated
+                as timed out (`DocumentTimeoutError`), so a search by fields in the file omits their feedback.
 
         Returns:
             The feedback, sorted by agent, client and index.
@@ -177,11 +177,11 @@ class FeedbackMethods(Runner):
 
         Args:
             tag1: The first tag that feedback must have; an empty string matches any tag.
-            tag2: As for `tag1`, but for the second tag.
-            reviewers: The clients that you trust. By default, all clients who ever gave feedback count, and the result
-                indicates this.
+            tag2: The second tag that feedback must have; an empty string matches any tag.
+            reviewers: The clients that you trust. By default, the average includes all clients that have ever given the
+                agent feedback, and the result's `is_everybody` is True.
             read_tags: True to also determine which first tags the average combines, if `tag1` is not set. This reads
-                all feedback that counts, in one or more calls.
+                all feedback in the average, in one or more calls.
 
         Returns:
             The average exactly as the registry computes it. If a node rejects the computation as too large, the client
@@ -202,8 +202,8 @@ class FeedbackMethods(Runner):
             agent_id: The agent that was rated, or a `FeedbackId`.
             client_address: The client that rated the agent.
             feedback_index: The index among that client's feedback, counted from 0.
-            response: The location of the response, as a `ResponseLink` or `{"uri": …, "hash": …}`; or a non-empty
-                string, which is saved to the client's store as `{"text": …, "createdAt": …}`.
+            response: Either the response's location, as a `ResponseLink` or `{"uri": …, "hash": …}`, or its text, a
+                non-empty string that is saved to the client's store as `{"text": …, "createdAt": …}`.
 
         Raises:
             InvalidArgumentError: The feedback is not fully identified, or the response has an unsupported format.
@@ -229,14 +229,14 @@ class FeedbackMethods(Runner):
     def revoke_feedback(
         self, agent_id: AgentLike | FeedbackId, feedback_index: int | None = None
     ) -> Handle[FeedbackRevocation]:
-        """Revoke one of the signer's feedback entries (ERC-8004, `revokeFeedback`). This is final.
+        """Revoke one of the signer's feedback entries (ERC-8004, `revokeFeedback`). This cannot be undone.
 
         Args:
             agent_id: The agent that was rated, or a `FeedbackId`.
             feedback_index: The index among the signer's feedback, counted from 0.
 
         Raises:
-            InvalidArgumentError: The feedback is not fully identified, or was given by a different client.
+            InvalidArgumentError: The feedback is not fully identified, or was given by another client.
             ContractRevertError: The registry reverts with `index_out_of_bounds` or `already_revoked`.
         """
         return self._write(feedback.revoke(self.state, agent_id, feedback_index))

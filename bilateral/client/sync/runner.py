@@ -1,5 +1,5 @@
 # Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
-"""The runner for a client's operations, and the results of its writes."""
+"""The runner for a client's operations, and the handles that a client's writes return."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Handle(SentTransaction[T]):
-    """A write by an `Client`."""
+    """A handle for a write by an `Client`, to wait for its transaction, speed it up or cancel it."""
 
     def __init__(self, run: Run, state: ClientState, sent: Sent[T] | None) -> None:
         super().__init__(sent)
@@ -48,7 +48,7 @@ class Handle(SentTransaction[T]):
                 them.
             TransactionDroppedError: The transaction is not in a block, and the node has dropped it.
             TransactionReplacedError: A different transaction with the same nonce is in a block.
-            ContractRevertError: The registry reverted the transaction, because something changed after the simulation.
+            ContractRevertError: The registry reverted the transaction, because its state changed after the simulation.
             TransactionFailedError: The transaction failed, and the node returned no reason.
             UnexpectedAnswerError: The transaction succeeded, but its receipt or events do not match what was sent.
             NotSentError: Nothing was sent: the client only simulates its writes (dry run).
@@ -57,11 +57,11 @@ class Handle(SentTransaction[T]):
         return result
 
     def speed_up(self) -> Handle[T]:
-        """Send the transaction again with higher fees: an eighth more, or the node's current quote if that is higher.
+        """Send the transaction again with fees an eighth higher, or at the node's current quote if that is higher.
 
         Returns:
-            A handle for the faster transaction, whose `wait` also accepts the slower one. If this transaction is
-            already in a block, this handle is returned.
+            A handle for the faster transaction, whose `wait` also succeeds if the slower one is included. If this
+            transaction is already in a block, this handle is returned.
 
         Raises:
             FeeLimitError: The fees exceed the client's limits.
@@ -72,7 +72,7 @@ class Handle(SentTransaction[T]):
         return Handle(self._run, self._state, faster)
 
     def cancel(self) -> Handle[bool]:
-        """Replace the transaction with an empty one at higher fees.
+        """Replace the transaction with an empty one that pays higher fees.
 
         Returns:
             A handle for the empty transaction. Its `wait` returns True once it is in a block, and raises
@@ -168,13 +168,13 @@ class Runner(Closing):
         Raises:
             UnknownDeploymentError: No deployment was passed, and the package has none for the node's chain.
             WrongChainError: The node's chain differs from the deployment's or from `chain_id`.
-            WrongIdentityRegistryError: The deployment has a companion, but one of its registries belongs to a different
+            WrongIdentityRegistryError: The deployment has a companion, but one of its registries belongs to the wrong
                 identity registry.
         """
         return self._run(registries.connect(self.state))
 
     def inspect_deployment(self) -> DeploymentReport:
-        """Inspect the registries on chain: their code, their owners, and whether they belong together.
+        """Inspect the registries on chain: their code, their owners, and whether they share an identity registry.
 
         Returns:
             The deployment and a report on each of its registries. Problems are listed in the report, not raised.

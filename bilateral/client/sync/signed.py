@@ -1,5 +1,5 @@
 # Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
-"""Feedback that needs a signature: authorised by the agent's owner, or sent on the client's behalf."""
+"""Methods for feedback that needs a signature: authorised by the agent's owner, or sent on the client's behalf."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bilateral.documents import FeedbackFile
 
 @checked_class
 class SignedMethods(Runner):
-    """Feedback that needs a signature: authorised by the agent's owner, or sent on the client's behalf."""
+    """Methods for feedback that needs a signature: authorised by the agent's owner, or sent on the client's behalf."""
 
     def authorize_feedback(  # noqa: PLR0913  # all but two have defaults
         self,
@@ -29,7 +29,7 @@ class SignedMethods(Runner):
         index_limit: int | None = None,
         expiry: datetime | None = None,
     ) -> FeedbackAuthorization:
-        """As the agent's owner, sign an authorisation for a client to rate it (FeedbackAuth). Nothing is sent.
+        """As an agent's owner, sign an authorisation for a client to rate the agent (FeedbackAuth). Nothing is sent.
 
         Args:
             agent_id: The agent, which the signer must own.
@@ -38,7 +38,7 @@ class SignedMethods(Runner):
             last_index: The number of feedback entries that the client has given for the agent in this registry. The
                 node must report the same number: otherwise, a malicious node could make the signed limit arbitrarily
                 high.
-            index_limit: The limit below which the client's index must stay, instead of `count` and `last_index`.
+            index_limit: The signed limit itself (see `FeedbackAuth.index_limit`), in place of `count` and `last_index`.
             expiry: When the authorisation expires; by default, one day after the chain's current time.
 
         Returns:
@@ -46,9 +46,9 @@ class SignedMethods(Runner):
 
         Raises:
             NotAgentOwnerError: The signer does not own the agent, so the registry would reject the authorisation.
-            IndexMismatchError: The node reports a different number than `last_index`. Nothing was signed.
+            IndexMismatchError: The number that the node reports differs from `last_index`. Nothing was signed.
             InvalidArgumentError: The expiry has passed, a number is out of range, or the client may act for the agent,
-                so that the registry would reject all of its feedback.
+                so that the registry would reject all feedback from this client.
             ContractRevertError: The agent does not exist (`erc721_nonexistent_token`).
         """
         return self._run(
@@ -71,9 +71,9 @@ class SignedMethods(Runner):
 
         Args:
             score: The score, from 0 to 100.
-            feedback_auth: The authorisation, as an object, bytes, or hexadecimal digits.
+            feedback_auth: The authorisation, as a `FeedbackAuthorization`, bytes, or hexadecimal digits.
             tag1: The first tag, at most 32 bytes in UTF-8.
-            tag2: As for `tag1`, but for the second tag.
+            tag2: The second tag, at most 32 bytes in UTF-8.
             file: A feedback file, which is completed and saved to the client's store.
             file_uri: The URI of an existing file, instead of `file`.
 
@@ -117,7 +117,7 @@ class SignedMethods(Runner):
         feedback_hash: bytes | str | None = None,
         deadline: datetime | None = None,
     ) -> SignedFeedback:
-        """Sign feedback for another account to send and pay for (`giveFeedbackBySig`). Nothing is sent.
+        """Sign feedback that another account will send and pay for (`giveFeedbackBySig`). No transaction is sent.
 
         The signature is valid only for the signer's next feedback for the agent: if the signer gives any other feedback
         for the agent first, the signature becomes invalid. `void_signatures` invalidates it permanently.

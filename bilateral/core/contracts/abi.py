@@ -37,25 +37,22 @@ def abi(registry: Registry) -> tuple[Mapping[str, Any], ...]:
 
 @cache
 def selectors(registry: Registry, kind: str) -> Mapping[bytes, Mapping[str, Any]]:
-    """Return the entries of one kind from a registry's ABI, by selector or topic.
+    """Return a registry's ABI entries of one kind, keyed by 4-byte selector or, for events, by 32-byte topic.
 
     Args:
         kind: `function`, `error` or `event`.
-
-    Returns:
-        The entries by selector (4 bytes), or by topic (32 bytes) for events.
     """
     length = 32 if kind == "event" else 4
     return {selector_of(entry)[:length]: entry for entry in abi(registry) if entry["type"] == kind}
 
 
 def selector_of(entry: Mapping[str, Any]) -> bytes:
-    """Return the hash of a function's, error's or event's signature, with which its selector begins."""
+    """Hash the signature of a function, error or event. The selector is the first four bytes of the hash."""
     return keccak(f"{entry['name']}({','.join(map(type_of, entry['inputs']))})".encode())
 
 
 def type_of(part: Mapping[str, Any]) -> str:
-    """Return the type of a parameter. That of a struct is the list of its fields' types."""
+    """Return the type of a parameter. A struct's type is the parenthesised list of its fields' types."""
     kind = str(part["type"])
     if not kind.startswith("tuple"):
         return kind

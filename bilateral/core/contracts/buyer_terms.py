@@ -17,20 +17,20 @@ from bilateral.core.signatures import TypedMessage
 from bilateral.core.values.arguments import checked_class, is_whole
 
 WHOLE_TRANSACTION: Final = 255
-"""The value of `position` that stands for the whole transaction."""
+"""The value of `position` that refers to the whole transaction."""
 
 MAX_ATTESTED_AMOUNT: Final = 2**56 - 1
 """The maximum amount of an attested payment, in millionths of a dollar."""
 
 MAX_CREDENTIAL_LIFETIME: Final = 86_400
-"""The longest validity of a credential, in seconds."""
+"""The longest validity period of a credential, in seconds."""
 
 _HASH_BYTES: Final = 32  # of keccak-256
 _SIGNATURE_BYTES: Final = 65  # r, s and v
 
 
 class BuyerTier(StrEnum):
-    """A buyer tier (section 3), lowest first. The values are the names in the protocol; contracts use `level`."""
+    """A buyer tier (Buyer Reputation Protocol, section 3), lowest first. Contracts identify it by `level`."""
 
     NEW = "new"
     VERIFIED = "verified"
@@ -49,7 +49,7 @@ class BuyerTier(StrEnum):
 
     @classmethod
     def of_level(cls, level: int) -> BuyerTier:
-        """Return the tier to which the contracts assign a number.
+        """Return the tier that has a given number in the contracts.
 
         Args:
             level: The number, 0 to 3.
@@ -246,7 +246,7 @@ class BuyerState:
             rounding.
         disputes: The number of disputes.
         policy: The hash of the scoring policy's name; see `policy_hash`.
-        block_number: The last block on that chain that the state takes into account.
+        block_number: The last block, on the chain `chain_id`, that the state takes into account.
     """
 
     buyer: str
@@ -280,14 +280,14 @@ class BuyerState:
 @checked_class
 @dataclass(frozen=True)
 class TierCredential(TypedMessage):
-    """The attestor's signed statement of the tier of the buyer behind an address (EIP-712).
+    """A statement, signed by the attestor, about the tier of the buyer that uses an address (EIP-712).
 
     Attributes:
-        holder: The address that may use the credential. It may be an unused address.
+        holder: The address that may use the credential. It may be an address without any transactions.
         issued_at: The first second, in Unix time, at which the credential is valid.
         valid_until: The last second, in Unix time, at which the credential is valid; at most a day after `issued_at`.
         policy: The hash of the scoring policy's name; see `policy_hash`.
-        tier: The tier of the buyer behind the holder.
+        tier: The tier of the buyer that uses the holder's address.
         scope: The place where the credential is used; see `bilateral.buyers.credentials.gate_scope` and `agent_scope`.
         pseudonym: The buyer's pseudonym in that scope on the UTC day of `issued_at`. It is the same for all of the
             buyer's addresses, so use it to count customers.

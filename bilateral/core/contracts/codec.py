@@ -1,7 +1,7 @@
 """Calls to the registries: calldata, results, and reverts with a machine-readable reason and advice.
 
-Anyone can put bytes that are not UTF-8 into a tag, a URI or a domain. Such bytes must not stop a reader, so strings are
-decoded as bytes and then converted to `ChainText`.
+Anyone can put bytes that are not UTF-8 into a tag, a URI or a domain. So that such bytes never make decoding fail,
+strings are decoded as bytes and then converted to `ChainText`.
 """
 
 import re
@@ -25,13 +25,10 @@ _STRING = re.compile(r"\bstring\b")
 
 
 def encode_call(registry: Registry, function: str, arguments: Sequence[Any]) -> bytes:
-    """Encode a call to a registry.
+    """Encode a call to a registry, and return the calldata.
 
     Args:
         function: The function's name. Overloads are distinguished by the number of arguments.
-
-    Returns:
-        The call's data.
     """
     entry = _function(registry, function, len(arguments))
     return selector_of(entry)[:4] + encode([type_of(part) for part in entry["inputs"]], arguments)
@@ -48,8 +45,7 @@ def decode_result(registry: Registry, function: str, data: bytes) -> tuple[Any, 
         The values. Strings become `ChainText`, addresses are checksummed, and structs become dictionaries.
 
     Raises:
-        UnexpectedAnswerError: The data does not match the function. Most likely, a different contract is at the
-            address.
+        UnexpectedAnswerError: The data does not match the function. Most likely, the wrong contract is at the address.
     """
     return _decode(_function(registry, function)["outputs"], data, f"{registry} returned the result of {function}")
 
@@ -66,7 +62,7 @@ def _function(registry: Registry, name: str, count: int | None = None) -> Mappin
 
 def _decode(parts: Sequence[Mapping[str, Any]], data: bytes, subject: str) -> tuple[Any, ...]:
     problem = UnexpectedAnswerError(f"{subject} in an unexpected format ({len(data)} bytes)")
-    if len(data) < _WORD * len(parts):  # Ape, if it is in the process, makes eth-abi read zeros beyond the end
+    if len(data) < _WORD * len(parts):  # with Ape loaded, eth-abi reads zeros beyond the end
         raise problem
     try:
         values = decode([_STRING.sub("bytes", type_of(part)) for part in parts], data)
@@ -97,24 +93,24 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "Not authorized": ("not_authorized", "Send it from the agent's owner, or an account that it approved."),
         "reserved key": ("reserved_key", "Set the agent's wallet with set_agent_wallet, which proves it."),
-        "bad wallet": ("bad_wallet", "Name a wallet other than the zero address."),
+        "bad wallet": ("bad_wallet", "Pass a wallet other than the zero address."),
         "expired": ("expired", "Sign again with a later deadline."),
-        "deadline too far": ("deadline_too_far", "Give a deadline at most five minutes ahead of the chain's time."),
-        "invalid wallet sig": ("invalid_wallet_signature", "Have the new wallet sign, for the current owner."),
-        "bad identity": ("bad_identity", "Name the address of an identity registry."),
-        "bad validator": ("bad_validator", "Name a validator other than the zero address."),
-        "exists": ("request_exists", "Use another request hash; this one is taken."),
-        "unknown": ("unknown_request", "Check the request hash: this chain has no request with it."),
-        "not validator": ("not_validator", "Send it from the validator that the request names."),
-        "resp>100": ("response_too_high", "A response is 0 to 100."),
-        "too many decimals": ("too_many_decimals", "Give at most 18 decimals."),
-        "value too large": ("value_too_large", "Give a value from -1e38 to 1e38."),
+        "deadline too far": ("deadline_too_far", "Pass a deadline at most five minutes ahead of the chain's time."),
+        "invalid wallet sig": ("invalid_wallet_signature", "Have the new wallet sign a consent for the current owner."),
+        "bad identity": ("bad_identity", "Pass the address of an identity registry."),
+        "bad validator": ("bad_validator", "Pass a validator other than the zero address."),
+        "exists": ("request_exists", "Use a different request hash: this one is already in use."),
+        "unknown": ("unknown_request", "Check the request hash: no request on this chain has it."),
+        "not validator": ("not_validator", "Send it from the validator specified in the request."),
+        "resp>100": ("response_too_high", "Use a response from 0 to 100."),
+        "too many decimals": ("too_many_decimals", "Use at most 18 decimals."),
+        "value too large": ("value_too_large", "Use a value from -1e38 to 1e38."),
         "Self-feedback not allowed": ("self_feedback", "Rate from an account that is neither owner nor operator."),
-        "index must be > 0": ("index_zero", "Count feedback from 1."),
-        "index out of bounds": ("index_out_of_bounds", "Check the index: the client has given less feedback."),
-        "Already revoked": ("already_revoked", "Leave it: the feedback is already revoked, and that is final."),
-        "Empty URI": ("empty_uri", "Give the response's URI."),
-        "clientAddresses required": ("clients_required", "Name the clients whose feedback counts."),
+        "index must be > 0": ("index_zero", "Use an index of 1 or more: on-chain indexes start at 1."),
+        "index out of bounds": ("index_out_of_bounds", "Check the index: the client has given fewer feedback entries."),
+        "Already revoked": ("already_revoked", "No action is needed: the feedback is already revoked."),
+        "Empty URI": ("empty_uri", "Pass the response's URI."),
+        "clientAddresses required": ("clients_required", "Pass the clients whose feedback counts."),
     }
 )  # fmt: skip
 """The revert strings of ERC-8004, each with a machine-readable reason and advice."""
@@ -122,14 +118,14 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 _ADVICE: Final[Mapping[str, str]] = MappingProxyType(
     {
         # identity
-        "AgentNotFound": "Look the agent up again: no agent has this id, domain or address.",
+        "AgentNotFound": "Check the id, domain or address: no agent has it.",
         "UnauthorizedRegistration": "Send it from the new agent's address.",
         "UnauthorizedUpdate": "Send it from the agent's owner.",
         "InvalidDomain": "Pass a domain.",
         "InvalidAddress": "Pass an address other than the zero address.",
-        "DomainAlreadyRegistered": "Choose a different domain; another agent already has this one.",
+        "DomainAlreadyRegistered": "Choose a different domain: another agent already has this one.",
         "AddressAlreadyRegistered": "Use an address that neither owns an agent nor has a primary agent.",
-        "NotOwnerOrWallet": "Choose an agent that the account owns or is the wallet of.",
+        "NotOwnerOrWallet": "Choose an agent whose owner or wallet is the account.",
         "EtherNotAccepted": "Do not send ether with this transaction.",
         "ERC721NonexistentToken": "Check the id: no agent has it.",
         "ERC721IncorrectOwner": "Pass the agent's current owner as the sender.",
@@ -153,16 +149,16 @@ _ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "NotInCompanion": "Use this project's IdentityRegistry for domains, and to register agents by domain.",
         "NobodySpeaksAsAgentZero": "Choose a different agent: id 0 means no agent in this registry.",
         # feedback
-        "InvalidSignature": "Have the account in the error sign for this registry on this chain.",
+        "InvalidSignature": "Have the account shown in the error sign for this registry on this chain.",
         "SignatureExpired": "Sign again with a later deadline.",
-        "SignatureVoided": "Sign again, with a deadline after the client's voided deadline.",
-        "DeadlineAlreadyVoided": "Void a later deadline; this one is already void.",
+        "SignatureVoided": "Sign again with a later deadline: the client has voided signatures up to this one.",
+        "DeadlineAlreadyVoided": "Choose a later deadline: signatures up to this one are already void.",
         "UnexpectedFeedbackIndex": "Sign again for the client's next feedback, or send the earlier entries first.",
-        "TooMuchFeedback": "Use a different client: the registry has no room for more feedback by this one.",
-        "TagsExhausted": "Use a tag that was used before; the registry cannot store new tags.",
+        "TooMuchFeedback": "Use a different client: this one has given the maximum amount of feedback.",
+        "TagsExhausted": "Use a tag that was used before: the registry cannot store new tags.",
         # ratings
         "RaterNotRegistered": "Send it from an account with a primary agent: an agent's owner or wallet.",
-        "UnexpectedRater": "Send it from an account whose primary agent is the named server, or set the primary agent.",
+        "UnexpectedRater": "Send it from an account whose primary agent is the server, or set the primary agent.",
         "UnexpectedOwner": "Check the agent: its owner is not the expected one. Pass the current owner to rate it.",
         "SubjectNotRegistered": "Rate an agent that exists.",
         "RatingTooHigh": "Use a rating from 0 to 100.",
@@ -191,7 +187,7 @@ _ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "SignatureLengthInvalid": "Pass a 65-byte signature: the owner is not a contract.",
         "SignatureMalleable": "Use a signer that produces s in the lower half of the curve's order.",
         "SignatureUnrecoverable": "Have the authorisation signed again: no signer can be recovered.",
-        "SignerNotOwner": "Have the agent's current owner sign it, for this registry on this chain.",
+        "SignerNotOwner": "Have the agent's current owner sign it for this registry on this chain.",
         "SignatureRefused": "Have the authorisation signed as required by the contract that owns the agent (ERC-1271).",
         "PositionOutOfBounds": "Count positions from 0: the agent has fewer feedback entries.",
         # buyers
@@ -217,12 +213,12 @@ _ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "NotABuyerRegistry": "Pass a BuyerReputationRegistry.",
         "NotAVerifier": "Pass the deployed TierProofVerifier.",
         "NotTheAttestor": "Send it from the attestor: see get_role_holder.",
-        "EpochOver": "Post roots only for today, and prove with those for today or yesterday (UTC).",
+        "EpochOver": "Post roots only for today (UTC), and prove with the roots for today or yesterday.",
         "RootOutOfRange": "Pass roots above 0 and below the scalar field's order, and 1 for an empty tier.",
         "RootsAlreadyPosted": "No action is needed: the day's roots are already posted and cannot be replaced.",
         "UnknownRoot": "Use a policy, day and tier that have a root: see get_tier_roots.",
         "ProofMalformed": "Pass numbers below their fields' orders.",
-        "ProofRefused": "Create the proof again, for this tree, place and holder.",
+        "ProofRefused": "Create the proof again for this tree, scope and holder.",
         # validation
         "SafeCastOverflowedUintDowncast": "Pass a smaller number: the registry cannot store this one.",
     }
@@ -235,8 +231,8 @@ class ContractRevertError(BilateralError):
 
     Attributes:
         error: The error's name in Solidity, or the text of `Error(string)`; empty if the registry returned neither.
-        arguments: The error's arguments, by name; addresses are checksummed.
-        reason: The error in snake_case.
+        arguments: The error's arguments, keyed by name; addresses are checksummed.
+        reason: The error's name, converted to snake_case.
         advice: What the caller can do next; empty if unknown.
         data: The complete revert data.
         __cause__: For a batch of ratings, the revert of the rating that made the batch revert.
@@ -286,7 +282,7 @@ def decode_revert(data: bytes) -> ContractRevertError:
             refusal.__cause__ = inner
             return refusal
     except (DecodingError, OverflowError, UnicodeDecodeError):
-        pass  # the data only begin like a known error
+        pass  # the data only starts like a known error
     return ContractRevertError("", {"data": data} if data else {}, "reverted", "", data)
 
 

@@ -32,7 +32,7 @@ class RegistryFacts:
     Attributes:
         origin: The authors of the registry's code.
         is_upgradable: True if the registry's owner can change its code.
-        functions: The names of the registry's functions; None if they are those in the packaged ABI.
+        functions: The names of the registry's functions; None if they are the same as in the packaged ABI.
     """
 
     origin: Origin
@@ -48,7 +48,7 @@ class Deployment:
     """The addresses of the registries on one chain. Each registry may be canonical, from this project, or missing.
 
     Attributes:
-        chain_id: EIP-155 id of the chain.
+        chain_id: The The The The The The EIP-155 id of the chain.
         identity: The identity registry.
         reputation: The registry for open feedback.
         authorized: The registry for authorised feedback.
@@ -61,7 +61,7 @@ class Deployment:
         first_agent_id: The id of the first agent: 1 in this project's identity registry, 0 in canonical registries.
         buyers: The registry of buyers, which records payments.
         tier_proofs: The contract for private proofs of buyers' tiers.
-        facts: Facts about registries, by address. A registry that the caller specified has none.
+        facts: Facts about the registries, keyed by address. There are none for a registry that the caller specified.
     """
 
     chain_id: int
@@ -119,7 +119,7 @@ class Deployment:
             book: The JSON text.
 
         Returns:
-            The deployments by chain id. See `from_record`.
+            The deployments, keyed by chain id. See `from_record`.
 
         Raises:
             DeploymentRecordError: The text is not a valid address book, or the identity registry is missing for one of
@@ -209,7 +209,7 @@ class Deployment:
         return Registry.IDENTITY if self.directory is None else Registry.COMPANION
 
     def lacks(self, registry: Registry, function: str) -> bool:
-        """Return whether a registry is known to lack a function. One that the caller specified may have any function.
+        """Return whether a registry is known to lack a function; False for a registry that the caller specified.
 
         Args:
             function: The function's name.
@@ -235,7 +235,7 @@ class Deployment:
         """Return the authors of a registry's code; None if the caller specified the registry, or if it is missing.
 
         Args:
-            attribute: The registry's attribute, such as `ratings`.
+            attribute: The name of the registry's attribute, such as `ratings`.
         """
         facts = self.facts.get(getattr(self, attribute))
         return None if facts is None else facts.origin
@@ -267,7 +267,7 @@ _NAMES: Final[Mapping[str, str]] = {attribute: registry for registry, attribute 
 """The contract's name in a record, for each attribute of `Deployment`."""
 
 REGISTRY_ATTRIBUTES: Final = tuple(_NAMES)
-"""The attributes of `Deployment` that contain addresses."""
+"""The names of the `Deployment` attributes that contain addresses."""
 
 
 def _identity_below(record: DeploymentRecord) -> str | None:
@@ -280,7 +280,7 @@ def _identity_below(record: DeploymentRecord) -> str | None:
 
 
 def attribute_of(registry: Registry) -> str:
-    """Return the attribute of `Deployment` that contains a registry's address."""
+    """Return the name of the `Deployment` attribute that contains a registry's address."""
     return _ATTRIBUTES[registry]
 
 
@@ -288,8 +288,8 @@ def max_fees_of(chain_id: int) -> tuple[int, int]:
     """Return the largest fee and the largest tip per gas that a client signs by default on a chain, in wei.
 
     Args:
-        chain_id: EIP-155 id of the chain. Chains that are not in the packaged address book have the same limits as most
-            chains.
+        chain_id: EIP-155 id of the chain. Chains that are missing from the packaged address book have the default
+            limits.
     """
     from bilateral.core.contracts.records import MAX_FEE_GWEI, MAX_TIP_GWEI, address_book  # noqa: PLC0415  # heavy
 
@@ -299,7 +299,7 @@ def max_fees_of(chain_id: int) -> tuple[int, int]:
 
 
 def has_private_mempool(chain_id: int) -> bool:
-    """Return True if, according to the packaged address book, a chain's transactions are private until included.
+    """Return True if, according to the address book, a chain's transactions are private until they are in a block.
 
     Args:
         chain_id: EIP-155 id of the chain.
@@ -311,7 +311,7 @@ def has_private_mempool(chain_id: int) -> bool:
 
 
 def network_of(chain_id: int) -> str:
-    """Return a chain's network name from the packaged records, such as `base:sepolia`; otherwise "unnamed".
+    """Return a chain's network name from the packaged records, such as `base:sepolia`, or else "unnamed".
 
     Args:
         chain_id: EIP-155 id of the chain.
@@ -325,15 +325,15 @@ def network_of(chain_id: int) -> str:
 
 
 def packaged_deployment(chain_id: int, origin: Origin | None = None) -> Deployment | None:
-    """Return the packaged deployment on a chain.
+    """Return the packaged deployment for a chain.
 
     Args:
         chain_id: EIP-155 id of the chain.
-        origin: The deployment to use: the canonical one, or this project's. If omitted, the canonical deployment if the
-            chain has one, or else this project's.
+        origin: The deployment to return: the canonical one, or this project's. By default, the canonical deployment if
+            the chain has one, or else this project's.
 
     Returns:
-        The deployment; None if the package has none.
+        The deployment; None if the package contains none for the chain.
     """
     canonical = None if origin is Origin.BILATERAL else Deployment.canonical(chain_id)
     if canonical is not None or origin is Origin.CANONICAL:

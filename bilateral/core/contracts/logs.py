@@ -36,7 +36,7 @@ class LogPosition:
 
 @dataclass(frozen=True, slots=True)
 class RawLog:
-    """An undecoded log.
+    """A log as a node returned it, before it is decoded.
 
     Attributes:
         position: The log's position in the chain.

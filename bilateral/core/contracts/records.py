@@ -1,7 +1,7 @@
-"""Deployment records: this project's, and those in the address book of canonical registries.
+"""Deployment records of this project's registries, and of the canonical registries in the address book.
 
-Both have the same schema. In the address book, `deployments/canonical.json`, registries with the same addresses on
-several chains are listed as groups.
+Both kinds of records have the same schema. In the address book, `deployments/canonical.json`, registries with the same
+addresses on several chains are listed as groups.
 """
 
 from functools import cache
@@ -20,10 +20,10 @@ BOOK: Final = "canonical.json"
 """The name of the address book's file."""
 
 MAX_TIP_GWEI: Final = 50
-"""The tip limit for chains without their own, in gwei per gas: 0.025 of the currency for a write of 500,000 gas."""
+"""The default limit on tips, in gwei per gas. A write of 500,000 gas costs at most 0.025 of the currency in tips."""
 
 MAX_FEE_GWEI: Final = 500
-"""The fee limit for chains without their own, in gwei per gas: 0.25 of the currency for a write of 500,000 gas."""
+"""The default limit on fees, in gwei per gas. A write of 500,000 gas costs at most 0.25 of the currency."""
 
 Number = Annotated[int, Field(strict=True, ge=0)]
 
@@ -36,8 +36,8 @@ class RegistryEntry(BaseModel):
         origin: The authors of the registry's code.
         upgradable: True if the registry's owner can change its code.
         first_agent_id: The id of the first agent in an identity registry; None for other registries.
-        functions: The signatures of the registry's functions; None if they are those in the packaged ABI.
-        constructor_arguments: The constructor's arguments, by name.
+        functions: The signatures of the registry's functions; None if they are the same as in the packaged ABI.
+        constructor_arguments: The constructor's arguments, keyed by name.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
@@ -74,7 +74,7 @@ class DeploymentRecord(_Chain):
     """The registries on one chain.
 
     Attributes:
-        contracts: The registries, by Solidity name.
+        contracts: The registries, keyed by Solidity name.
     """
 
     contracts: dict[str, RegistryEntry]
@@ -103,7 +103,7 @@ class ForeignRecord(BaseModel):
     Attributes:
         chain: The chain (CAIP-2).
         network: The network's name, such as `solana:devnet`.
-        registries: The program of each registry, by the registry's name.
+        registries: The address of each registry's program, keyed by the registry's name.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -140,13 +140,13 @@ class _Book(BaseModel):
 
 @cache
 def address_book() -> dict[int, DeploymentRecord]:
-    """Return the records of the canonical registries, by chain id."""
+    """Return the records of the canonical registries, keyed by chain id."""
     return read_book(_packaged())
 
 
 @cache
 def foreign_book() -> dict[str, ForeignRecord]:
-    """Return the registries on Solana, by chain (CAIP-2)."""
+    """Return the registries on Solana, keyed by chain (CAIP-2)."""
     return {record.chain: record for record in _Book.model_validate(decode_object(_packaged())).solana}
 
 

@@ -12,7 +12,7 @@ class BilateralError(Exception):
     """Base class of every exception that the package raises intentionally.
 
     Attributes:
-        reason: A machine-readable kind of error, in snake_case and stable across releases.
+        reason: The machine-readable kind of error, in snake_case. It is stable across releases.
     """
 
     reason: ClassVar[str] = "error"
@@ -20,9 +20,9 @@ class BilateralError(Exception):
 
 @dataclass_transform(eq_default=False)
 class FormattedError(BilateralError):
-    """An error that is declared as fields and a message template with those fields. Bytes are shown in hexadecimal.
+    """An error declared by its fields and a message template that uses them. Bytes are shown in hexadecimal.
 
-    A field that is an `InitVar` appears only in the message.
+    A field that is an `InitVar` appears in the message, but is not an attribute.
     """
 
     template: ClassVar[str]
@@ -79,7 +79,7 @@ class MalformedIdentifierError(BilateralError, ValueError):
 
     Attributes:
         kind: The expected kind of identifier.
-        text: The whole string; for a value of a different type, the name of that type.
+        text: The whole string; for a value that is not a string, the name of its type.
         problem: The reason why the string is invalid.
     """
 

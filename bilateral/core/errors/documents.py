@@ -61,7 +61,7 @@ class DocumentTimeoutError(FormattedError, DocumentError, TimeoutError):
     """A document did not arrive in time.
 
     Attributes:
-        seconds: The overall time limit, which includes name lookups, connections, redirects, IPFS blocks and content.
+        seconds: The overall time limit, which covers name lookups, connections, redirects, IPFS blocks and content.
         phase: The phase of the request that did not finish.
     """
 
@@ -133,7 +133,7 @@ class ExpiredCertificateError(TlsError):
 
 
 class CertificateNameError(TlsError):
-    """A certificate was issued for a different host."""
+    """A certificate was issued for another host."""
 
     reason = "certificate_name"
 
@@ -186,7 +186,7 @@ class HashMismatchError(DocumentError):
         expected: The on-chain hash.
         actual: The keccak-256 hash of the document.
         variant: The alternative serialisation or digest of the document that yields the expected hash; None if no known
-            one does. If set, the content is the author's, although its bytes are not exactly those that the author
+            variant does. If set, the content is the author's, although its bytes are not exactly those that the author
             hashed.
     """
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 _OF_OURS: Final = "Value error, "
-"""The prefix that pydantic adds to this package's messages."""
+"""The prefix that pydantic adds to the messages of this package's own validators."""
 
 
 def message_of(problem: Mapping[str, Any]) -> str:
-    """Return the message for one problem."""
+    """Return the message for one problem in a pydantic error."""
     return str(problem["msg"]).removeprefix(_OF_OURS)
 
 

@@ -12,7 +12,7 @@ class NodeError(BilateralError):
 
     Attributes:
         code: The error's JSON-RPC code; None if there is none.
-        node_message: The node's message, which is untrusted, or else the HTTP status.
+        node_message: The node's message, which is untrusted; the HTTP status if there is no message.
         data: The error's data.
         wait_seconds: The number of seconds that the node tells clients to wait before the next request; None if it
             specifies none.
@@ -94,7 +94,7 @@ class MissingRegistryError(BilateralError):
     """The deployment in use lacks a registry. The message states which contract to deploy.
 
     Attributes:
-        registry: The registry's attribute in `Deployment`.
+        registry: The name of the registry's attribute in `Deployment`.
         contract: This project's contract that would serve as this registry.
     """
 
@@ -125,10 +125,10 @@ _CONTRACTS: Final = {
 
 
 class MissingFunctionError(BilateralError):
-    """A registry in the deployment lacks a function. Canonical registries lack some functions of this project's.
+    """A registry in the deployment lacks a function. Canonical registries lack some of this project's functions.
 
     Attributes:
-        registry: The registry's attribute in `Deployment`.
+        registry: The name of the registry's attribute in `Deployment`.
         function: The function's name in Solidity.
     """
 
@@ -163,10 +163,10 @@ _INSTEAD: Final = {
 
 
 class WrongIdentityRegistryError(FormattedError):
-    """A registry in the deployment belongs to a different identity registry.
+    """A registry in the deployment belongs to the wrong identity registry.
 
     Attributes:
-        registry: The registry's attribute in `Deployment`.
+        registry: The name of the registry's attribute in `Deployment`.
         expected: The identity registry that it should belong to.
         found: The identity registry that it belongs to.
     """

@@ -1,4 +1,4 @@
-"""Errors that occur when Solana is read: about agents, about payments, and about nodes without a usable response."""
+"""Errors that occur when reading from Solana: about agents, payments, and nodes without a usable response."""
 
 from dataclasses import InitVar
 
@@ -6,7 +6,7 @@ from bilateral.core.errors import FormattedError
 
 
 class SolanaError(FormattedError):
-    """The base class of errors that occur when Solana is read.
+    """The base class of errors that occur when reading from Solana.
 
     Attributes:
         code: The kind of problem: `agent_not_registered`, `authority_mismatch`, `malformed_wallet`,
@@ -30,7 +30,7 @@ class MalformedAccountError(SolanaError, ValueError):
 
 
 class WrongNodeError(SolanaError):
-    """The node serves a different chain."""
+    """The node does not serve the expected chain."""
 
     reason = "wrong_node"
 

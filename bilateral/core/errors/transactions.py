@@ -52,7 +52,7 @@ class AgentUnsettledError(FormattedError, TimeoutError):
 
 
 class SealUnsettledError(FormattedError, TimeoutError):
-    """A pair of ratings has not been sealed for the requested number of blocks. Nothing was opened."""
+    """A pair of ratings has not yet been sealed for the requested number of blocks. Nothing was opened."""
 
     reason = "seal_unsettled"
     template = (
@@ -66,7 +66,7 @@ class SealUnsettledError(FormattedError, TimeoutError):
 
 
 class NotAgentOwnerError(FormattedError):
-    """Only the agent's owner can sign this message, but the signer is a different account.
+    """Only the agent's owner can sign this message, but the signer is another account.
 
     Attributes:
         signer: The account that would have signed.
@@ -80,7 +80,7 @@ class NotAgentOwnerError(FormattedError):
 
 
 class IndexMismatchError(FormattedError, ValueError):
-    """The node reports a different number of feedback entries than `last_index`. Nothing was signed.
+    """The node's number of feedback entries differs from `last_index`. Nothing was signed.
 
     Attributes:
         node_index: The number of feedback entries according to the node.

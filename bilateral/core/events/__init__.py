@@ -7,4 +7,4 @@ from bilateral.core.events.buyers import *  # noqa: F403
 from bilateral.core.events.registries import *  # noqa: F403
 
 EVENTS: Final = {**REGISTRY_EVENTS, **BUYER_EVENTS}  # noqa: F405
-"""The types of each registry's events."""
+"""The classes of each registry's events."""

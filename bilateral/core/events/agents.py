@@ -28,7 +28,7 @@ class AgentStates:
         self.owners: dict[int, str] = {}
         self.wallets: dict[int, str] = {}
         self.primary_agents: dict[str, int] = {}
-        self._cleared: tuple[int, str | None] | None = None  # an agent without a wallet any more, its former wallet
+        self._cleared: tuple[int, str | None] | None = None  # the agent whose wallet was just cleared, and that wallet
 
     def apply(self, events: Iterable[Event]) -> None:
         """Apply additional events."""
@@ -47,7 +47,7 @@ class AgentStates:
         self.settle()
 
     def transfer(self, agent_id: int, from_address: str, to_address: str) -> None:
-        """Set an agent's new owner, and the wallet of a new agent."""
+        """Set an agent's new owner and, if the agent was just registered, its wallet."""
         # A transfer clears the wallet just before it moves the token, and the wallet may be the receiver.
         cleared = self._cleared if self._cleared is not None and self._cleared[0] == agent_id else None
         if cleared is None:
@@ -83,10 +83,10 @@ class AgentStates:
         self.primary_agents[account] = agent_id
 
     def name_address(self, agent_id: int, address: str) -> None:
-        """Apply the address in an August 2025 event.
+        """Apply the address in an event from ERC-8004 of August 2025.
 
         A registry with tokens reports the owner or the wallet in this event. A registry without tokens has no other
-        event about ownership, so there a later address is that of a new owner.
+        event about ownership, so any new address in this event is that of a new owner.
         """
         self.settle()
         previous = self.owners.get(agent_id), self.wallets.get(agent_id)
@@ -98,7 +98,7 @@ class AgentStates:
             self._disown(agent_id, account)
 
     def settle(self) -> None:
-        """Clear a wallet at the end of a transaction, once no later transfer in that transaction can restore it."""
+        """Clear a removed wallet's primary agent, unless the transfer made the wallet the agent's owner."""
         if self._cleared is not None:
             cleared, self._cleared = self._cleared, None
             self._disown(*cleared)

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from bilateral.core.contracts.logs import LogPosition, RawLog  # readers of the fields' types need them at run time
+from bilateral.core.contracts.logs import LogPosition, RawLog  # code that reads the field types needs them
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A registry event.
+    """The base class of registry events.
 
     Attributes:
         position: The log's position in the chain.

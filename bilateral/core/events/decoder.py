@@ -2,7 +2,7 @@
 
 It is ten times faster than web3.py, and accepts the same encodings as eth-abi in strict mode, with two differences. It
 rejects a truncated head, which eth-abi reads as a shorter number. It accepts a string that is not UTF-8, and returns a
-`ChainText` that contains the bytes. Anyone can put any bytes into a tag, and one such entry must not stop a reader.
+`ChainText` that contains the bytes, because anyone can put any bytes into a tag.
 """
 
 import re
@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from bilateral.core.contracts import Registry, selectors
-from bilateral.core.contracts.logs import RawLog  # readers of the fields' types need them at run time
+from bilateral.core.contracts.logs import RawLog  # code that reads the field types needs them
 from bilateral.core.events import EVENTS, Event, Undecodable, UndecodedLog
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import ChainText
@@ -25,12 +25,12 @@ def paired_nonces(
 ) -> dict[tuple[G, int], bytes]:
     """Pair transfers with the authorizations that they used. One account may make several payments in a transaction.
 
-    A token emits two logs next to each other, in either order: one for the use of an authorization, one for the
-        resulting transfer. Processing the transfers from last to first pairs them correctly in both cases. Each
-        authorization belongs to at most one transfer. A transfer without an authorization remains unpaired, even if it
-        directly precedes such a pair of logs.
+    A token emits two adjacent logs, in either order: one for the use of an authorization, and one for the resulting
+    transfer. Processing the transfers from last to first pairs them correctly for either order. Each authorization
+    belongs to at most one transfer. A transfer without an authorization remains unpaired, even if it directly precedes
+    such a pair of logs.
 
-    For each group that `unsure_groups` returns, pass all of its transfers. Otherwise, a transfer without an
+    For each group that `unsure_groups` returns, pass all transfers in the group. Otherwise, a transfer without an
     authorization may be paired with an authorization that belongs to a missing transfer.
     """
     left, paired = dict(used), {}
@@ -45,8 +45,8 @@ def paired_nonces(
 def unsure_groups(transfers: Iterable[tuple[G, int]], used: Mapping[tuple[G, int], bytes]) -> set[G]:
     """Return the groups in which a missing transfer could change how transfers are paired; see `paired_nonces`.
 
-    A transfer is paired with the use of an authorization that is logged right after it. If there is such a use, it may
-    instead belong to a missing transfer that follows it. No other pair depends on missing transfers.
+    A transfer is paired with the authorization whose use is logged right after the transfer. However, that use may
+    instead belong to a missing transfer that is logged right after the use. No other pair depends on missing transfers.
     """
     existing = set(transfers)
     return {group for group, index in existing if (group, index + 1) in used and (group, index + 2) not in existing}
@@ -197,7 +197,7 @@ def _address(data: bytes, at: int) -> str:
     return _checksummed(data[at : at + WORD])
 
 
-@lru_cache(maxsize=1 << 16)  # a checksum costs ten times the rest of the decoding, and few addresses give most events
+@lru_cache(maxsize=1 << 16)  # checksums take ten times as long as the rest, and most events repeat a few addresses
 def _checksummed(word: bytes) -> str:
     if any(word[:12]):
         _out_of_range("address", int.from_bytes(word))

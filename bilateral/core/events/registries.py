@@ -25,7 +25,7 @@ class Transfer(Event):
 
 @dataclass(frozen=True, slots=True)
 class Approval(Event):
-    """An account may transfer one token and act for its agent (ERC-721).
+    """An account was approved to transfer one token and act for its agent, or an approval was removed (ERC-721).
 
     Attributes:
         account: The approved account; the zero address if the approval was removed.
@@ -38,7 +38,7 @@ class Approval(Event):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalForAll(Event):
-    """An account may act for all of an owner's agents, or no longer may (ERC-721).
+    """An account was approved to act for all of an owner's agents, or lost that approval (ERC-721).
 
     Attributes:
         operator: The account that may act.
@@ -91,7 +91,7 @@ class MetadataSet(Event):
 
     Attributes:
         indexed_metadata_key: The keccak-256 hash of the key.
-        metadata_key: The key. For `agentWallet` the value is the wallet's 20 bytes, or empty if the agent has none.
+        metadata_key: The key. For `agentWallet`, the value is the wallet's 20 bytes, or empty if there is no wallet.
     """
 
     agent_id: int
@@ -102,7 +102,7 @@ class MetadataSet(Event):
 
 @dataclass(frozen=True, slots=True)
 class AgentRegistered(Event):
-    """An agent was registered with a domain (August 2025).
+    """An agent was registered with a domain (ERC-8004 of August 2025).
 
     Attributes:
         agent_domain: The agent's domain, exactly as registered.
@@ -116,11 +116,11 @@ class AgentRegistered(Event):
 
 @dataclass(frozen=True, slots=True)
 class AgentUpdated(Event):
-    """An agent's domain or address changed (August 2025).
+    """An agent's domain or address changed (ERC-8004 of August 2025).
 
     Attributes:
-        agent_domain: The agent's current domain; empty if it has none.
-        agent_address: The agent's current wallet, or its owner if it has no wallet.
+        agent_domain: The agent's current domain; empty if the agent has none.
+        agent_address: The agent's current wallet, or the agent's owner if there is no wallet.
     """
 
     agent_id: int
@@ -181,7 +181,7 @@ class FeedbackRevoked(Event):
     """A client revoked its feedback (ERC-8004).
 
     Attributes:
-        feedback_index: The feedback's index, from 1.
+        feedback_index: The feedback's index, counted from 1.
     """
 
     agent_id: int
@@ -194,8 +194,8 @@ class ResponseAppended(Event):
     """An account responded to feedback (ERC-8004). Anyone may do so.
 
     Attributes:
-        client_address: The client who gave the feedback.
-        feedback_index: The feedback's index, from 1.
+        client_address: The client that gave the feedback.
+        feedback_index: The feedback's index, counted from 1.
         responder: The account that responded.
         response_hash: The keccak-256 hash of the response file; all zeros if not provided.
     """
@@ -280,7 +280,7 @@ class RatingsOpened(Event):
 
 @dataclass(frozen=True, slots=True)
 class AuthFeedback(Event):
-    """A server authorised feedback from a client (August 2025).
+    """A server authorised feedback from a client (ERC-8004 of August 2025).
 
     Attributes:
         agent_client_id: The client's agent.
@@ -317,11 +317,11 @@ class NewAuthorizedFeedback(Event):
 
 @dataclass(frozen=True, slots=True)
 class ValidationRequest(Event):
-    """An agent's owner requested validation of its work from a validator.
+    """An agent's owner requested validation of the agent's work from a validator.
 
     Attributes:
         request_uri: The URI of the request file.
-        request_hash: The request's id: the keccak-256 hash of that file.
+        request_hash: The request's id: the keccak-256 hash of the request file.
     """
 
     validator_address: str
@@ -372,4 +372,4 @@ REGISTRY_EVENTS: Final[Mapping[Registry, tuple[type[Event], ...]]] = {
     Registry.VALIDATION: (ValidationRequest, ValidationResponse),
     Registry.COMPANION: (AgentRegistered, AgentUpdated, PrimaryAgentSet, AgentCountRaised),
 }
-"""The event types of each of these registries."""
+"""The event classes of each registry for agents, feedback, ratings and validations."""

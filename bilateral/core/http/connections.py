@@ -44,10 +44,10 @@ _OWN_FAULTS: Final = {
 
 
 class HostUnreachableError(httpcore.ConnectError):
-    """A host has no address, or none of its addresses responds.
+    """A host's name cannot be resolved, or none of the host's addresses responds.
 
     Attributes:
-        cause: The cause. `no_name` and `refused` are caused by the host; `resolver` and `no_route` by this machine.
+        cause: The cause. `no_name` and `refused` are caused by the host, and `resolver` and `no_route` by this machine.
     """
 
     def __init__(self, message: str, cause: Cause) -> None:
@@ -92,7 +92,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
                 stream = self._inner.connect_tcp(
                     address,
                     port,
-                    timeout=None if left is None else left / untried,  # one silent address leaves time for the others
+                    timeout=None if left is None else left / untried,  # leaves time for the other addresses
                     local_address=local_address,
                     socket_options=socket_options,
                 )
@@ -151,7 +151,7 @@ class _DeadlineStream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        """Start TLS with the host's name: the connection itself was opened to an address."""
+        """Start TLS for the host's name, because the connection was opened to an IP address."""
         stream = self._inner.start_tls(ssl_context, server_hostname, self._remaining(timeout))
         return _DeadlineStream(stream, self._remaining)
 

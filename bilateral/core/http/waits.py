@@ -1,4 +1,4 @@
-"""The time that a server tells its clients to wait."""
+"""The time for which a server tells its clients to wait."""
 
 import re
 from datetime import UTC, datetime

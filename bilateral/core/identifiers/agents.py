@@ -38,11 +38,11 @@ _FEEDBACK: Final = "a feedback id"
 
 @dataclass(frozen=True)
 class AgentId:
-    """An agent in the registry in use: `84532:42`, or just `42` if the context determines the chain.
+    """The id of an agent in the registry in use: `84532:42`, or `42` if the context determines the chain.
 
     Attributes:
-        token_id: The id of the agent's token, 0 to 2^256 - 1. This project's registry starts at 1, and canonical
-            registries start at 0.
+        token_id: The id of the agent's token, 0 to 2^256 - 1. Ids start at 1 in this project's registry, and at 0 in
+            canonical registries.
         chain_id: The EIP-155 id of the agent's chain; None if the context determines the chain.
 
     Raises:
@@ -83,7 +83,7 @@ class AgentId:
             chain_id: The chain that the context determines.
 
         Raises:
-            MalformedIdentifierError: The id contains a different chain.
+            MalformedIdentifierError: The id already includes another chain.
         """
         if self.chain_id not in (None, chain_id):
             raise MalformedIdentifierError(f"an agent on chain {chain_id}", str(self), f"its chain is {self.chain_id}")
@@ -95,10 +95,10 @@ class AgentId:
 
 
 def global_agent_id(chain_id: int, identity_registry: str, agent_id: int) -> str:
-    """Return an agent's id across all registries, such as `eip155:8453:0x8004…#247`, from index columns.
+    """Return an agent's id that is unique across all registries, such as `eip155:8453:0x8004…#247`.
 
     Args:
-        identity_registry: The address of the agent's registry, which is not checked again.
+        identity_registry: The address of the agent's registry. It is not validated.
         agent_id: The agent's token id. Types other than `int` are accepted, because databases may return them.
     """
     return f"eip155:{chain_id}:{identity_registry}#{int(agent_id)}"
@@ -106,7 +106,7 @@ def global_agent_id(chain_id: int, identity_registry: str, agent_id: int) -> str
 
 @dataclass(frozen=True)
 class GlobalAgentId:
-    """An agent, unique across all registries: `eip155:8453:0x8004…#247`.
+    """An agent's id, unique across all registries: `eip155:8453:0x8004…#247`.
 
     Attributes:
         registry: The identity registry.
@@ -157,9 +157,9 @@ class GlobalAgentId:
 
 @dataclass(frozen=True)
 class FeedbackId:
-    """A client's feedback entry about an agent: `84532:42:0x742d…:0` as text.
+    """The id of a client's feedback entry for an agent: `84532:42:0x742d…:0` as text.
 
-    The index in the text starts at 0 (best practices, "Feedback ID Format"), but the one in the contract starts at 1.
+    Indexes in the text start at 0 (best practices, "Feedback ID Format"), but indexes in the contract start at 1.
 
     Attributes:
         client: The client's address, in checksum form.

@@ -13,14 +13,14 @@ from bilateral.core.values.arguments import is_whole
 
 EVM: Final = "eip155"
 SOLANA: Final = "solana"
-MAX_UINT256: Final = 2**256 - 1  # the greatest number of a word of the EVM
+MAX_UINT256: Final = 2**256 - 1  # the largest number that fits into a word of the EVM
 ZERO_ADDRESS: Final = "0x" + "00" * 20
 """The zero address on EVM chains."""
 
-ADDRESS_BYTES: Final = 32  # of Solana: an Ed25519 public key, or an address derived like one
+ADDRESS_BYTES: Final = 32  # a Solana address is an Ed25519 public key, or a derived address of the same length
 
 FAMILIES: Final = {EVM: "EVM", SOLANA: "Solana"}
-"""The name of each supported kind of chain, by its namespace (CAIP-2). Non-EVM chains are called foreign."""
+"""The names of the supported kinds of chain, keyed by namespace (CAIP-2). Non-EVM chains are called foreign."""
 
 FOREIGN_PREFIXES: Final = tuple(f"{namespace}:" for namespace in FAMILIES if namespace != EVM)
 """The prefixes of identifiers on foreign chains."""
@@ -36,7 +36,7 @@ _CHAIN: Final = "a CAIP-2 chain id"
 _ACCOUNT: Final = "a CAIP-10 account id"
 _TRANSACTION: Final = "a transaction reference"
 
-_SOLANA_REFERENCE_LENGTH: Final = 32  # characters of the genesis hash that CAIP-30 keeps
+_SOLANA_REFERENCE_LENGTH: Final = 32  # CAIP-30 uses the first 32 characters of the genesis hash
 _SOLANA_SIGNATURE_BYTES: Final = 64  # of Ed25519 (RFC 8032, section 5.1.6)
 _MAX_CHAIN_DIGITS: Final = 32  # a reference of CAIP-2 has at most 32 characters
 _MAX_BITS: Final = 1024
@@ -204,7 +204,7 @@ def checksummed(address: str) -> str:
     """Convert an EVM address to checksum form (EIP-55).
 
     Args:
-        address: 0x and 40 hexadecimal digits, either all in the same case, or in mixed case with the right checksum.
+        address: 0x and 40 hexadecimal digits: letters all in the same case, or in mixed case with the right checksum.
 
     Raises:
         MalformedIdentifierError: The text is not an address, or its checksum is wrong, for example because of a typing
@@ -215,7 +215,7 @@ def checksummed(address: str) -> str:
 
 
 def require(kind: str, expected: type, *values: object) -> None:
-    """Reject values of the wrong type in an identifier. A `bool` is not a number."""
+    """Reject values of the wrong type in an identifier. A `bool` is not accepted as a number."""
     for value in values:
         if not (is_whole(value) if expected is int else isinstance(value, expected)):
             raise MalformedIdentifierError(kind, value, f"expected a value of type {expected.__name__}")
@@ -223,14 +223,14 @@ def require(kind: str, expected: type, *values: object) -> None:
             raise MalformedIdentifierError(kind, value, "the number is too large for a chain id")
 
 
-@lru_cache(maxsize=4096)  # makes reading 10,000 feedbacks twice as fast: they name few clients, each many times
+@lru_cache(maxsize=4096)  # makes reading 10,000 entries twice as fast, because they repeat few clients
 def _checksummed(address: str) -> str:
     from eth_hash.auto import keccak  # noqa: PLC0415  # slow to import, and no help of a command needs it
 
     if not _EVM_ADDRESS.fullmatch(address):
         raise MalformedIdentifierError("an EVM address", address, "expected 0x and 40 hexadecimal digits")
     digits = address[2:].lower()
-    # Three times as fast as eth-utils, which looks at the form again: an index meets many addresses for the first time.
+    # This is three times as fast as eth-utils, which matters because an index reads many new addresses.
     capitals = zip(digits, keccak(digits.encode()).hex(), strict=False)
     checksum = "0x" + "".join([digit.upper() if nibble > "7" else digit for digit, nibble in capitals])
     if address[2:] not in (checksum[2:], digits, digits.upper()):

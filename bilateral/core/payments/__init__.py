@@ -1,6 +1,6 @@
 """Kinds of x402 payments on EVM chains: what the payer signs, how payments settle, and what transactions prove.
 
-Clients, servers, the index, the service for buyers, the aggregator and the pages all read payments with these
+Clients, servers, the index, the service for buyers, the aggregator and the web pages all interpret payments with these
 functions. `docs/x402.md` contains the table of kinds.
 """
 

@@ -1,4 +1,4 @@
-"""Kinds of payments. The scheme alone does not determine the kind; the method and spender do so too."""
+"""Kinds of payments. A payment's kind depends not only on its scheme, but also on its transfer method and spender."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -9,11 +9,11 @@ from bilateral.core.payments.contracts import ESCROW_COLLECTORS, EXACT_PROXY, UP
 EIP_3009: Final = "authorization"
 PERMIT2: Final = "permit2Authorization"
 SIGNED_PARTS: Final = (EIP_3009, PERMIT2)
-"""The part of a payment payload that the payer signs, for each transfer method."""
+"""The names of the parts of a payload that a payer signs, one for each transfer method."""
 
 
 class PaymentKind(StrEnum):
-    """How an x402 payment moves money on an EVM chain."""
+    """The way in which an x402 payment moves money on an EVM chain."""
 
     EIP3009 = "eip3009"
     """Scheme `exact`: the token moves the amount that the payer signed (`transferWithAuthorization`)."""
@@ -28,7 +28,7 @@ class PaymentKind(StrEnum):
     PLAIN = "plain"
     """A plain token transfer that settles no signed payment."""
     UNKNOWN = "unknown"
-    """Terms or a payload of any other kind."""
+    """Terms or a payload that match no other kind."""
 
 
 PROVABLE: Final = frozenset({PaymentKind.EIP3009, PaymentKind.PERMIT2_EXACT, PaymentKind.PERMIT2_UPTO})
@@ -49,7 +49,7 @@ _SCHEMES: Final[dict[object, PaymentKind]] = {
 }
 
 PROXIES: Final = {PaymentKind.PERMIT2_EXACT: EXACT_PROXY, PaymentKind.PERMIT2_UPTO: UPTO_PROXY}
-"""The spender that a payer authorises, by kind of Permit2 payment."""
+"""The spender that a payer authorises, for each kind of Permit2 payment."""
 
 _COLLECTORS: Final = frozenset(collector.lower() for collector in ESCROW_COLLECTORS)
 
@@ -79,8 +79,8 @@ def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | No
 def kind_of(accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> PaymentKind:
     """Return a payment's kind.
 
-    An `auth-capture` payload looks like an `exact` payload, but its signed spender or payee is a collector, or it has a
-    salt.
+    An `auth-capture` payload looks like an `exact` payload, but its signed spender or payee is an escrow's collector,
+    or the payload has a salt.
     """
     terms = kind_of_terms(accepted.get("scheme"), accepted.get("extra"))
     name, signed = signed_part(payload)
@@ -93,7 +93,7 @@ def kind_of(accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> PaymentK
         return PaymentKind.AUTH_CAPTURE
     if name == EIP_3009:
         return terms if terms is PaymentKind.EIP3009 else PaymentKind.UNKNOWN
-    # A payer may sign for Permit2 although the terms of `exact` name no method.
+    # A payer may use Permit2 even if the terms of the `exact` scheme specify no method.
     kind = terms if terms is PaymentKind.PERMIT2_UPTO else PaymentKind.PERMIT2_EXACT
     is_exact = accepted.get("scheme") == "exact" and terms is not PaymentKind.UNKNOWN
     is_proxy = spender == PROXIES[kind].lower()

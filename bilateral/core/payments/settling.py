@@ -1,8 +1,8 @@
 """Permit2 settlements: the calls to the proxies, and the transfers that they made.
 
 The proxies' events contain no accounts, and Permit2 logs nothing. A payment is therefore proven by its transaction's
-calldata or, if another contract called the proxy, by a trace. All relevant words are at fixed positions, so that every
-reader interprets them in the same way. Extra bytes after the calldata are normal.
+calldata or, if another contract called the proxy, by a trace. All relevant words are at fixed positions, so every
+program interprets them in the same way. Extra bytes at the end of the calldata are ignored.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from bilateral.core.payments.kinds import PaymentKind
 from bilateral.core.payments.signed import WORD, SignedPayment
 
 _SELECTOR: Final = 4  # bytes
-_PERMIT: Final = 5  # words of a permit of the token (EIP-2612), which `settleWithPermit` has first
+_PERMIT: Final = 5  # words of the token's permit (EIP-2612), with which the arguments of `settleWithPermit` begin
 
 _FUNCTIONS: Final = {
     (EXACT_PROXY.lower(), "13cd3b53"): (PaymentKind.PERMIT2_EXACT, 0),
@@ -22,11 +22,11 @@ _FUNCTIONS: Final = {
     (UPTO_PROXY.lower(), "ff11e7b4"): (PaymentKind.PERMIT2_UPTO, 0),
     (UPTO_PROXY.lower(), "016c1748"): (PaymentKind.PERMIT2_UPTO, _PERMIT),
 }
-"""Both proxies' `settle` and `settleWithPermit`, by address and selector, and how many words precede the payment."""
+"""For each proxy's `settle` and `settleWithPermit`, the payment's kind and the number of words before the payment."""
 
 _WORDS: Final = {PaymentKind.PERMIT2_EXACT: 7, PaymentKind.PERMIT2_UPTO: 9}
 _MOST_FRAMES: Final = 10_000
-"""The maximum number of calls to read from a trace. Fewer than this can reach a proxy with 30 million gas."""
+"""The maximum number of calls to read from a trace. With 30 million gas, fewer calls than this can reach a proxy."""
 
 
 class ReceiptLog(NamedTuple):
@@ -56,7 +56,7 @@ class ProxyCall(NamedTuple):
 
 
 def proxy_call(to: str | None, data: bytes) -> ProxyCall | None:
-    """Return the payment that a call settles; None if it is not a call to a proxy."""
+    """Return the payment that a call settles; None if the call does not settle a payment through a proxy."""
     function = _FUNCTIONS.get(((to or "").lower(), data[:_SELECTOR].hex()))
     if function is None:
         return None

@@ -44,14 +44,14 @@ class SignedPayment:
         kind: The payment's kind, one of `PROVABLE`.
         asset: The token.
         payer: The account that pays. All accounts are in checksum form.
-        payee: The account to be paid, `payTo`.
+        payee: The account to be paid: `payTo` in the accepted terms.
         amount: The agreed amount in the token's smallest unit; for `upto`, the maximum.
         nonce: The nonce in 32 bytes.
         valid_after: The start of validity, in Unix seconds. EIP-3009 payments are valid after this time, Permit2
             payments from this time on.
         deadline: The end of validity, in Unix seconds. EIP-3009 payments are valid before this time, Permit2 payments
             up to and including it.
-        facilitator: The account that must settle (`upto`); None if anyone may.
+        facilitator: The only account that may settle the payment (`upto`); None if any account may.
     """
 
     kind: PaymentKind
@@ -71,7 +71,7 @@ class SignedPayment:
 
     @classmethod
     def of(cls, accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> "SignedPayment":
-        """Read a payment.
+        """Parse a payment from the accepted terms and the payload.
 
         Raises:
             InvalidPaymentError: The payment is of an unsupported kind, a field is missing or invalid, or the signed
@@ -154,7 +154,7 @@ def _number(record: Mapping[str, Any], path: str, code: str = "invalid_payment")
 
 
 def authorization_nonce(text: object) -> bytes | None:
-    """Parse an EIP-3009 nonce as leniently as facilitators: even without 0x, with spaces, or without trailing zeros."""
+    """Parse an EIP-3009 nonce as leniently as facilitators do: 0x and trailing zeros may be missing."""
     if not isinstance(text, str):
         return None
     try:
@@ -167,8 +167,8 @@ def authorization_nonce(text: object) -> bytes | None:
 def authorization_identity(network: str, asset: str, payload: Mapping[str, Any]) -> tuple[str, ...] | None:
     """Return a key that is the same for every copy of an authorization; None if there is no authorization.
 
-    An EIP-3009 nonce can be used once per token and payer. A Permit2 nonce can be used once per owner, whatever the
-    token, spender and signature.
+    An EIP-3009 nonce can be used once per token and payer. A Permit2 nonce can be used once per owner, regardless of
+    the token, spender and signature.
     """
     name, signed = signed_part(payload)
     if signed is None or "from" not in signed or "nonce" not in signed:
@@ -180,5 +180,5 @@ def authorization_identity(network: str, asset: str, payload: Mapping[str, Any])
     try:
         number = str(int(text, 0) if text.lower().startswith("0x") else int(text))
     except ValueError:
-        number = text  # no facilitator reads it
+        number = text  # no facilitator can parse it
     return network, "permit2", account, number

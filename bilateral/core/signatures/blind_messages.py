@@ -55,11 +55,11 @@ class FeedbackOpening:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The arguments that open the seal, in Solidity's types."""
+        """The arguments that open the seal, converted to Solidity's types."""
         return self.feedback.arguments, self.salt
 
     def seal_for(self, envelope: Envelope) -> bytes:
-        """Return the seal for this opening in an envelope between two sides."""
+        """Return the seal that commits to this opening, for an envelope with the given sides."""
         return self.feedback.seal(self.salt, envelope.client, envelope.server_id)
 
     def to_json(self) -> str:
@@ -82,11 +82,11 @@ class RatingOpening:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The arguments that open the seal, in Solidity's types."""
+        """The arguments that open the seal, converted to Solidity's types."""
         return self.rating, self.salt
 
     def seal_for(self, envelope: Envelope) -> bytes:
-        """Return the seal for this opening in an envelope between two sides."""
+        """Return the seal that commits to this opening, for an envelope with the given sides."""
         return rating_seal(self.rating, self.salt, envelope.client_id, envelope.server_id)
 
     def to_json(self) -> str:
@@ -107,7 +107,7 @@ def read_opening(text: str | bytes) -> Opening:
     salt = _bytes("salt", value["salt"])
     if content == "rating":
         rating = RatingOpening(value["rating"], salt)
-        rating_seal(rating.rating, salt, 1, 2)  # checks both fields; the sides do not matter
+        rating_seal(rating.rating, salt, 1, 2)  # validates both fields; the agents' ids do not matter here
         return rating
     if not isinstance(value["feedback"], dict):
         raise InvalidArgumentError("feedback: expected an object")

@@ -1,6 +1,6 @@
 """Blind ratings: the envelopes that both sides sign, their seals, and the pair that the registry stores.
 
-The interface `IBlindRatings` documents blind ratings. A seal is the hash of a rating and a random salt.
+The Solidity interface `IBlindRatings` documents the protocol. A seal is the hash of a rating and a random salt.
 """
 
 from dataclasses import astuple, dataclass
@@ -29,7 +29,7 @@ MAX_CLIENT_LIFETIME: Final = 3_600
 """The longest lifetime of a client's envelope that the SDK signs, in seconds: a relayer receives it immediately."""
 
 CLIENT_SILENCE_SECONDS: Final = 14 * 86_400
-"""How many seconds after sealing a server may open its rating even if the client's feedback has not been opened."""
+"""How many seconds after the client's deadline a server may open its rating before the client's feedback is open."""
 
 _FEEDBACK_TYPE: Final = "(int128,uint8,string,string,string,string,bytes32)"
 _PAIR_TYPE: Final = "(bytes32,uint256,address,uint256,address,bytes32,uint256,bytes32,uint256)"
@@ -44,14 +44,14 @@ class RatingState(IntEnum):
     OPEN = 1
     """Rated openly."""
     SEALED = 2
-    """Sealed, but not yet opened."""
+    """Sealed on chain, but not yet opened."""
     BLIND = 3
     """Opened after it was sealed, or exchanged in one transaction."""
 
 
 @dataclass(frozen=True)
 class Envelope(TypedMessage):
-    """A side's sealed rating, bound to both sides and to one interaction.
+    """The sealed rating of a client or a server, bound to these two sides and to one interaction.
 
     Attributes:
         client_id: The client: the primary agent of the account `client`.
@@ -116,7 +116,7 @@ class SealedRating(Envelope):
 
 @dataclass(frozen=True)
 class BlindFeedback:
-    """A client's feedback about the server in a pair. It gets its index when it is opened.
+    """A client's feedback about the server in a pair. Its index is assigned when it is opened.
 
     Attributes:
         value: The value, times `10 ** value_decimals`; from -10**38 to 10**38.
@@ -146,7 +146,7 @@ class BlindFeedback:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The values of the fields, in Solidity's types."""
+        """The values of the fields, converted to Solidity's types."""
         return astuple(self)
 
     def seal(self, salt: bytes, client: str, server_id: int) -> bytes:
@@ -167,9 +167,9 @@ def rating_seal(rating: int, salt: bytes, client_id: int, server_id: int) -> byt
 def payment_interaction(token: str, payer: str, nonce: bytes, chain_id: int) -> bytes:
     """Return the id of an interaction from the nonce of its payment.
 
-    An EIP-3009 nonce can be used once per token and payer. A Permit2 nonce can be used once per owner, whatever the
-    token, so `token` is then Permit2's own address. A payment that moved nothing (scheme `upto`) has no id, because
-    nobody paid.
+    An EIP-3009 nonce can be used once per token and payer. A Permit2 nonce can be used once per owner, regardless of
+    the token, so `token` must then be Permit2's own address. A payment that moved nothing (scheme `upto`) has no id,
+    because nobody paid.
     """
     _require_hash(nonce, "nonce")
     types = ["address", "address", "bytes32", "uint256"]
@@ -230,7 +230,7 @@ class Pair:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The values of the fields, in Solidity's types."""
+        """The values of the fields, converted to Solidity's types."""
         return astuple(self)
 
     @property

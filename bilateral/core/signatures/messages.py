@@ -4,7 +4,7 @@ Each message is a frozen dataclass whose fields are those of the Solidity struct
 method binds the message to one registry on one chain, so that the signature is invalid anywhere else.
 """
 
-from __future__ import annotations  # errors of arguments quote them
+from __future__ import annotations  # so that error messages can quote the annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ from bilateral.core.values.times import chain_time
 
 _AUTH_BYTES: Final = 5 * 32  # five words of the contract ABI
 _SIGNATURE_BYTES: Final = 65  # r, s and v
-_V: Final = (27, 28)  # 27 and the parity, as `ecrecover` takes it
+_V: Final = (27, 28)  # 27 plus the parity, as `ecrecover` expects it
 _DOMAIN_TYPE: Final = [
     {"name": "name", "type": "string"},
     {"name": "version", "type": "string"},
@@ -56,8 +56,8 @@ class Domain:
     """The EIP-712 domain of one registry on one chain.
 
     Attributes:
-        chain_id: EIP-155 id of the chain.
-        verifying_contract: Address of the registry.
+        chain_id: The EIP-155 id of the chain.
+        verifying_contract: The address of the registry.
     """
 
     chain_id: int
@@ -84,8 +84,8 @@ class TypedMessage:
     """The base class of messages. A message is a struct with Solidity types that one kind of registry verifies.
 
     Attributes:
-        domain_name: The `name` in the EIP-712 domain of that kind of registry; the `version` is `1`.
-        solidity_types: The Solidity type of each field, by Solidity name.
+        domain_name: The `name` in the registry's EIP-712 domain, whose `version` is `1`.
+        solidity_types: The Solidity type of each field, keyed by Solidity name.
     """
 
     domain_name: ClassVar[str]
@@ -164,7 +164,8 @@ class AgentWalletSet(TypedMessage):
     Attributes:
         new_wallet: The wallet that consents and signs.
         owner: The agent token's current owner.
-        deadline: The last second at which the registry accepts the signature, in Unix time; at most 5 minutes from now.
+        deadline: The last second at which the registry accepts the signature, in Unix time; at most 5 minutes after the
+            time of the transaction's block.
     """
 
     agent_id: Uint256
@@ -181,7 +182,7 @@ class Feedback(TypedMessage):
 
     Attributes:
         agent_id: The rated agent.
-        client_address: The client, who signs the message.
+        client_address: The client, which signs the message.
         feedback_index: The feedback's future index: `registry.getLastIndex(agent_id, client_address) + 1`.
         value: The value, times `10 ** value_decimals`; from -10**38 to 10**38.
         tag1: The first tag; may be empty.
@@ -214,10 +215,9 @@ class FeedbackAuth(TypedMessage):
     Attributes:
         client_address: The authorised client.
         index_limit: The registry accepts feedback while the client's last index for the agent (its number of entries so
-            far) is below this
-            limit: `registry.getLastIndex(agent_id, client_address) + n` allows `n` more entries.
+            far) is below this limit: `registry.getLastIndex(agent_id, client_address) + n` allows `n` more entries.
         expiry: The last second at which the registry accepts the authorisation, in Unix time.
-        chain_id: EIP-155 id of the registry's chain.
+        chain_id: The EIP-155 id of the registry's chain.
     """
 
     agent_id: Uint256
@@ -239,7 +239,7 @@ class FeedbackAuth(TypedMessage):
 
     @property
     def expires(self) -> datetime:
-        """The expiry in UTC; for any later time, the end of the year 9999."""
+        """The expiry in UTC; for any time after the year 9999, the end of that year."""
         return chain_time(self.expiry)
 
 
@@ -258,7 +258,7 @@ def encode_feedback_auth(auth: FeedbackAuth, signature: bytes) -> bytes:
 
 
 def sign_feedback_auth(auth: FeedbackAuth, domain: Domain, owner: BaseAccount) -> bytes:
-    """Authorise feedback, using the key of the agent's owner.
+    """Authorise feedback by signing with the key of the agent's owner.
 
     Args:
         auth: The authorisation.
@@ -309,7 +309,7 @@ def decode_feedback_auth(feedback_auth: bytes) -> tuple[FeedbackAuth, bytes]:
     Raises:
         MalformedAuthorizationError: The bytes are too short, or a field is out of range for its Solidity type.
     """
-    if len(feedback_auth) < _AUTH_BYTES:  # eth-abi accepts a word that is cut short
+    if len(feedback_auth) < _AUTH_BYTES:  # eth-abi would accept a truncated word
         raise MalformedAuthorizationError(f"the data has only {len(feedback_auth)} bytes")
     try:
         values = list(decode(list(FeedbackAuth.solidity_types.values()), feedback_auth[:_AUTH_BYTES]))

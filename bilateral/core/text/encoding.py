@@ -1,7 +1,7 @@
 """JSON documents, decoded strictly and encoded canonically.
 
 Decoding is strict, because attackers can exploit files that two readers interpret differently. Encoding is canonical,
-so that the bytes that are hashed are those that are stored.
+so that the hashed bytes are identical to the stored bytes.
 """
 
 import json
@@ -41,12 +41,12 @@ def decode_object(content: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise MalformedDocumentError(f"the document is a JSON {type(value).__name__}, not an object")
     if "\\u" in text:
-        encode_object(value)  # refuses half a surrogate pair, which UTF-8 cannot hold, but an escape can
+        encode_object(value)  # rejects lone surrogates, which escapes can contain but UTF-8 cannot
     return value
 
 
 def encode_object(value: dict[str, Any]) -> bytes:
-    """Encode a JSON object as `JSON.stringify` does, without spaces or needless escapes, and with names in order."""
+    """Encode a JSON object as `JSON.stringify` does, without spaces or needless escapes, keeping the order of names."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except UnicodeEncodeError:
@@ -58,7 +58,7 @@ def encode_object(value: dict[str, Any]) -> bytes:
 def is_shallow(text: str) -> bool:
     """Return whether a JSON text is nested at most 64 levels deep.
 
-    The parser is recursive. If a library has raised Python's recursion limit, text that consists only of brackets would
+    The parser is recursive. If a library has raised Python's recursion limit, a long series of opening brackets would
     crash the program.
     """
     if text.count("[") + text.count("{") <= MAX_DEPTH:

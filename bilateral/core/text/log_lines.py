@@ -7,12 +7,12 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any, Final, TextIO
 
-_MOST_TEXTS: Final = 16  # in ten seconds: 140,000 lines a day at the worst
+_MOST_TEXTS: Final = 16  # per ten seconds, so at most 140,000 lines a day
 _FORMAT: Final = "time=%(asctime)s level=%(levelname)s %(message)s"
 
 
 class SafeFormatter(logging.Formatter):
-    """Formats a record as one line, and a traceback as indented lines, without cursor-moving characters.
+    """Formats a record as one line, and a traceback as indented lines, and escapes terminal control characters.
 
     A message may contain untrusted text from a node, a file or a request. Characters that are not printable, such as
     line breaks and terminal escape sequences, are shown as Python escapes. Times are in UTC and are marked as such.
@@ -23,28 +23,28 @@ class SafeFormatter(logging.Formatter):
     default_msec_format = "%s.%03dZ"
 
     def format(self, record: logging.LogRecord) -> str:
-        """See the class."""
+        """Format a record. See the class."""
         copied = copy.copy(record)
-        copied.exc_text = None  # another formatter may have made it
+        copied.exc_text = None  # another formatter may have cached it
         return super().format(copied)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # the base's name
-        """Return the line."""
+        """Return a record as one line, with unprintable characters escaped."""
         return _escaped(super().formatMessage(record))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802  # the base's name
-        """Return a traceback."""
+        """Return a traceback as indented lines."""
         return _indented(super().formatException(ei))
 
     def formatStack(self, stack_info: str) -> str:  # noqa: N802  # the base's name
-        """Return a call stack."""
+        """Return a call stack as indented lines."""
         return _indented(stack_info)
 
 
 class SeldomFilter(logging.Filter):
     """Lets the same text through at most once every few seconds, so that repeated requests cannot fill the log.
 
-    During that time, it lets at most 16 different texts through, because attackers may be able to vary the text.
+    In any such period, at most 16 different texts are let through, because attackers may be able to vary the text.
 
     Args:
         clock: Returns the time in seconds.
@@ -69,7 +69,7 @@ class SeldomFilter(logging.Filter):
 
 
 def safe_handler(stream: TextIO | None = None) -> logging.Handler:
-    """Return a log handler that writes safe lines."""
+    """Return a log handler that formats records with `SafeFormatter`."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(SafeFormatter(_FORMAT))
     return handler

@@ -1,10 +1,10 @@
 """Check arguments against the annotations of their parameters.
 
 Python accepts values that were never intended: a string is also a sequence of strings, and `True` is also the number 1.
-`checked` rejects values that the annotations do not allow, with an error that identifies the argument.
+`checked` rejects values that the annotations do not allow, and raises an error that identifies the argument.
 
-Existing libraries are not suitable. pydantic's `validate_call` copies values, and repeats them in messages although
-they may be keys. Other libraries accept `True` as a number.
+Existing libraries are not suitable. pydantic's `validate_call` copies values, and includes them in error messages even
+if they are secret keys. Other libraries accept `True` as a number.
 """
 
 import math
@@ -54,7 +54,7 @@ def checked_class(cls: C) -> C:
 
 
 def is_whole(value: object) -> bool:
-    """Return whether a value is an integer. A `bool` does not count, because `True` as an index is a mistake."""
+    """Return whether a value is an integer other than a `bool`, because `True` as an index is a mistake."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -103,7 +103,7 @@ _RULES: Final[Mapping[Any, Callable[[object], bool]]] = {
     Any: lambda _: True,
     int: is_whole,
     float: lambda value: is_whole(value) or (isinstance(value, float) and not math.isnan(value)),
-    Decimal: lambda value: isinstance(value, (Decimal, float)),  # the number parser gives a better error
+    Decimal: lambda value: isinstance(value, (Decimal, float)),  # the number parser raises a better error for a float
     str: lambda value: isinstance(value, str) and _is_unicode(value),
     bytes: lambda value: isinstance(value, (bytes, bytearray)),
 }

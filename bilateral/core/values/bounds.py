@@ -1,8 +1,8 @@
 """Rating bounds, and values in millionths: integers whose sums are exact and fit into 64 bits.
 
-Trust analysis uses the same quantile, but its `lower` is a different figure, which `docs/trust.md` defines.
+Trust analysis uses the same quantile, but computes `lower` differently; see `docs/trust.md`.
 
-A value is converted to a share of its tag's scale, 0 to 1. Each rater counts once, with the mean of its shares, so an
+A value is converted to a share of its tag's scale, 0 to 1. Each rater contributes only the mean of its shares, so an
 account gains nothing by rating repeatedly. The bound comes from the Wilson score interval: if the raters were a random
 sample, the mean of all raters would be above the bound with 95 % confidence. With few raters, the bound is far below
 the mean.
@@ -33,7 +33,7 @@ def scale_of_tag(tag: str) -> tuple[int, int] | None:
 
 
 def share_of_scale(value: int, decimals: int, scale: tuple[int, int]) -> int:
-    """Return a value's share of its scale. Values outside the scale are clamped."""
+    """Return a value's share of its scale, in millionths. Values outside the scale are clamped."""
     lowest, highest = scale
     unit: int = 10**decimals
     share = (value - lowest * unit) * SHARES // ((highest - lowest) * unit)
@@ -41,7 +41,7 @@ def share_of_scale(value: int, decimals: int, scale: tuple[int, int]) -> int:
 
 
 def lower_bound(share_sum: int, counterparts: int, scale: tuple[int, int]) -> float:
-    """Return the lower confidence bound for a mean."""
+    """Return the lower confidence bound for the mean of the raters' shares, as a value on the scale."""
     share = share_sum / (counterparts * SHARES)
     squared = QUANTILE**2
     centre = share + squared / (2 * counterparts)
@@ -55,10 +55,10 @@ UNITS: Final = 10**6
 """The value 1, in millionths."""
 
 MAX_UNITS: Final = 10**18
-"""The largest absolute value that a single number may have: 10^12, in millionths."""
+"""The limit to which the absolute value of a single number is clamped: 10^12, in millionths."""
 
 
 def units_of(value: int, decimals: int) -> int:
-    """Return a value in millionths, truncated to an integer."""
+    """Return a value in millionths, rounded down to an integer and limited to ±`MAX_UNITS`."""
     unit: int = 10**decimals
     return min(max(value * UNITS // unit, -MAX_UNITS), MAX_UNITS)

@@ -1,4 +1,4 @@
-"""Amounts in dollars and in a chain's own currency, formatted for people."""
+"""Amounts in dollars and in a chain's own currency, formatted for human readers."""
 
 from decimal import Context, Decimal
 from typing import Final
@@ -15,13 +15,13 @@ _SYMBOLS: Final = {56: "BNB", 97: "BNB", 100: "xDAI", 137: "POL", 80002: "POL", 
 
 
 def ether(wei: int) -> str:
-    """Return an amount in whole units, with at most six significant digits."""
+    """Format an amount in wei in whole units of the currency, with at most six significant digits."""
     text = format(_DIGITS.plus(_EXACT.divide(Decimal(wei), _WEI)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def dollars(value: Decimal | float) -> str:
-    """Return an amount in dollars, with cents or, for smaller amounts, as many digits as needed."""
+    """Format an amount in dollars: with cents or, below one cent, with up to six decimals."""
     return f"{value:,.2f}" if value >= _CENT or not value else f"{value:.6f}".rstrip("0").rstrip(".")
 
 

@@ -11,10 +11,11 @@ TRIAL: Final = 1.0
 reputation. This is about the price of a usual purchase."""
 
 LEAST_EVIDENCE: Final = 0.075
-"""The share of the amount that an agent's positive raters must have spent elsewhere. Evidence is a lower bound: it
-leaves out payments to the agent itself, payments by buyers who did not rate, and everything above a usual purchase. At
-twice this share, the limits would cost buyers 3 % of the value that they get in a market without attackers (`make
-market`)."""
+"""How much an agent's positive raters must have spent elsewhere, as a share of the amount to pay. Evidence is a lower
+bound: it leaves out payments to the agent itself, payments by buyers who did not rate, and everything above a usual
+purchase. At twice this share, the limits would cost buyers 3 % of the value that they get in a simulated market without
+attackers (`make market`).
+"""
 
 LEAST_RATING: Final = 50.0
 """The rating below which buyers received less than half of what they paid for."""
@@ -24,26 +25,26 @@ _UNPROVEN: Final = 5.0
 
 
 class Ground(StrEnum):
-    """The part of a standing that limits the amount."""
+    """The part of a standing that determines the highest amount to pay an agent."""
 
     HELD_BACK = "held_back"
     """The agent's ratings were made up."""
 
     BAD = "bad"
-    """The agent has a reliably bad rating from raters who have bought elsewhere."""
+    """Even the upper bound of the agent's rating, based on raters who have bought elsewhere, is too low."""
 
     LOW_RATING = "low_rating"
-    """The agent's rating is further below the minimum than a lack of evidence could explain."""
+    """The agent's rating is below the minimum, and enough raters support the rating."""
 
     CONTESTED = "contested"
-    """The agent is suspected of arranging false ratings. It may be tried, because its owner could register a new agent
-    for less than a trial costs. Sellers that send gifts at launch are also contested."""
+    """The agent is suspected of arranging false ratings. Trial purchases are allowed, because its owner could register
+    a new agent for less than a trial costs. Sellers that send gifts at launch are also contested."""
 
     SHARED_TRIAL = "shared_trial"
-    """The agent is new, and a different new agent with the same source of funds is tried first."""
+    """The agent is new, and another new agent with the same source of funds must be tried first."""
 
     EVIDENCE = "evidence"
-    """The amount is covered by the agent's evidence, or is small enough for a trial."""
+    """The limit is the amount that the agent's evidence supports, but at least the amount of a trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,7 @@ class Limit:
     """The highest amount that a standing allows.
 
     Attributes:
-        amount: The amount, in units of the payment token; 0 if the rating is below the minimum or the agent has to
-            wait.
+        amount: The amount, in units of the payment token; 0 unless the ground is `CONTESTED` or `EVIDENCE`.
         ground: The part of the standing that limits the amount.
     """
 
@@ -79,6 +79,6 @@ def limit_of(
         return Limit(0.0, Ground.SHARED_TRIAL)
     if standing.status == Status.CONTESTED:
         return Limit(trial, Ground.CONTESTED)
-    # Whoever bought nothing elsewhere can lower a rating, but no bound.
+    # Raters who bought nothing from other sellers can lower a rating, but not its bounds.
     is_doubtful = is_low and standing.lower < minimum - _UNPROVEN
     return Limit(trial if is_doubtful else max(standing.evidence_cost / share, trial), Ground.EVIDENCE)

@@ -1,4 +1,4 @@
-"""Verified payments that did not settle, because of what the payer did after the verification."""
+"""Verified payments that did not settle because of the payer's actions after the verification."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class FailureReason(StrEnum):
-    """The payer's actions that can prevent a verified payment from settling."""
+    """A reason, caused by the payer, why a verified payment did not settle."""
 
     INSUFFICIENT_BALANCE = "insufficient_balance"
     INSUFFICIENT_ALLOWANCE = "insufficient_allowance"

@@ -61,20 +61,20 @@ class FeedbackValue:
         Args:
             human: A `Decimal`, an `int`, a plain decimal number as text (`"-3.2"`), or a `bool` for a binary tag. A
                 `float` is rejected, because it rarely represents a decimal number exactly.
-            decimals: The number of decimals to store; by default, as many as the value is written with.
+            decimals: The number of decimals to store; by default, the number with which the value is written.
 
         Returns:
             The exact value: `of("99.77")` is `(9977, 2)`, `of("99.770")` is `(99770, 3)`, `of(True)` is `(1, 0)`.
 
         Raises:
-            UnrepresentableValueError: The value is not a finite number, has more than 18 decimals, exceeds 1e38, or is
-                not exact with the requested decimals.
+            UnrepresentableValueError: The value is not a finite number, has more than 18 decimals, exceeds 1e38, or
+                cannot be stored exactly with the requested decimals.
         """
         number = _number(human)
         sign, digits, exponent = number.as_tuple()
         if not isinstance(exponent, int):
             raise UnrepresentableValueError(f"{number} is not a finite number")
-        # Check both before printing any digits: 1e999999999 is a short text.
+        # Check both limits before formatting the number: a short text such as 1e999999999 has a billion digits.
         if number and number.adjusted() > _MAX_EXPONENT:
             raise UnrepresentableValueError(f"{quoted(str(human))} exceeds the registry's limit of 1e38")
         if len(digits) > _MAX_DIGITS:
@@ -148,8 +148,9 @@ STANDARD_TAGS: Final[Mapping[str, StandardTag]] = MappingProxyType(
 MEASURED_TAGS: Final = (
     *("reachable", "ownerVerified", "uptime", "successRate", "responseTime", "blocktimeFreshness", "revenues"),
 )
-"""The tags whose values a watchtower measures, spelled as in the best practices. They are not opinions about quality,
-and anyone can run ten watchtowers, so the analysis uses only the values from raters who paid the agent."""
+"""The tags whose values a watchtower measures, spelled as in the best practices. Such values are not opinions about
+quality, and anyone can run ten watchtowers, so the analysis uses only values from raters who paid the agent.
+"""
 
 PAID_TAGS: Final = ("x402-resource-delivered", "x402-resource-missing", "x402-response-delayed", "x402-payment-amount")
 """The tags for feedback on paid answers, as defined by the x402 extension `8004-reputation`."""
@@ -158,7 +159,7 @@ _LOOK_ALIKES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o", "5": "s", 
 
 
 def resembled_tag(tag: str) -> str | None:
-    """Return the standard tag with which a different tag could be confused.
+    """Return the standard tag for which another tag could be mistaken.
 
     The comparison ignores case, blanks, punctuation, accents and invisible characters, and does not distinguish l, I, 1
     and |, nor 0 and O, 5 and S, rn and m, vv and w.
@@ -192,7 +193,7 @@ def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue
         tag1: What is measured. A tag not defined by the best practices accepts any value.
         human: The value, in a form accepted by `FeedbackValue.of`. A binary tag accepts a `bool`, 0 or 1; no other
             standard tag accepts a `bool`.
-        tag2: The qualifier, which `tradingYield` restricts to a period.
+        tag2: The qualifier, which must be a period such as `week` if `tag1` is `tradingYield`.
 
     Returns:
         The value for `giveFeedback`.

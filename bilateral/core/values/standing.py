@@ -8,18 +8,18 @@ from enum import StrEnum
 from typing import Any, Final, Self
 
 LEAST: Final = 1.5
-"""The number of effective raters below which a standing is `thin`. It is above one ordinary rater and below two."""
+"""The number of effective raters below which a standing is `thin`: one ordinary rater is not enough, but two are."""
 
 
 SHARED_TRIAL: Final = "shared_trial"
-"""The reason code for a new agent that must wait while a different one with the same source of funds is tried."""
+"""The reason code for a new agent that must wait while another with the same source of funds is tried."""
 
 OWNER_CHANGED: Final = "owner_changed"
-"""The reason code for ignoring evidence from the time of an agent's earlier owner."""
+"""The reason code for evidence that is ignored because it dates from the time of an earlier owner."""
 
 
 class Side(StrEnum):
-    """The sides on which an agent has a standing: as a server and as a client."""
+    """A side on which an agent has a standing: server or client."""
 
     SERVER = "server"
     CLIENT = "client"
@@ -32,7 +32,7 @@ class Status(StrEnum):
     """There is enough evidence to rank the agent."""
 
     THIN = "thin"
-    """Too few raters count, as is usual for newcomers. Try such agents with small amounts."""
+    """The agent has too few effective raters, as is usual for newcomers. Try such agents with small amounts."""
 
     CONTESTED = "contested"
     """The agent is suspected of arranging false ratings, which is unproven. Rely on your own experience."""
@@ -49,7 +49,7 @@ class StandingReason:
         code: The reason's code: `paid`, `no_payments`, `false_raters`, `few_raters`, `shared_trial`, `owner_changed`,
             or the name of a detector.
         amount: The amount involved, in units of the payment token; None if there is none.
-        figures: The reason's other figures, by name.
+        figures: The reason's other figures, keyed by name.
     """
 
     code: str
@@ -63,19 +63,19 @@ class Standing:
 
     Attributes:
         side: `server` or `client`.
-        rating: The rating, 0 to 100; None if no rating counts.
+        rating: The rating, 0 to 100; None if the analysis uses none of the agent's ratings.
         lower: The lower bound of the rating. Use it for ranking.
         upper: The upper bound of the rating.
-        effective_raters: The number of independent raters to which the evidence is equivalent, at most `raters`.
-        raters: The number of distinct raters since the current owner took over, without those who only measured the
+        effective_raters: The number of independent raters that would provide the same evidence; at most `raters`.
+        raters: The number of distinct raters since the current owner took over, excluding raters who only measured the
             agent and never paid it.
-        payments: For a server, the number of payments to the agent that it did not return; for a client, the number of
+        payments: For a server, the number of payments to the agent that were not returned; for a client, the number of
             payments by the agent.
         paid: The sum of these payments, in units of the payment token.
         first_at: The time of the first rating or payment, in Unix seconds; None if there are none.
         last_at: The time of the last rating or payment, in Unix seconds; None if there are none.
-        evidence_cost: For a server, the money that the raters who rated it well spent with other sellers that early
-            buyers trust; for a client, the money that it spent with such sellers itself. In units of the payment token.
+        evidence_cost: For a server, how much raters who rated the agent well spent with other sellers that early buyers
+            trust; for a client, how much the agent spent with such sellers. The unit is the payment token.
         reasons: The most important reasons.
         block: The last block on which the standing is based; None if the standing was not stored.
         made_at: When the standing was computed, in Unix seconds; None if the standing was not stored.
@@ -100,7 +100,7 @@ class Standing:
 
     @property
     def since(self) -> str:
-        """The words ` since it changed hands` for use in sentences, if evidence about an earlier owner is ignored."""
+        """The words ` since it changed hands`, to end a phrase, if evidence about an earlier owner is ignored."""
         return " since it changed hands" if any(reason.code == OWNER_CHANGED for reason in self.reasons) else ""
 
     @classmethod
@@ -115,10 +115,10 @@ class Currency(StrEnum):
     """The freshness of a chain's standings."""
 
     CURRENT = "current"
-    """The standings include all rows of the index except those from the last few minutes."""
+    """The standings include all rows of the index, except perhaps those from the last few minutes."""
 
     STALE = "stale"
-    """The analysis is more than ten minutes behind its chain, or more than three refreshes if these take longer."""
+    """The analysis lags behind its chain by more than ten minutes or three refresh intervals, whichever is longer."""
 
     MISSING = "missing"
     """No analysis has succeeded yet."""
@@ -142,7 +142,7 @@ class StandingsState:
 
     @property
     def is_missing(self) -> bool:
-        """True before the first analysis."""
+        """True before the first successful analysis."""
         return self.status == Currency.MISSING
 
     @property
@@ -152,7 +152,7 @@ class StandingsState:
 
     @property
     def age(self) -> float | None:
-        """The number of seconds since the standings were computed; None before the first analysis."""
+        """The number of seconds since the standings were computed or confirmed; None before the first analysis."""
         return None if self.made_at is None else max(0.0, time.time() - self.made_at)
 
     @property

@@ -1,6 +1,6 @@
 """Feedback summaries, computed as in the registry, and the filter that selects blind ratings.
 
-With feedback that is already loaded, these functions summarise any selection without further requests to the node.
+These functions summarise any selection of loaded feedback, without further requests to the node.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ class Blind(StrEnum):
 
 
 SEALED_SIDES: Final = {"server": "b-server", "client": "b-client"}
-"""The sides for separate summaries of sealed ratings. The summaries for the plain sides include these ratings too."""
+"""The names under which each side's sealed ratings are also summarised separately from the other ratings."""
 
 _INT128: Final = 2**127  # ERC-8004 returns summaries as int128
 

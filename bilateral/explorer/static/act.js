@@ -12,27 +12,27 @@ const list = (id, lines) => { // a region that says the same again stays silent
 };
 const codeOf = (error) => Number(error?.data?.originalError?.code ?? error?.data?.cause?.code ?? error?.code);
 const WALLET_WORDS = {
-  4001: "You rejected it in the wallet. Nothing was sent.",
-  5000: "You rejected it in the wallet. Nothing was sent.",
-  4100: "Your wallet is locked, or does not let this page use the account: unlock it, allow this page, then try again.",
-  4200: "Your wallet cannot do this. Use another wallet.",
-  4900: "Your wallet is not connected to any chain: check its network, then try again.",
-  4901: `Your wallet is not connected to ${network} (chain ${chain}): check its network, then try again.`,
-  "-32002": "Your wallet still waits for your answer to an earlier request: open it, answer there, then try again.",
+  4001: "You rejected the request in the wallet. Nothing was sent.",
+  5000: "You rejected the request in the wallet. Nothing was sent.",
+  4100: "Your wallet is locked, or does not let this page use the account: unlock the wallet, allow this page, and try again.",
+  4200: "Your wallet does not support this request. Use another wallet.",
+  4900: "Your wallet is not connected to any chain: check its network settings and try again.",
+  4901: `Your wallet is not connected to ${network} (chain ${chain}): check its network settings and try again.`,
+  "-32002": "Your wallet is still waiting for your response to an earlier request: respond in the wallet and try again.",
 };
 const SWITCH_WORDS = {
-  4001: `Your wallet stays on another chain. This needs ${network} (chain ${chain}).`,
-  5000: `Your wallet stays on another chain. This needs ${network} (chain ${chain}).`,
-  4200: `Your wallet cannot switch chains for a page: choose ${network} (chain ${chain}) in it, then try again.`,
-  4902: `Your wallet does not know ${network} (chain ${chain}): add this chain to it, then try again.`,
+  4001: `Your wallet remains on another chain. This action requires ${network} (chain ${chain}).`,
+  5000: `Your wallet remains on another chain. This action requires ${network} (chain ${chain}).`,
+  4200: `Your wallet does not let pages switch chains: select ${network} (chain ${chain}) in the wallet and try again.`,
+  4902: `Your wallet does not have ${network} (chain ${chain}): add this chain to the wallet and try again.`,
 };
 const ask = async (method, ...params) => {
   try { return await provider.request({ method, params }); } catch (error) {
     const code = codeOf(error), own = method === "wallet_switchEthereumChain" ? SWITCH_WORDS[code] : undefined;
-    throw { code, words: own ?? WALLET_WORDS[code] ?? `The wallet says: ${String(error?.data?.message ?? error?.message ?? error).slice(0, 300)}` };
+    throw { code, words: own ?? WALLET_WORDS[code] ?? `The wallet reported: ${String(error?.data?.message ?? error?.message ?? error).slice(0, 300)}` };
   }
 };
-const wordsOf = (error) => error?.words ?? `This page failed: ${String(error?.message ?? error).slice(0, 300)}. Reload it, and tell the operator if it fails again.`;
+const wordsOf = (error) => error?.words ?? `This page failed: ${String(error?.message ?? error).slice(0, 300)}. Reload it; if it fails again, report this to the operator.`;
 const isOn = (id) => { try { return BigInt(String(id).trim()) === BigInt(chain); } catch { return false; } };
 
 /** Returns the value that a field shows while nobody changed it: that of the present file, as the browser writes it. */
@@ -56,7 +56,7 @@ function fields() {
 }
 
 async function get(path, options) {
-  const answer = await fetch(path, options).catch(() => stop("The service does not answer. Nothing was sent."));
+  const answer = await fetch(path, options).catch(() => stop("The service is not responding. Nothing was sent: try again later."));
   const value = await answer.json().catch(() => stop(`The service responded with status ${answer.status} and no JSON. Nothing was sent: try again later.`));
   if (answer.ok) return value;
   const first = value?.errors?.[0];
@@ -92,12 +92,12 @@ function show(cost) {
   const registry = to && Object.entries(facts.registries).find(([address]) => same(address, to))[1];
   list("says", [
     [sentence, stepWords[checking.count]].filter(Boolean).join(" "),
-    isSent ? `It calls ${name} of the ${registry} ${to} on ${network} (chain ${chain}), and transfers no money.` : name === "KeptFile" ? "It lets this service keep and publish the file. You sign the transaction next." : to ? `It is a signature for the ${registry} ${to} on ${network} (chain ${chain}).` : "It is a signature of 32 bytes. Your wallet shows them as they are.",
-    `You sign as ${signer}.`,
+    isSent ? `It calls ${name} of the ${registry} ${to} on ${network} (chain ${chain}), and transfers no money.` : name === "KeptFile" ? "It lets this service store and publish the file. You sign the transaction next." : to ? `It is a signature for the ${registry} ${to} on ${network} (chain ${chain}).` : "It is a signature over 32 bytes, which your wallet displays as they are.",
+    `You are signing as ${signer}.`,
     isSent ? `${cost?.sentence ?? ""} The limit is ${BigInt(send[0].gas)} gas.`.trim() : "It costs nothing: it is a signature, not a transaction.",
   ]);
   $("parts").replaceChildren(...Object.entries({ [isSent ? "function" : "signature"]: name, ...parts }).flatMap(([key, part]) => [item("dt", key), Object.assign(item("dd", part), { tabIndex: String(part).length > 300 ? 0 : -1 })]));
-  $("file-h").textContent = method === "personal_sign" ? "Its file, once both are signed" : "Its file, as it is signed";
+  $("file-h").textContent = method === "personal_sign" ? "The file, once both are signed" : "The file that you sign";
   $("file").hidden = file === undefined;
   $("document").textContent = visible(file ?? "", "\n\t");
   $("what").hidden = false;
@@ -118,7 +118,7 @@ async function pick() { // the visitor's own payments to this agent, which the i
   await connect();
   const { paid } = await get(`/accounts/${account}.json`), agent = form.elements.agent.value;
   const own = paid.filter((it) => it.agent === agent || agent.endsWith(`#${it.agent.split(":")[1]}`));
-  if (!own.length) stop(`The index knows no payment of ${account} to this agent.`);
+  if (!own.length) stop(`The index has no payment from ${account} to this agent.`);
   $("payments").replaceChildren(...own.map((it) => new Option(`$${it.dollars} in block ${it.block}`, it.transaction)));
   form.elements.payment.value = own[0].transaction;
   form.elements.payment.dispatchEvent(new Event("input", { bubbles: true }));
@@ -127,7 +127,7 @@ async function pick() { // the visitor's own payments to this agent, which the i
 async function connect() {
   provider = wallets.get(form.elements.provider.value);
   const accounts = await ask("eth_requestAccounts");
-  account = accounts?.[0] ?? stop("The wallet shows no account: choose one in it.");
+  account = accounts?.[0] ?? stop("The wallet did not provide an account: select one in the wallet.");
   if (!watched.has(provider)) {
     provider.on?.("accountsChanged", (changed) => same(changed?.[0], account) || reset());
     provider.on?.("chainChanged", (id) => isOn(id) || reset());
@@ -135,7 +135,7 @@ async function connect() {
   }
   if (isOn(await ask("eth_chainId"))) return;
   await ask("wallet_switchEthereumChain", { chainId: hex });
-  if (!isOn(await ask("eth_chainId"))) stop(`Your wallet is still on another chain. This needs ${network} (chain ${chain}).`);
+  if (!isOn(await ask("eth_chainId"))) stop(`Your wallet is still on another chain. This action requires ${network} (chain ${chain}).`);
 }
 
 function reset() { attempt += 1; prepared = null; $("what").hidden = true; }
@@ -154,15 +154,15 @@ async function begin() {
 async function requireSameChain({ number, hash }) { // a wallet may name a chain and be on another one
   for (let tries = 0; tries < 4; tries += 1, await pause(POLL)) {
     const block = await ask("eth_getBlockByNumber", "0x" + number.toString(16), false);
-    if (block) return same(block.hash, hash) || stop(`Your wallet says that it is on ${network}, but its block ${number} is another one. Nothing was sent: check the node of your wallet.`);
+    if (block) return same(block.hash, hash) || stop(`Your wallet claims to be on ${network}, but its block ${number} differs. Nothing was sent: check which node your wallet uses.`);
   }
-  stop(`Your wallet says that it is on ${network}, but it does not know block ${number}. Nothing was sent.`);
+  stop(`Your wallet claims to be on ${network}, but it does not have block ${number}. Nothing was sent: check which node it uses.`);
 }
 
 async function sign() {
   fail("");
   const mine = prepared, { method, send, answer } = mine;
-  if (!isOn(await ask("eth_chainId"))) stop(`Your wallet is on another chain now. This needs ${network} (chain ${chain}). Nothing was signed.`);
+  if (!isOn(await ask("eth_chainId"))) stop(`Your wallet has switched to another chain. This action requires ${network} (chain ${chain}). Nothing was signed.`);
   if (method === "eth_sendTransaction") await requireSameChain(answer.block);
   if (mine !== prepared) return;
   const value = await ask(method, ...send);
@@ -195,7 +195,7 @@ async function relayed({ id, txRef }, path) { // the service sends the signed fe
   reset();
   progress();
   for (; !txRef; await pause(POLL)) {
-    list("states", ["Signed. The service sends it soon."]);
+    list("states", ["Signed. The service will send it soon."]);
     const entry = await get(`${path}/${id}`);
     if (entry.state === "failed") stop(entry.problem);
     txRef = entry.transaction;
@@ -225,14 +225,14 @@ async function follow(hash, wanted) { // until the index shows it and enough blo
   if (isOwn) progress();
   for (let shown = false; mine === run; await pause(POLL)) {
     const receipt = await ask("eth_getTransactionReceipt", hash).catch(() => undefined);
-    if (receipt === undefined) { list("states", ["Your wallet does not answer. This page asks again."]); continue; }
+    if (receipt === undefined) { list("states", ["Your wallet is not responding. This page keeps trying."]); continue; }
     if (!receipt) {
       const sent = await ask("eth_getTransactionByHash", hash);
       if (sent) { nonce = BigInt(sent.nonce); sender = sent.from; }
       if (wanted && sent) check(sent, wanted);
       const next = sender && BigInt(await ask("eth_getTransactionCount", sender, "latest"));
-      if (!sent && sender && next > nonce) return fail(`Another transaction of ${whose} took its place: it was replaced, and this one never happens.`);
-      list("states", [mined ? `A reorganisation took it back out of block ${mined}. It waits again.` : sent || wanted ? "Pending: it waits for a block." : "Your wallet's node does not know this transaction (yet)."]);
+      if (!sent && sender && next > nonce) return fail(`This transaction was replaced by another one from ${whose} and will never take effect.`);
+      list("states", [mined ? `A reorganisation removed it from block ${mined}. It is pending again.` : sent || wanted ? "Pending: waiting to be included in a block." : "Your wallet's node does not have this transaction (yet)."]);
       continue;
     }
     sender ??= receipt.from;
@@ -240,27 +240,27 @@ async function follow(hash, wanted) { // until the index shows it and enough blo
     const block = Number(receipt.blockNumber), on = Number(await ask("eth_blockNumber")) - block + 1;
     if (mined && mined !== block) shown = false;
     mined = block;
-    if (Number(receipt.status) !== 1) return $("problem").hidden && fail(`It is in block ${block} and failed: the contract refused it. The gas is spent, and nothing else changed.`);
+    if (Number(receipt.status) !== 1) return $("problem").hidden && fail(`The transaction failed in block ${block}, because the contract rejected it. The gas was spent, but nothing else changed.`);
     const log = topic && receipt.logs.find((it) => same(it.topics[0], topic) && Object.keys(facts.registries).some((address) => same(address, it.address)));
     const path = shows.replace("{block}", block).replace("{log}", log && Number(log.logIndex)).replace("{id}", log && BigInt(log.topics[1]));
     const index = await indexed();
     if (index >= block && !shown) shown = await fetch(`${path}.json`).then((answer) => answer.ok, () => false);
-    list("states", [isOwn ? "Sent." : `Sent by ${sender} to ${receipt.to}.`, `Mined in block ${block}.`, on >= confirmations ? `Confirmed by ${confirmations} blocks.` : `${on} of ${confirmations} blocks on top.`,
-      shown ? "The index has it." : index < block ? "The index does not have it yet." : `The index is at block ${index} and does not have it: your wallet may be on another chain.`]);
+    list("states", [isOwn ? "Sent." : `Sent by ${sender} to ${receipt.to}.`, `Mined in block ${block}.`, on >= confirmations ? `Confirmed by ${confirmations} blocks.` : `${on} of ${confirmations} confirmations.`,
+      shown ? "Indexed." : index < block ? "Not indexed yet." : `The index has reached block ${index} without finding it: your wallet may be on another chain.`]);
     $("result").hidden = !shown; $("result").href = path;
     if (shown && on >= confirmations) return;
   }
 }
 
 function heading(hash, isOwn) {
-  $("state-h").textContent = isOwn ? "Your transaction" : "A transaction that the link to this page names";
-  $("hash").textContent = `Transaction ${visible(hash).slice(0, 100)}${isOwn ? "" : ". This window did not send it."}`;
+  $("state-h").textContent = isOwn ? "Your transaction" : "The transaction in the link to this page";
+  $("hash").textContent = `Transaction ${visible(hash).slice(0, 100)}${isOwn ? "" : ". It was not sent from this window."}`;
   $("progress").hidden = false;
 }
 
 function check(sent, wanted) { // a wallet may send another transaction than it was asked for
-  if (!same(sent.from, wanted.from)) fail(`The wallet sent it from ${sent.from}, not from ${wanted.from} as it said.`);
-  else if (!same(sent.to, wanted.to) || !same(sent.input, wanted.data)) fail("The wallet sent another transaction than the one that this page asked for.");
+  if (!same(sent.from, wanted.from)) fail(`The wallet sent the transaction from ${sent.from}, not from ${wanted.from}, the account that it provided.`);
+  else if (!same(sent.to, wanted.to) || !same(sent.input, wanted.data)) fail("The wallet sent a different transaction from the one that this page requested.");
 }
 
 async function guarded(button, work) { // a disabled button would lose the focus
@@ -278,7 +278,7 @@ async function validate() {
     const { document: file } = await post("/v1/transactions", fields());
     if (mine !== attempt || prepared) return; // what is signed stays on the screen
     $("check").textContent = "";
-    $("file-h").textContent = "changes" in form.dataset ? "Your changes to its file" : "Its file";
+    $("file-h").textContent = "changes" in form.dataset ? "Your changes to the file" : "The file";
     $("file").hidden = !file;
     $("document").textContent = file ? visible(JSON.stringify(file, null, 2), "\n") : "";
   } catch (error) { $("check").textContent = visible(error.words ?? ""); }
@@ -288,7 +288,7 @@ form.addEventListener("input", () => { reset(); clearTimeout(timer); timer = set
 form.addEventListener("submit", (event) => { event.preventDefault(); guarded($("go"), begin); });
 $("pick")?.addEventListener("click", () => guarded($("pick"), pick));
 $("sign").addEventListener("click", () => guarded($("sign"), sign));
-if (url.searchParams.has("tx")) { heading(url.searchParams.get("tx"), history.state?.own === url.searchParams.get("tx")); list("states", [`Open a wallet on ${network} (chain ${chain}) to see its state.`]); }
+if (url.searchParams.has("tx")) { heading(url.searchParams.get("tx"), history.state?.own === url.searchParams.get("tx")); list("states", [`Open a wallet on ${network} (chain ${chain}) to see the transaction's state.`]); }
 addEventListener("eip6963:announceProvider", announce);
 dispatchEvent(new Event("eip6963:requestProvider"));
 $("none").hidden = wallets.size > 0;

@@ -1,7 +1,7 @@
 "use strict"; // Draws the links of the table below it. The colours are opaque: translucent ones turn white in WebGL.
 addEventListener("DOMContentLoaded", async () => {
   const box = document.querySelector("#graph"), chosen = document.querySelector("#chosen");
-  if (!document.createElement("canvas").getContext("webgl2")) { box.hidden = true; chosen.textContent = "This browser does not draw the graph, because it has no WebGL; the table below says the same."; return; }
+  if (!document.createElement("canvas").getContext("webgl2")) { box.hidden = true; chosen.textContent = "This browser cannot draw the graph, because it lacks WebGL; the table below shows the same data."; return; }
   const isDark = () => (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
   const colours = () => isDark()
     ? { server: "#7da2ff", client: "#ff9d66", bad: "#ff8087", blue: "#2b3c66", orange: "#5b3b28", red: "#7a3a40", ink: "#eef0f3", dim: "#1c2129" }

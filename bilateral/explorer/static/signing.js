@@ -1,34 +1,34 @@
 "use strict"; // Compares what the service prepared with the form and with this page's own facts, before a wallet sees it.
 const stop = (words) => { throw { words }; };
 const same = (a, b) => String(a).toLowerCase() === String(b).toLowerCase();
-const differs = (words) => stop(`The service prepared something else than this form says: ${words}. Your wallet was not asked for it. Reload the page; if it happens again, tell the operator.`);
+const differs = (words) => stop(`The service prepared something that does not match this form: ${words}. It was not passed to your wallet. Reload the page; if this happens again, report it to the operator.`);
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Cn}\p{Zl}\p{Zp}]/gu;
 const visible = (text, kept = "") => String(text).replace(UNSEEN, (sign) => kept.includes(sign) ? sign : `[U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
 const SIGNED = /^int/, HEX = /^(eip155:\d+:)?0x[0-9a-f]*$/i, DAY = 86400, LEEWAY = 3600, MOST_GAS = 30_000_000n;
 const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 const hexOf = (bytes) => "0x" + Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-const keccak = (bytes) => "0x" + (globalThis.keccak_256 ?? stop("This page lacks a file of the service, so it cannot check what you sign."))(bytes);
+const keccak = (bytes) => "0x" + (globalThis.keccak_256 ?? stop("One of this page's files is missing, so the page cannot check what you sign."))(bytes);
 const textOf = (bytes) => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 const utf8 = (text) => new TextEncoder().encode(text);
 const word = (value) => BigInt(value).toString(16).padStart(64, "0");
 
 /** Reads ABI-encoded values, and refuses every encoding but the one that compilers write. */
 function decode(hex, parts) {
-  if (!/^(0x)?([0-9a-f]{2})*$/i.test(hex)) differs("it is not in hexadecimal digits");
+  if (!/^(0x)?([0-9a-f]{2})*$/i.test(hex)) differs("it is not hexadecimal");
   const data = hex.replace(/^0x/, "").toLowerCase(), values = {};
-  const at = (byte) => { const part = data.slice(2 * byte, 2 * byte + 64); return part.length === 64 ? part : differs("it is cut short"); };
+  const at = (byte) => { const part = data.slice(2 * byte, 2 * byte + 64); return part.length === 64 ? part : differs("it is truncated"); };
   let tail = 32 * parts.length;
   parts.forEach(({ name, type }, index) => {
     const own = at(32 * index), number = BigInt("0x" + own), bits = Number(/\d+$/.exec(type));
     let value = "0x" + own;
     if (type === "string" || type === "bytes") {
       const length = Number(BigInt("0x" + at(tail))), end = tail + 32 + 32 * Math.ceil(length / 32), padded = data.slice(2 * (tail + 32), 2 * end);
-      if (number !== BigInt(tail) || padded.length !== 2 * (end - tail - 32) || /[^0]/.test(padded.slice(2 * length))) differs(`${name} is encoded in another way`);
+      if (number !== BigInt(tail) || padded.length !== 2 * (end - tail - 32) || /[^0]/.test(padded.slice(2 * length))) differs(`${name} has a different encoding`);
       const content = padded.slice(0, 2 * length);
       value = type === "bytes" ? "0x" + content : textOf(bytesOf(content));
       tail = end;
     } else if (type === "address") {
-      value = /^0{24}/.test(own) ? "0x" + own.slice(24) : differs(`${name} is no address`);
+      value = /^0{24}/.test(own) ? "0x" + own.slice(24) : differs(`${name} is not an address`);
     } else if (type !== "bytes32") {
       const whole = SIGNED.test(type) ? BigInt.asIntN(256, number) : number;
       if ((SIGNED.test(type) ? BigInt.asIntN(bits, whole) : BigInt.asUintN(bits, whole)) !== whole) differs(`${name} is out of range`);
@@ -36,7 +36,7 @@ function decode(hex, parts) {
     }
     values[name] = value;
   });
-  if (data.length !== 2 * tail) differs("there is more data than the function takes");
+  if (data.length !== 2 * tail) differs("there is more data than the function accepts");
   return values;
 }
 
@@ -86,7 +86,7 @@ function registration(body) {
 
 /** Returns the present file of an agent with the changes of a form. */
 function edited(present, body, { agent, agentRegistry }) {
-  const before = present ? objectOf(present) : stop("This page does not know the present file of the agent, so it cannot check the new one: wait until the index has read it, or use the shell."), all = before.registrations ?? [];
+  const before = present ? objectOf(present) : stop("This page does not have the agent's current file, so it cannot check the new one: wait until the index has read it, or use the command line."), all = before.registrations ?? [];
   const isIn = all.some((it) => String(it?.agentId) === agent && same(it?.agentRegistry, agentRegistry));
   return { ...before, ...registration(body), ...(isIn ? {} : { registrations: [...all, { agentId: Number(agent), agentRegistry }] }) };
 }
@@ -102,7 +102,7 @@ function checker(action, body, account, facts, ask) {
   let file;
 
   async function read(name, ...values) {
-    const { to, selector, outputs } = facts.reads.find((it) => it.name === name) ?? stop(`The chain lacks the registry that has ${name}.`);
+    const { to, selector, outputs } = facts.reads.find((it) => it.name === name) ?? stop(`No registry on this chain has ${name}.`);
     const answer = await ask("eth_call", { to, data: selector + values.map(word).join("") }, "latest");
     return decode(answer, outputs.map(({ type }) => ({ name, type })))[name];
   }
@@ -119,9 +119,9 @@ function checker(action, body, account, facts, ask) {
     else if (body.keep && facts.files && uri.startsWith(own) && /^[0-9a-f]{64}\.json$/.test(uri.slice(own.length))) {
       const answer = await fetch(`/files/${uri.slice(own.length)}`);
       bytes = answer.ok ? new Uint8Array(await answer.arrayBuffer()) : differs(`its file ${uri} is missing`);
-      if (bare(keccak(bytes)) !== uri.slice(own.length, -5)) differs("its file has another hash than its address says");
+      if (bare(keccak(bytes)) !== uri.slice(own.length, -5)) differs("its file does not match the hash in its URL");
     } else differs(`its file is at ${visible(uri).slice(0, 200)}`);
-    if (hash !== undefined && !same(hash, keccak(bytes))) differs("the hash of its file is another one");
+    if (hash !== undefined && !same(hash, keccak(bytes))) differs("the hash does not match its file");
     requireText(textOf(bytes), expected);
   }
 
@@ -214,17 +214,17 @@ function checker(action, body, account, facts, ask) {
     const selector = String(data).slice(0, 10), call = facts.calls.find((it) => same(it.selector, selector) && same(it.to, to));
     if (Object.keys(more).length) differs(`it has the field ${visible(Object.keys(more)[0])}`);
     if (!same(from, account)) differs(`it is from ${visible(from)}, not from ${account}`);
-    if (!Object.keys(facts.registries).some((it) => same(it, to))) differs(`it goes to ${visible(to)}, which is no registry of this page`);
-    if (!call) differs(`it calls the function ${visible(selector)}, which is not that of this form`);
+    if (!Object.keys(facts.registries).some((it) => same(it, to))) differs(`it goes to ${visible(to)}, which is not one of this page's registries`);
+    if (!call) differs(`it calls the function ${visible(selector)}, which is not this form's function`);
     if (!/^0x[0-9a-f]+$/i.test(value) || BigInt(value)) differs(`it sends ${visible(value)} wei`);
-    if (!/^0x[0-9a-f]+$/i.test(gas) || BigInt(gas) > MOST_GAS) differs(`its limit of gas is ${visible(gas)}`);
+    if (!/^0x[0-9a-f]+$/i.test(gas) || BigInt(gas) > MOST_GAS) differs(`its gas limit is ${visible(gas)}`);
     const fields = decode(data.slice(10), call.inputs);
     requireFields(fields, await calls[action](fields), call.name);
     return { method: "eth_sendTransaction", send: [{ from: account, to: call.to, value: "0x0", data, gas }], to: call.to, name: call.name, fields };
   }
 
   async function typed({ domain, types, primaryType, message, ...more }) {
-    const expected = facts.message ?? differs("it asks for a signature"), parts = expected.types[expected.primaryType];
+    const expected = facts.message ?? differs("it requests a signature"), parts = expected.types[expected.primaryType];
     const of = [["name", "string"], ["version", "string"], ["chainId", "uint256"], ["verifyingContract", "address"]].map(([name, type]) => ({ name, type }));
     requireFields({ ...more, primaryType, domain: { ...domain, chainId: String(domain?.chainId) }, types }, {
       primaryType: expected.primaryType, domain: { ...expected.domain, chainId: chain }, types: { EIP712Domain: of, ...expected.types },
@@ -236,10 +236,10 @@ function checker(action, body, account, facts, ask) {
   }
 
   function plain(message) { // the signature in a feedback file: 32 bytes, as the extension 8004-reputation defines them
-    if (action !== "sponsored_feedback" || done.length) differs("it asks for a signature of bytes");
+    if (action !== "sponsored_feedback" || done.length) differs("it requests a signature over bytes");
     const { taskRef } = statement(), text = `${facts.agentRegistry}${agentId}${taskRef}`, { value } = stored(body.value);
     const hash = keccak(Uint8Array.from([...utf8(text), Number(value)]));
-    if (!same(message, hash)) differs(`it asks for a signature of ${visible(message).slice(0, 80)}`);
+    if (!same(message, hash)) differs(`it requests a signature over ${visible(message).slice(0, 80)}`);
     file = JSON.stringify(filled({ taskRef, value: Number(value), tags: [tags().tag1, "x402"], endpoint: body.endpoint, comment: body.text }), null, 2);
     return { method: "personal_sign", sign: hash, name: "Signature of 32 bytes", fields: { bytes: hash, "keccak-256 of": `${text} and the byte ${value}` } };
   }
@@ -253,13 +253,13 @@ function checker(action, body, account, facts, ask) {
     async check(answer) {
       const { transaction: sent, signature, chain_id: on } = answer, step = steps[done.length];
       const kind = sent && !signature ? "transaction" : signature && !sent ? (signature.typed_data && !signature.message ? "typed" : "plain") : "nothing that can be signed";
-      if (kind !== step) differs(`this step is a ${step ?? "result"}, and it prepared ${kind}`);
-      if (String(on) !== chain) differs(`it is of chain ${visible(on)}`);
+      if (kind !== step) differs(`this step is a ${step ?? "result"}, but it prepared ${kind}`);
+      if (String(on) !== chain) differs(`it is for chain ${visible(on)}`);
       file = undefined;
       if (kind === "transaction") return { ...await transaction(sent), file };
       const signer = action === "set_agent_wallet" ? body.wallet : account, isLast = done.length === steps.length - 1;
       const path = isLast && paths[action] || "/v1/transactions";
-      if (!same(signature.account, signer)) differs(`it asks for a signature of ${visible(signature.account)}, not of ${signer}`);
+      if (!same(signature.account, signer)) differs(`it requests a signature by ${visible(signature.account)}, not by ${signer}`);
       if (signature.path !== path) differs(`the signature goes to ${visible(signature.path)}`);
       const checked = kind === "typed" ? await typed(signature.typed_data) : plain(signature.message);
       return { ...checked, file, signer, send: checked.method === "personal_sign" ? [checked.sign, signer] : [signer, checked.sign] };

@@ -1,4 +1,4 @@
-"""The agent projection: agents' states, which the journal can restore, and when they were last active."""
+"""The agent projection: agents' states, which the journal can restore, and the times when agents were last active."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ from bilateral.index.log.rows import Row, Rows, key_columns, picker, rows_of
 from bilateral.index.log.text import key_text
 
 _Change: TypeAlias = tuple[int, int, type[events.Event], Row]
-"""Block, log index, type and row of an event that changes an agent."""
+"""The block, log index, type and row of an event that changes an agent."""
 
 _Texts: TypeAlias = dict[bool, str]
 """An agent's new URI (under the key True) and its new domain (under the key False)."""
@@ -40,7 +40,7 @@ IDENTITY_EVENTS: Final[Mapping[type[events.Event], Callable[[Row], Any]]] = {
         (events.PrimaryAgentSet, "account"),
     )
 }
-"""The events that change an agent's state, and their relevant columns, starting with the agent."""
+"""The events that change an agent's state. Each has the columns that matter, starting with the agent."""
 
 _BLOCK, _TIME, _TRANSACTION, _REGISTRY = (
     list(schema.EVENT_TABLES[events.Transfer].c.keys()).index(name)
@@ -147,7 +147,7 @@ class AgentTables:
 
     def _set_agent(self, key: tuple[int, str, int], states: AgentStates, texts: _Texts, now: tuple[int, int]) -> None:
         owner = states.owners.get(key[2])
-        if owner is None:  # burnt, or an event of an agent that was never minted
+        if owner is None:  # the agent was burnt, or its token was never minted
             self._agents.set(key, None)
             return
         existing = self._agents.get(key)
@@ -162,7 +162,7 @@ def _registry(change: _Change) -> str:
 
 
 def _accounts(kind: type[events.Event], values: list[Any]) -> tuple[str, ...]:
-    """Return the accounts whose primary agent a change may affect, except the agent's previous owner and wallet."""
+    """Return the accounts whose primary agent may change, except for the agent's previous owner and wallet."""
     if kind is events.Transfer:
         return values[0], values[1]
     if kind is events.PrimaryAgentSet:
@@ -184,7 +184,7 @@ _NEVER: Final[Times] = (0, 0)
 _RAISING: Final = tuple(
     schema.EVENT_TABLES[event] for event in (events.NewFeedback, events.FeedbackRevoked, events.Approval)
 )
-"""Events that do not appear in agent rows but still count as updates to the agent."""
+"""Events that do not change agent rows but still count as updates to the agent."""
 
 _CHANGING: Final = tuple(schema.EVENT_TABLES[event] for event in IDENTITY_EVENTS if event is not events.PrimaryAgentSet)
 _pick: Final = {table: picker(table, "registry", "agent_id", "block_time") for table in (*_RAISING, *_CHANGING)}
@@ -202,7 +202,7 @@ class ActivityTable:
 
     def derive(self, batch: EventRows, agents: Mapping[Row, Row | None]) -> None:
         """Update the table with new events. The event tables may already contain them."""
-        # Each registry, agent and time once: most events of an agent share a block's time.
+        # Use each combination of registry, agent and time once: most events of an agent share a block's time.
         raising = ((table, *entry) for table in _RAISING for entry in set(map(_pick[table], batch.get(table, ()))))
         times = self._times(raising)
         raised = {(self._chain_id, *agent) for agent in times}
@@ -214,7 +214,7 @@ class ActivityTable:
         for key in changed:
             existing, agent = stored.get(key), agents.get(key)
             if existing is None and agent is None:
-                continue  # it is not registered
+                continue  # the agent is not registered
             if agent is None and key in agents:
                 writes.add(key, existing, None)
                 continue
@@ -227,7 +227,7 @@ class ActivityTable:
         writes.write()
 
     def touched_after(self, block: int) -> set[AgentPlace]:
-        """Return the agents affected by events after a block. The event tables still contain these events."""
+        """Return the agents that events after a block affect. The event tables must still contain these events."""
         touched: set[AgentPlace] = set()
         for table in (*_RAISING, *_CHANGING):
             for registry, agent_id in self._rows.values_after(table, ("registry", "agent_id"), self._chain_id, block):
@@ -267,7 +267,7 @@ class ActivityTable:
         return {address: identity for address, identity in counted if address is not None}
 
     def _identity(self, table: Table, registry: str) -> str | None:
-        """Return the identity registry of an event's agent; None if the event does not count."""
+        """Return the identity registry of an event's agent, or None if the event does not count."""
         is_of_identity = table is _RAISING[-1] or table in _CHANGING
         return registry if is_of_identity else self._identities.get(registry)
 
@@ -294,7 +294,7 @@ class ActivityTable:
 
 
 class Agents(Projection):
-    """Agents with their metadata, the accounts whose primary agent they are, and when they were last active."""
+    """Agents with their metadata and activity, and each account's primary agent."""
 
     name = "agents"
     tables = derived = (*AGENT_TABLES, agent_activity)

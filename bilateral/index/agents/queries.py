@@ -1,4 +1,4 @@
-"""An account: the agents that it owns, receives payments for, or has as its primary agent."""
+"""An account's agents: those that it owns, receives payments for, or has as its primary agent."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from bilateral.index.reading.registries import AgentKey
 
 
 def feedback_registry(registries: Iterable[tuple[str, str]]) -> str | None:
-    """Return the registry whose open feedback counts for an identity registry's agents; None if there is none."""
+    """Return the registry whose open feedback counts for an identity registry's agents, or None if there is none."""
     kinds: dict[str, str] = {}
     for kind, address in registries:
         kinds.setdefault(kind, address)
@@ -35,7 +35,7 @@ class Change:
         kind: `registered`, `transferred`, `wallet`, `file` or `domain`.
         account: The new owner, the new wallet, or the account that changed the file; None for a removed wallet.
         text: The new URI or domain, untrusted text; None for other kinds.
-        log_index: Its position in the block.
+        log_index: The event's position in the block.
         time: The block time, in Unix seconds.
     """
 
@@ -70,7 +70,7 @@ def changes_of(connection: Connection, key: AgentKey, limit: int = 20) -> tuple[
 
 
 def _newest(connection: Connection, key: AgentKey, limit: int, events: Any, *columns: Any) -> list[tuple[Any, ...]]:
-    """Return an agent's newest events, each with its columns and position."""
+    """Return an agent's newest events, each with its columns and its position."""
     query = select(*columns, events.block_number, events.log_index, events.block_time, events.transaction_hash).where(
         events.chain_id == key.chain_id, events.registry == key.identity_registry, events.agent_id == key.agent_id
     )
@@ -99,10 +99,10 @@ class AccountAgent:
 
     Attributes:
         id: The agent's short id.
-        global_id: Its id, unique across registries.
-        is_owner: True if the account owns it.
-        is_wallet: True if the account receives its payments.
-        is_primary: True if it is the account's primary agent.
+        global_id: The agent's id, unique across registries.
+        is_owner: True if the account owns the agent.
+        is_wallet: True if the account receives the agent's payments.
+        is_primary: True if the agent is the account's primary agent.
     """
 
     id: str
@@ -118,8 +118,8 @@ class Account:
 
     Attributes:
         address: The account.
-        agents: The first 200 of its agents, ordered by chain, registry and id.
-        has_more: True if there are more. A search by owner or wallet lists all of them in pages.
+        agents: The account's first 200 agents, ordered by chain, registry and id.
+        has_more: True if the account has more agents. A search by owner or wallet lists all of them in pages.
     """
 
     address: str
@@ -128,7 +128,7 @@ class Account:
 
 
 def account(connection: Connection, address: str, chain_ids: tuple[int, ...]) -> Account:
-    """Return an account."""
+    """Return an account with its agents."""
     agent, primary = agent_tables.agent.c, agent_tables.primary_agent.c
     related = union(
         select(*agent[_KEY]).where(agent.chain_id.in_(chain_ids), agent.owner == address),

@@ -21,7 +21,7 @@ agent: Final = Table(
     Index("agent_by_wallet", "chain_id", "wallet"),
     Index("agent_by_change", "chain_id", "updated_at"),
     Index("agent_by_registration", "chain_id", "registered_at"),
-    # Rows of SQLite are wide, as their URIs are in them. Searches look most agents up by their keys alone.
+    # SQLite rows are wide, because they contain URIs, but most searches only need the keys of agents.
     Index("agent_by_key", "chain_id", "identity_registry", "agent_id", unique=True).ddl_if(dialect="sqlite"),
     sqlite_with_rowid=False,
     **columns.BY_CHAIN,

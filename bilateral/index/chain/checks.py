@@ -1,4 +1,4 @@
-"""Checks of a block's logs against its header, its receipts, and other endpoints. docs/index.md has the table."""
+"""Check a block's logs against its header, its receipts, and other endpoints. docs/index.md lists all checks."""
 
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -20,10 +20,10 @@ ENDPOINT_FAILURES: Final = (
     errors.FinalizedBlockError,
     errors.MissingLogsError,
 )
-"""Errors after which it is worth trying a different endpoint."""
+"""The errors after which it is worth trying a different endpoint."""
 
 _RECEIPTS_EVERY: Final = 600.0
-"""Seconds to wait before requesting receipts again from an endpoint without them: a request wastes two calls."""
+"""Seconds to wait before requesting receipts again from an endpoint without them, because a try wastes two calls."""
 
 
 class Checks:
@@ -41,7 +41,7 @@ class Checks:
         self._without_receipts: dict[Source, float] = {}
 
     def disagreeing(self, source: Source, blocks: Sequence[BlockLogs]) -> Collection[int]:
-        """Return the blocks whose logs differ from the receipts of their transactions, if the endpoint returns any."""
+        """Return the blocks whose logs differ from their transactions' receipts, if the endpoint returns receipts."""
         if self._without_receipts.get(source, 0.0) > time.monotonic():
             return ()
         numbers = blocks_unlike_receipts(source.endpoint, blocks, self._registries)
@@ -58,7 +58,7 @@ class Checks:
         is_thorough: bool = False,
         is_proof_due: bool = False,
     ) -> BlockLogs | None:
-        """Check a block's logs against its header, and read them again if either seems wrong."""
+        """Check a block's logs against its header. If either seems wrong, read them again."""
         number = header.block.number
         if logs is not None and logs.hash != header.block.hash:
             raise of_another_block(source, number)
@@ -83,7 +83,7 @@ class Checks:
     def _by_receipts(self, source: Source, header: Header, logs: BlockLogs | None) -> BlockLogs | None:
         """Return the logs from a block's receipts if the endpoint returned different logs. See `check_block`."""
         for entry in logs.entries if logs else ():
-            bytes_of(entry.data)  # malformed bytes are named, and not mended
+            bytes_of(entry.data)  # malformed bytes raise an error and are not repaired
         number = header.block.number
         witnesses = dict.fromkeys((source, self._pool.second(source, number)))
         complete = [
@@ -106,19 +106,19 @@ class Checks:
 
     def _require_plausible(self, source: Source, header: Header, logs: BlockLogs | None) -> None:
         """Reject logs that contradict their header if there are no receipts to show which of the two is right."""
-        # A filter counts if the header's hash proves it: else the node may have filled it with anything.
+        # Only a filter that the header's hash proves counts. Otherwise, the node may have filled it with anything.
         if logs is None:
             return
         is_hidden = self._announcements.are_hidden(header.bloom, logs, is_thorough=True)
         if source.is_disputed:
-            problem = f"another endpoint returned different logs, and no receipts settle it for block {logs.number}"
+            problem = f"another endpoint returned different logs for block {logs.number}, and no receipts prove either"
             raise errors.EndpointLiesError(source.name, problem)
         if _has_foreign_transaction(header, logs) or (is_hidden and header.is_sealed()):
             problem = f"the header of block {header.block.number} lacks a log's transaction, or does not announce a log"
             raise errors.EndpointLiesError(source.name, problem)
 
     def look_twice(self, source: Source, logs: Sequence[BlockLogs], first: int, last: int) -> bool:
-        """Read a range again and compare, using a different endpoint if one has the range's last block."""
+        """Read a range again and compare the results, using a different endpoint if one has the range's last block."""
         is_confirmed = True
         while first <= last:
             second = self._pool.second(source, last)
@@ -152,8 +152,8 @@ class Checks:
         raise self._liar_of(source, second, min(log[0] for log in before ^ after), before)
 
     def _liar_of(self, source: Source, second: Source, number: int, before: set[Any]) -> errors.EndpointLiesError:
-        """Distrust an endpoint whose receipts for a block contradict its logs, and return its error."""
-        # Without such receipts both are distrusted, because a retry would pass by chance.
+        """Distrust an endpoint whose receipts for a block contradict its logs, and return the error to raise."""
+        # Without such receipts, both endpoints are distrusted, because a retry would succeed by chance.
         header = source.headers_of([number])[0]
         for witness in dict.fromkeys((source, second)):
             receipts = read_receipts(witness.endpoint, header)
@@ -173,12 +173,12 @@ class Checks:
 
 
 def of_another_block(source: Source, number: int) -> errors.EndpointLiesError:
-    """Return the error for an endpoint whose block header has a different hash than its logs."""
+    """Return the error for an endpoint whose header for a block has a different hash than its logs."""
     return errors.EndpointLiesError(source.name, f"the logs for block {number} belong to a different block")
 
 
 def take_time(source: Source, header: Header, logs: BlockLogs) -> None:
-    """Set the logs' time from the block's header. The logs' own time is a hint, unless the header's hash proves it."""
+    """Set the logs' time from the block's header. The logs' own time is a hint unless the header's hash proves it."""
     hint, logs.time = logs.time, header.block.time
     if hint not in (None, logs.time) and not header.is_sealed() and header.is_sealed(hint):
         raise errors.EndpointLiesError(

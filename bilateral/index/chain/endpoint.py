@@ -1,8 +1,8 @@
 """One JSON-RPC endpoint: typed responses, limits on time and size, and readable error messages.
 
 It shares the SDK's connection but not its protocol layer (`bilateral.node.json_rpc`), which parses arbitrary JSON and
-retries on its own. The index evaluates each rejection itself, and decodes logs directly into typed records, which takes
-a tenth of the time.
+retries requests itself. The index evaluates each rejection itself and decodes logs directly into typed records, which
+takes a tenth of the time.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ class HeaderEntry(msgspec.Struct, gc=False):
     hash: str
     parentHash: str  # noqa: N815  # the node's name
     timestamp: str | int
-    # Hints, which nodes omit or write in many forms, and what the hash covers besides.
+    # Nodes omit these hints or send them in many forms; the header's hash also covers them.
     logsBloom: Any = None  # noqa: N815
     receiptsRoot: Any = None  # noqa: N815
     transactions: Any = None
@@ -56,7 +56,7 @@ class HeaderEntry(msgspec.Struct, gc=False):
 
 
 class _RpcError(msgspec.Struct):
-    """The error in a response."""
+    """The error in a JSON-RPC response."""
 
     code: int | None = None
     message: Any = ""
@@ -91,18 +91,18 @@ class Endpoint:
         self._connection.close()
 
     def request(self, method: str, parameters: Sequence[Any], kind: type[T]) -> T:
-        """Call a method."""
+        """Call a method, and return its result."""
         message = self._message(method, parameters)
         reply = self._post(method, message)
         result: T = self._result(method, self._decode(method, reply, kind), message["id"], reply)
         return result
 
     def batch(self, method: str, calls: Sequence[Sequence[Any]], kind: type[T]) -> list[T]:
-        """Call a method several times in one request."""
+        """Call a method several times in one request, and return the results."""
         messages = [self._message(method, call) for call in calls]
         numbers = [message["id"] for message in messages]
         reply = self._post(method, messages)
-        if reply.body[:16].lstrip()[:1] == b"{":  # one error for all
+        if reply.body[:16].lstrip()[:1] == b"{":  # a single error applies to all calls
             return [self._result(method, self._decode(method, reply, kind), numbers[0], reply)]
         answers = {answer.id: answer for answer in self._decode(method, reply, kind, is_batch=True)}
         if len(answers) != len(numbers) or not all(number in answers for number in numbers):
@@ -110,7 +110,7 @@ class Endpoint:
         return [self._result(method, answers[number], number, reply) for number in numbers]
 
     def each(self, method: str, calls: Sequence[Sequence[Any]], kind: type[T]) -> list[T]:
-        """Call a method several times: in a batch, or in single requests if the endpoint rejects batches."""
+        """Call a method several times, in a batch or, if the endpoint rejects batches, in single requests."""
         try:
             return self.batch(method, calls, kind)
         except (NodeError, MalformedNodeAnswerError):
@@ -150,14 +150,14 @@ _BUILDING: Final = threading.RLock()
 """The lock for building msgspec types: a thread that uses a half-built type crashes the process with SIGSEGV."""
 
 
-def _decoder(kind: Any, is_batch: bool) -> msgspec.json.Decoder[Any]:  # a key of the cache
+def _decoder(kind: Any, is_batch: bool) -> msgspec.json.Decoder[Any]:  # serves as a cache key
     """Return the decoder for responses with a given result type. It is fully built before any thread uses it."""
     with _BUILDING:
         return _built_decoder(kind, is_batch)
 
 
 @cache
-def _built_decoder(kind: Any, is_batch: bool) -> msgspec.json.Decoder[Any]:  # as above
+def _built_decoder(kind: Any, is_batch: bool) -> msgspec.json.Decoder[Any]:  # serves as a cache key
     if is_batch:
         return msgspec.json.Decoder(list[_built_decoder(kind, False).type])  # type: ignore[misc]
     fields = [
@@ -169,7 +169,7 @@ def _built_decoder(kind: Any, is_batch: bool) -> msgspec.json.Decoder[Any]:  # a
 
 
 def _text(error: _RpcError) -> str:
-    """Return an error's text. `data` comes first: some nodes put the helpful part there."""
+    """Return an error's text, starting with `data`, where some nodes put the helpful part."""
     data = error.data if isinstance(error.data, str) else ""
     if isinstance(error.data, dict | list):
         data = msgspec.json.encode(error.data).decode()

@@ -1,9 +1,9 @@
 """Rows for the event tables, built directly from logs.
 
-Most logs are plain: their text is UTF-8 without NUL, and their data is exactly their event's ABI encoding. Plain logs
-are decoded by functions generated from the ABI, which take a third of the time needed to create log and event objects,
-and decline every log that is not plain. Declined logs are decoded by `bilateral.core.events`, which handles every case
-and serves as the reference in tests.
+Most logs are plain: their text is UTF-8 without NUL, and their data is exactly their event's ABI encoding. Functions
+generated from the ABI decode plain logs in a third of the time that creating log and event objects takes. They decline
+all other logs, which are decoded by `bilateral.core.events`. It handles every case and serves as the reference in
+tests.
 """
 
 import struct
@@ -27,17 +27,17 @@ from bilateral.index.log.rows import Row
 from bilateral.index.log.text import is_exact, storable
 
 Reader: TypeAlias = Callable[[Sequence[str], str], Row]
-"""Returns the values of an event's columns from the log's topics and its data, or raises one of `_DECLINED`."""
+"""Returns an event's column values from the log's topics and data, or raises one of the errors in `_DECLINED`."""
 
 _Plan: TypeAlias = tuple[str, Mapping[str, tuple[Callable[[Row], None], Reader]]]
 
 
 _DECLINED: Final = (ValueError, struct.error)
-_WORD: Final = 32  # bytes of a word of the contract ABI
+_WORD: Final = 32  # bytes in a word of the contract ABI
 
 
 class Extraction:
-    """Converts one chain's logs to rows.
+    """Converts logs from one chain to rows.
 
     Args:
         registries: The registries, by checksummed address.
@@ -108,8 +108,8 @@ def _readers(registry: Registry) -> Mapping[str, tuple[Table, Reader]]:
     }
 
 
-# The words of a log are unpacked at once: those that are whole as 32 bytes, the others as zeros and a number behind
-# them. All zeros are compared at once. A text or bytes have their position there, and are read from behind the words.
+# All words of a log are unpacked at once: some as 32 bytes, the others as zeros followed by a number. All zeros are
+# compared at once. For texts and bytes, the word is the position after the words at which to read them.
 _WHOLE: Final = {"uint256": "number(w{0})", "bytes32": "w{0}", "address": "address(w{0})", "int128": "signed(w{0})"}
 _PARTS: Final = {
     "uint64": ("24sQ", 24, "w{0}"),
@@ -181,13 +181,13 @@ def _source_of_reader(entry: Mapping[str, Any]) -> str:
 
 
 def _below(number: int, limit: int) -> int:
-    """Return a number if it is below a limit. Negative numbers are left to the strict decoder."""
+    """Return a number if it is below a limit; otherwise, leave the log to the strict decoder."""
     if number >= limit:
         raise ValueError
     return number
 
 
-@lru_cache(maxsize=1 << 16)  # a checksum costs more than all else, and few addresses give most events
+@lru_cache(maxsize=1 << 16)  # computing a checksum costs more than all else, and a few addresses emit most events
 def _address(word: bytes) -> str:
     if any(word[:12]):
         raise ValueError

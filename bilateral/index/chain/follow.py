@@ -25,14 +25,14 @@ from bilateral.index.log.batches import Batch, Block, counted, stored_events
 from bilateral.index.log.store import ChainStore
 
 _MOST_CHANGES: Final = 3
-"""The number of times that an endpoint may report a changed chain in one step before it is benched."""
+"""The number of times that an endpoint may report a changed chain within one step before it is benched."""
 
 ENOUGH_LOGS: Final = 50_000
 _ENOUGH_BYTES: Final = 40 * 1024**2
-"""The maximum number of logs, and of bytes of their data, that one transaction stores far from the head."""
+"""The maximum number of logs, and of bytes in their data, that one transaction stores far from the head."""
 
 _MOST_SECONDS: Final = 2.0
-"""Seconds of reading after which logs are stored, however few they are."""
+"""The number of seconds of reading after which logs are stored, however few they are."""
 
 
 class Outcome(StrEnum):
@@ -50,12 +50,12 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """One step, for progress reports and log messages.
+    """The result of one step, for progress reports and log messages.
 
     Attributes:
         block: The cursor after the step.
         head: The chain's latest reported head.
-        events: The number of logs that were stored, or removed.
+        events: The number of logs that were stored or removed.
         endpoint: The host of the endpoint that was used.
         depth: The number of removed blocks.
     """
@@ -77,7 +77,7 @@ class Follower:
         registries: The registries, by checksummed address.
         first_block: The first block to index.
         enough: The number of logs after which a transaction ends. SQLite allows only one write transaction at a time,
-            so the writers in one process share the default number: otherwise some would wait too long.
+            so the writers in one process share the default number to avoid long waits.
         trusts_reorganisation: True to remove finalized blocks on the evidence of a single endpoint.
     """
 
@@ -104,7 +104,7 @@ class Follower:
     def step(self) -> Step:
         """Take one step: store the next blocks, or remove those that a reorganisation replaced.
 
-        An endpoint that fails or contradicts itself is benched, and the step is retried with the next one.
+        If an endpoint fails or contradicts itself, it is benched, and the step is retried with the next endpoint.
         """
         changes = 0
         while True:
@@ -114,7 +114,7 @@ class Follower:
                 with tuned_interpreter():
                     step = self._step(source)
             except errors.CursorMovedError:
-                continue  # another worker was faster: go on from its cursor
+                continue  # another worker was faster: continue from its cursor
             except errors.ChainChangedError as problem:
                 changes += 1
                 if changes >= _MOST_CHANGES:
@@ -126,7 +126,7 @@ class Follower:
                 return step
 
     def go_back(self, first: int) -> None:
-        """Remove all blocks from a given number on, even finalized ones, so that the next steps read them again.
+        """Remove all blocks starting with a given number, even finalized ones, so that the next steps read them again.
 
         The cursor moves to a block whose hash is stored, so that the next step can detect an earlier reorganisation.
         """
@@ -142,7 +142,7 @@ class Follower:
                 self._pool.bench(source, problem)
 
     def _step(self, source: Source) -> Step:
-        cursor = self._store.cursor()  # before the head, which another worker may have passed meanwhile
+        cursor = self._store.cursor()  # read it before the head, which another worker may pass in the meantime
         head = self._pool.head(source)
         cursor = cursor or self._begin(source, head)
         if not self._is_canonical(source, cursor, head):
@@ -160,8 +160,8 @@ class Follower:
             raise
 
     def _recheck(self, source: Source, cursor: Block, head: int) -> Step | None:
-        """Check a range of the blocks that only a distrusted endpoint delivered; return None if there are none left."""
-        # If rows differ, the index goes back to before them.
+        """Check again a range of blocks that only a distrusted endpoint delivered; return None if none remain."""
+        # If stored rows differ, the index returns to the block before them.
         for suspect in [other for other in self._pool.sources if other.loses_logs and other.alone_from is not None]:
             first, last = suspect.alone_from or 0, self._recheck_ends.setdefault(suspect, cursor.number)
             before, end = self._before(source, first), first - 1
@@ -184,13 +184,13 @@ class Follower:
 
     def _advance(self, source: Source, cursor: Block, head: int) -> Step:
         """Read ranges of blocks, and store them in one transaction to write each changed database page only once."""
-        # A range that cannot be read does not lose those before it, unless a reorganisation replaced them too. Batches
-        # whose transaction fails do not wait any more, so it is not tried again.
+        # If a range cannot be read, the ranges before it are still stored, unless a reorganisation also replaced them.
+        # Batches whose transaction failed are no longer waiting, so their transaction is not retried.
         until, end, events = time.monotonic() + _MOST_SECONDS, cursor, 0
         waiting = _PendingBatches(self._store, cursor)
         try:
             while end.number < head and time.monotonic() < until and not self._is_enough(waiting):
-                source.deliver(end.number + 1)  # before it may prove false: earlier ranges of this step count too
+                source.deliver(end.number + 1)  # before the endpoint proves false: earlier ranges count too
                 for batch in self._reader.read(source, end, head):
                     if self._is_enough(waiting):
                         events += waiting.store()
@@ -203,7 +203,7 @@ class Follower:
             if waiting and (not isinstance(problem, errors.ChainChangedError) or self._is_canonical(source, end, head)):
                 with suppress(
                     errors.CursorMovedError, DBAPIError
-                ):  # the next step meets it again; the first failure counts
+                ):  # the next step reports this error again; raise the first failure
                     waiting.store()
             raise
         finally:
@@ -217,7 +217,7 @@ class Follower:
         if head < self._first_block - 1:
             raise errors.FirstBlockAheadError(self._pool.chain_id, self._first_block, head)
         before = self._before(source, self._first_block)
-        self._reader.start(source, before, head)  # the node answers while PostgreSQL makes the chain's tables
+        self._reader.start(source, before, head)  # the node responds while PostgreSQL creates the chain's tables
         self._store.begin(before)
         return before
 
@@ -229,7 +229,7 @@ class Follower:
         return Step(Outcome.ROLLED_BACK, target.number, head, 0, source.name, cursor.number - target.number)
 
     def _require_agreement(self, source: Source, cursor: Block, target: Block) -> None:
-        # An endpoint that falls far behind, or whose data was lost, has a shorter chain, and is not believed alone.
+        # An endpoint that lags far behind or lost its data has a shorter chain, so a second one must confirm.
         finalized = self._store.finalized()
         if self._is_trusting or finalized is None or target.number >= min(finalized, cursor.number):
             return
@@ -251,7 +251,7 @@ class Follower:
             self._pool.bench(other, problem)
             return
         if header is not None and header.block.hash == cursor.hash:
-            contradiction = f"with head {head} it lacks block {cursor.number} as {other.name} has it"
+            contradiction = f"its head is {head}, but it lacks the block {cursor.number} that {other.name} has"
             raise errors.EndpointLiesError(source.name, contradiction, may_pass=True)
 
     def _is_canonical(self, source: Source, block: Block, head: int) -> bool:
@@ -261,14 +261,14 @@ class Follower:
         if header is None or header.block.hash != block.hash:
             return False
         if block.number > head:
-            problem = f"its head moved back to {head}, and it still has block {block.number}"
+            problem = f"its head moved back to {head}, but it still has block {block.number}"
             raise errors.EndpointLiesError(source.name, problem, may_pass=True)
         return True
 
     def _fork(self, source: Source, cursor: Block, head: int) -> Block:
         """Return the latest block whose stored hash is still in the chain, or else the block before the first one."""
         checkpoints = self._store.checkpoints(cursor.number)
-        # The index `removed` is of a block that is not in the chain; blocks before a canonical one are canonical too.
+        # `removed` is the index of a block that is not in the chain. The blocks before a canonical one are canonical.
         removed, step = -1, 1
         while (at := min(removed + step, len(checkpoints) - 1)) > removed:
             if self._is_canonical(source, checkpoints[at], head):
@@ -292,13 +292,13 @@ class Follower:
 
 
 def _timed(source: Source, checkpoint: Block) -> Block:
-    """Return a checkpoint with its header's time, if the endpoint has that block."""
+    """Return a checkpoint with the time from its header, if the endpoint has that block."""
     header = source.header(checkpoint.number) if checkpoint.number >= 0 else None
     return checkpoint if header is None or header.block.hash != checkpoint.hash else header.block
 
 
 class _PendingBatches:
-    """Batches waiting to be stored in one transaction. On PostgreSQL, large ones are stored while reading continues.
+    """Batches that wait to be stored in one transaction. On PostgreSQL, large ones are stored while reading continues.
 
     Args:
         store: The chain's rows.

@@ -18,16 +18,16 @@ from bilateral.index.log.batches import Block
 from bilateral.node import rlp
 
 BLOOM_BYTES: Final = 256  # 2,048 bits (Yellow Paper, section 4.3.1)
-_BITS: Final = 2047  # the mask of a bit's number among 2,048
+_BITS: Final = 2047  # masks the number of a bit among 2,048
 _SPARSE_BITS: Final = _BITS // 8
-"""The most bits that may be set in a useful filter: with an eighth of all bits set, one in 500 unrelated topics
-matches."""
+"""The maximum number of bits set in a useful filter. With an eighth of all bits set, one in 500 unrelated topics
+matches by chance."""
 
 _EVERYBODYS: Final = frozenset({"Transfer", "Approval", "ApprovalForAll", "MetadataUpdate"})
 """Events that other tokens emit too, so that nearly every block's filter matches them."""
 
 
-@lru_cache(maxsize=1 << 13)  # a hash costs more than the rest of the check, and blocks share agents and accounts
+@lru_cache(maxsize=1 << 13)  # hashing costs more than the rest of the check, and blocks share agents and accounts
 def _mask(item: bytes) -> int:
     digest = keccak(item)
     return reduce(or_, (1 << (int.from_bytes(digest[at : at + 2]) & _BITS) for at in (0, 2, 4)))
@@ -67,7 +67,7 @@ class Announcements:
     def are_missing(self, bloom: bytes | None, logs: BlockLogs | None, *, is_thorough: bool) -> bool:
         """Check whether a block's filter indicates logs that an endpoint did not return.
 
-        The filter may indicate logs that do not exist but never misses one, so True calls for a second check.
+        A filter may indicate logs that do not exist, but it never misses one, so True calls for a second check.
         """
         if bloom is None:
             return False
@@ -80,7 +80,7 @@ class Announcements:
         )
 
     def are_hidden(self, bloom: bytes | None, logs: BlockLogs, *, is_thorough: bool) -> bool:
-        """Check whether a block's filter lacks logs that an endpoint returned, so that one of them must be wrong."""
+        """Check whether a block's filter lacks logs that an endpoint returned, so that one of the two must be wrong."""
         if bloom is None:
             return False
         bits = int.from_bytes(bloom)
@@ -99,7 +99,7 @@ class Announcements:
         return any(address not in addresses and topics for address, topics in self._announced(bloom))
 
     def _announced(self, bloom: bytes) -> Iterator[tuple[str, list[str]]]:
-        """Yield the registries that a filter indicates, each with its first topics that are indicated too."""
+        """Yield the registries that a filter indicates, each with its first topics that the filter indicates."""
         bits = int.from_bytes(bloom)
         for address, mask, topics in self._items:
             if bits & mask == mask:
@@ -116,7 +116,7 @@ _COVERED: Final = (
 _LATER: Final = (
     *("baseFeePerGas", "withdrawalsRoot", "blobGasUsed", "excessBlobGas", "parentBeaconBlockRoot", "requestsHash"),
 )
-"""Header fields since London, Shanghai, Cancun and Prague. Headers without them are older or from a different chain."""
+"""Header fields added in London, Shanghai, Cancun and Prague. Headers without them are older or from another chain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +124,10 @@ class Header:
     """A block's header.
 
     Attributes:
-        parent_hash: The hash of the block before it.
-        bloom: Its Bloom filter for log addresses and topics; None if the node omits it or it is not 256 bytes long.
-        receipts_root: The root of its receipts; None if the node omits it.
-        transactions: The hashes of its transactions, in lower case; empty if the node omits them.
+        parent_hash: The hash of the previous block.
+        bloom: The Bloom filter for log addresses and topics; None if the node omits it or if it is not 256 bytes long.
+        receipts_root: The root of the block's receipts; None if the node omits it.
+        transactions: The hashes of the block's transactions, in lower case; empty if the node omits them.
         entry: The header as the node returned it.
     """
 
@@ -149,9 +149,9 @@ class Header:
         return cls(block, word(entry.parentHash), bloom, root, texts, entry)
 
     def is_sealed(self, time: int | None = None) -> bool:
-        """Check that the hash, computed as on Ethereum, is the header's: if so, all its fields are proven.
+        """Check that the hash, computed as on Ethereum, is the header's hash, which proves all fields of the header.
 
-        Chains that compute their hashes differently never pass.
+        The check always fails on chains that compute their hashes differently.
         """
         try:
             items: list[Any] = [_item(self.entry, name) for name in _COVERED]

@@ -1,7 +1,7 @@
 """Logs in JSON-RPC form: checked, in chain order, and grouped by block.
 
-They are decoded directly from the node's text (see `extraction`), because creating an object per log would take as long
-as decoding it.
+They are decoded directly from the node's text (see `extraction`), because creating an object for each log would take as
+long as decoding it.
 """
 
 import re
@@ -21,7 +21,7 @@ from bilateral.index.errors import EndpointLiesError
 
 _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}")
-_MAX_NUMBER: Final = 2**63 - 1  # the greatest number of a BIGINT
+_MAX_NUMBER: Final = 2**63 - 1  # the largest BIGINT
 
 
 def quantity(value: str | int) -> int:
@@ -51,7 +51,7 @@ def amount(text: str) -> int:
 
 
 small_quantity = lru_cache(maxsize=1 << 12)(quantity)
-"""Parses a number, like `quantity`, and caches it: logs share blocks, times and indices."""
+"""Parses a number as `quantity` does, and caches it, because logs share blocks, times and indices."""
 
 
 def word(text: str) -> bytes:
@@ -64,7 +64,7 @@ def word(text: str) -> bytes:
 Word = Annotated[str, msgspec.Meta(min_length=66, max_length=66)]
 """32 bytes as text: 0x and 64 hexadecimal digits."""
 
-_MAX_LOG_INDEX: Final = 2**31 - 1  # the greatest number of an INTEGER of PostgreSQL
+_MAX_LOG_INDEX: Final = 2**31 - 1  # the largest INTEGER in PostgreSQL
 _IN_CHAIN: Final = (False, None, 0, "", "false", "0x0")
 """Values of `removed` that nodes send for logs that are in the chain."""
 
@@ -79,7 +79,7 @@ class LogEntry(msgspec.Struct, gc=False):
     blockHash: Word  # noqa: N815
     transactionHash: Word  # noqa: N815
     logIndex: str | int  # noqa: N815
-    # Hints, which nodes omit or write in many forms: what is stored rests on none of them.
+    # Nodes omit these hints or send them in many forms, so stored data never relies on them.
     blockTimestamp: Any = None  # noqa: N815
     transactionIndex: Any = None  # noqa: N815
     removed: Any = False
@@ -103,9 +103,9 @@ class BlockLogs:
 
     Attributes:
         number: The block's number.
-        hash: Its 32-byte hash.
-        time: Its time in Unix seconds. Until the header is read, this is the time stated in the logs; None if they
-            state none.
+        hash: The block's 32-byte hash.
+        time: The block's time in Unix seconds. Until the header is read, this is the time that the logs state; None if
+            they state none.
         entries: The logs, in order.
         indices: The index of each log among all logs in the block.
     """
@@ -121,7 +121,7 @@ class BlockLogs:
         return {address_of(text) for text in {entry.address for entry in self.entries}}
 
     def contents(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the fields of each log on which two endpoints must agree. Some endpoints omit the block time."""
+        """Yield the fields of each log on which two endpoints must agree, without the block time, which some omit."""
         for index, entry in zip(self.indices, self.entries, strict=True):
             topics = tuple([topic.lower() for topic in entry.topics])
             origin = entry.address.lower(), entry.transactionHash.lower()
@@ -129,7 +129,7 @@ class BlockLogs:
 
 
 def grouped(name: str, entries: list[LogEntry], contracts: Collection[str], first: int, last: int) -> list[BlockLogs]:
-    """Check a response's logs and group them by block."""
+    """Check the logs in a response, and group them by block."""
     try:
         try:
             return _grouped(name, entries, contracts, first, last)
@@ -150,7 +150,7 @@ def grouped(name: str, entries: list[LogEntry], contracts: Collection[str], firs
 
 
 class UnnumberedLogsError(Exception):
-    """Log indices repeat or contradict the transaction order, for example because they are counted per transaction.
+    """Log indices repeat or contradict the transaction order, for example because they count per transaction.
 
     Attributes:
         block: The number of the block.
@@ -177,7 +177,7 @@ def _grouped(name: str, entries: list[LogEntry], contracts: Collection[str], fir
             number, number_text = small_quantity(entry.blockNumber), entry.blockNumber
             if not first <= number <= last:
                 raise EndpointLiesError(name, f"it sent an extra log from {entry.address} in block {number}")
-            if number != block.number:  # else it is the same number, padded
+            if number != block.number:  # otherwise, it is the same number with padding
                 if number < block.number:
                     raise UnnumberedLogsError(number)
                 block = BlockLogs(number, hash_of(entry.blockHash), _time_hint(entry))
@@ -200,7 +200,7 @@ def _grouped(name: str, entries: list[LogEntry], contracts: Collection[str], fir
 
 
 def _requested(name: str, entry: LogEntry, contracts: Collection[str]) -> str:
-    """Return a log's address as the node sent it, if that contract's logs were requested."""
+    """Return a log's address as the node sent it, after checking that the contract's logs were requested."""
     if address_of(entry.address) not in contracts:
         raise EndpointLiesError(name, f"it sent an extra log from {entry.address[:80]} in block {entry.blockNumber}")
     return entry.address
@@ -215,7 +215,7 @@ def _index_of(entry: LogEntry, block: int) -> int:
 
 
 def _time_hint(entry: LogEntry) -> int | None:
-    """Return the block time that a log contains; None if there is none. Some nodes send 0 instead of omitting it."""
+    """Return the block time that a log contains, or None if there is none. Some nodes send 0 instead of omitting it."""
     return optional_quantity(entry.blockTimestamp) or None
 
 
@@ -230,7 +230,7 @@ def bytes_of(text: str) -> bytes:
 
 
 address_of = lru_cache(maxsize=1 << 10)(checksummed)
-"""Returns an address in checksum form, and caches it: registries have few addresses."""
+"""Returns an address in checksum form, and caches it, because registries have few addresses."""
 
 hash_of = lru_cache(maxsize=1 << 10)(word)
-"""Reads 32 bytes, and caches them: a transaction's logs share its hash."""
+"""Parses 32 bytes, and caches them, because the logs of a transaction share its hash."""

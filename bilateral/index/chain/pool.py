@@ -1,4 +1,4 @@
-"""One chain's endpoints: one is in use, others stand by, and those that fail or lie are benched."""
+"""The endpoints of one chain: one is in use, others stand by, and those that fail or return false data are benched."""
 
 import threading
 import time
@@ -15,25 +15,25 @@ from bilateral.index.errors import EndpointLagsError, EndpointLiesError, Endpoin
 from bilateral.index.log import tables as schema
 from bilateral.index.log.rows import Row, rows_of
 
-# By failures in a row: a hiccup is over in a second, an outage takes minutes.
+# By the number of consecutive failures: a hiccup is over in a second, an outage takes minutes.
 _BENCH_SECONDS: Final = (1.0, 5.0, 30.0, 120.0, 600.0)
 _ALONE_SECONDS: Final = 10.0
-"""The maximum time to bench the only endpoint, which has no substitute."""
+"""The maximum time in seconds for which the only endpoint is benched, because it has no substitute."""
 
 _LIAR_SECONDS: Final = 3600.0
-"""An endpoint that returned false logs is not used for an hour: it seldom recovers sooner."""
+"""Seconds for which an endpoint that returned false logs is benched: it seldom recovers within an hour."""
 
 _FINALIZED_EVERY: Final = 30.0
-"""The interval between checks of the last finalized block, which changes every few minutes on most chains."""
+"""Seconds between checks for the last finalized block, which changes every few minutes on most chains."""
 
 LONGEST_LAG: Final = 30
-"""The number of seconds by which an endpoint may lag behind another one. Healthy nodes differ by only a few."""
+"""The number of seconds by which an endpoint may lag behind another. Healthy nodes differ by only a few seconds."""
 
 _NO_ANSWER: Final = (*NODE_FAILURES, EndpointLiesError)
-"""Errors from an endpoint that does not report its head."""
+"""The errors of an endpoint that does not report its head."""
 
 _FRESH_SECONDS: Final = 24 * 3600
-"""Seconds after which a limit is measured again: limits depend on the provider's plan and change over time."""
+"""Seconds after which a limit is measured again, because limits depend on the provider's plan and change over time."""
 
 _UNCONFIRMED: Final = "unconfirmed from "
 """The name prefix of an endpoint's second row, which stores `Source.alone_from` in the column `blocks`."""
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class Ahead(Generic[T]):
-    """Runs one task in a thread, before its result is needed."""
+    """Runs a task in a thread before its result is needed."""
 
     def __init__(self) -> None:
         self._job: tuple[object, Future[T]] | None = None
@@ -61,7 +61,7 @@ class Ahead(Generic[T]):
         return self._job is not None and self._job[1].done()
 
     def start(self, key: object, work: Callable[[], T]) -> None:
-        """Start a task. No task may be running: `take` must have been called since the last start."""
+        """Start a task. No other task may be running: `take` must have been called since the last start."""
         result: Future[T] = Future()
 
         def run() -> None:
@@ -70,12 +70,12 @@ class Ahead(Generic[T]):
             except BaseException as error:  # noqa: BLE001  # `take` raises it
                 result.set_exception(error)
 
-        # A process that ends does not wait for a node's answer, as it would for a thread of an executor.
+        # A daemon thread does not keep the process alive while it waits for a node, unlike an executor's thread.
         threading.Thread(target=run, name="index-ahead", daemon=True).start()
         self._job = key, result
 
     def take(self, key: object) -> T | None:
-        """Wait for the running task and return its result; None if it has a different key, or there is none."""
+        """Wait for the running task, and return its result; None if there is no task or it has a different key."""
         job, self._job = self._job, None
         if job is None:
             return None
@@ -85,11 +85,11 @@ class Ahead(Generic[T]):
 
 
 class HeadComparison:
-    """Finds the endpoints that lag behind others on the same chain.
+    """Finds endpoints that lag behind other endpoints of the same chain.
 
     An endpoint lags if it lacks an old block that another endpoint has. A block is old if the other endpoint already
-    had it in a comparison at least `LONGEST_LAG` seconds ago, or has a head that is more than `LONGEST_LAG` seconds
-    later by block time.
+    had it in a comparison at least `LONGEST_LAG` seconds ago, or if the other endpoint's head is more than
+    `LONGEST_LAG` seconds later by block time.
 
     Args:
         clock: The monotonic time, in seconds.
@@ -105,7 +105,7 @@ class HeadComparison:
         self.compared_at = clock()
 
     def problems(self, sources: Sequence[Source]) -> dict[Source, Exception]:
-        """Request the endpoints' heads and compare them."""
+        """Request the endpoints' heads, compare them, and return the error for each endpoint that fails or lags."""
         heads: dict[Source, int] = {}
         exceptions: dict[Source, Exception] = {}
         is_old = self._clock() - self.compared_at >= LONGEST_LAG
@@ -115,7 +115,7 @@ class HeadComparison:
             except _NO_ANSWER as problem:
                 exceptions[source] = problem
         before = self._before if is_old else {}
-        if is_old or not self._before:  # heads that others replace at once would never become old
+        if is_old or not self._before:  # heads that are replaced at every comparison would never become old
             self._before, self.compared_at = heads, self._clock()
         latest = sorted(heads, key=lambda head: heads[head], reverse=True)
         for source in latest:
@@ -128,28 +128,28 @@ class HeadComparison:
 
 def _is_old(source: Source, number: int, head: int, before: int | None) -> bool:
     """Check that an endpoint has a block that is more than a few seconds old."""
-    # `before` is the endpoint's head at a comparison long enough ago.
+    # `before` is the head that the endpoint had in a comparison that is old enough.
     try:
         block, last = (header.block for header in source.headers_of([number, head]))
-    except _NO_ANSWER:  # it does not have what it tells: a witness for nothing
+    except _NO_ANSWER:  # the endpoint lacks the blocks that it reports, so it proves nothing
         return False
     return last.time - block.time > LONGEST_LAG or (before is not None and number <= before)
 
 
 @dataclass
 class _Place:
-    """One endpoint and its record.
+    """An endpoint and its record.
 
     Attributes:
         source: The chain as the endpoint reports it.
-        failures: Failures since its last success.
-        lies: The number of times it contradicted itself or others.
-        until: The monotonic time until which it is benched.
-        problem: Its last problem.
-        is_final: True if that problem is a permanent rejection.
-        head: The last head that it reported.
-        is_checked: True if its chain id was checked.
-        is_lagging: True if it lagged behind another one when it was last compared.
+        failures: The number of failures since the last success.
+        lies: The number of times that the endpoint contradicted itself or other endpoints.
+        until: The monotonic time until which the endpoint is benched.
+        problem: The endpoint's last problem.
+        is_final: True if the last problem is a permanent rejection.
+        head: The last head that the endpoint reported.
+        is_checked: True if the endpoint's chain id has been checked.
+        is_lagging: True if the endpoint lagged behind another one when they were last compared.
     """
 
     source: Source
@@ -167,7 +167,7 @@ class Pool:
     """The endpoints of one chain.
 
     Args:
-        sources: The endpoints, the preferred one first.
+        sources: The endpoints, with the preferred one first.
         report: Called with an endpoint's host and its problem when it is benched.
     """
 
@@ -184,7 +184,7 @@ class Pool:
         self._compared = time.monotonic()
 
     def choose(self) -> Source:
-        """Return the endpoint to use: the first that is not benched and serves the right chain."""
+        """Return the endpoint to use, which is the first that is not benched and serves the right chain."""
         for place in self._usable():
             if self._keeps_up(place):
                 return place.source
@@ -192,7 +192,7 @@ class Pool:
         raise NoEndpointError(self.chain_id, problems, is_final=all(place.is_final for place in self._places))
 
     def usable(self) -> list[Source]:
-        """Return the endpoints that are not benched and serve the right chain, the preferred one first."""
+        """Return the endpoints that are not benched and serve the right chain, with the preferred one first."""
         return [place.source for place in self._usable()]
 
     def _usable(self, besides: Source | None = None) -> Iterator[_Place]:
@@ -202,12 +202,12 @@ class Pool:
                 yield place
 
     def second(self, source: Source, last: int = -1) -> Source:
-        """Return a different endpoint if possible, for a second check. Endpoints that lost no logs are preferred."""
+        """Return an endpoint for a second check: a different one if possible, preferably one that lost no logs."""
         candidates = sorted(self._usable(besides=source), key=lambda place: place.source.loses_logs)
         return next((place.source for place in candidates if self._reaches(place, last)), source)
 
     def bench(self, source: Source, problem: Exception) -> None:
-        """Stop using an endpoint for a while, longer each time."""
+        """Stop using an endpoint for a while, which becomes longer each time."""
         place, now = self._place(source), time.monotonic()
         seconds = _BENCH_SECONDS[min(place.failures, len(_BENCH_SECONDS) - 1)]
         if len(self._places) == 1:
@@ -227,12 +227,12 @@ class Pool:
 
     @staticmethod
     def note_lie(source: Source, problem: Exception) -> None:
-        """Distrust an endpoint that contradicted itself or others, whether or not it is queried again immediately."""
+        """Distrust an endpoint that contradicted itself or others, whether or not it is queried again at once."""
         if isinstance(problem, EndpointLiesError) and not problem.may_pass:
             source.distrust()
 
     def compare_heads(self) -> None:
-        """Bench the endpoints that lag behind others. Called at every step; compares twice a minute, in a thread."""
+        """Bench the endpoints that lag behind others. Called at each step; it compares twice a minute, in a thread."""
         if self._comparison.is_done:
             self._bench_all(self._comparison.take(None))
         now = time.monotonic()
@@ -243,7 +243,7 @@ class Pool:
                 self._comparison.start(None, lambda: self._heads.problems(usable))
 
     def compare_heads_now(self) -> int:
-        """Bench the endpoints that lag behind others, without waiting. Call it at the apparent end of the chain."""
+        """Bench the endpoints that lag behind others, comparing immediately. Call it at the chain's apparent end."""
         self._bench_all(self._comparison.take(None))
         usable = self.usable()
         return self._bench_all(self._heads.problems(usable) if len(usable) > 1 else None)
@@ -255,7 +255,7 @@ class Pool:
         return place.head
 
     def release(self) -> None:
-        """Make every endpoint usable again immediately, for a last attempt."""
+        """Make every endpoint usable again for a last attempt."""
         for place in self._places:
             place.until = 0.0
 
@@ -270,7 +270,7 @@ class Pool:
             raise EndpointLiesError(source.name, f"it is on chain {chain_id} instead of {self.chain_id}", may_pass=True)
 
     def finalized(self, source: Source) -> int | None:
-        """Return the last finalized block's number; None if the endpoint does not report it. Queried twice a minute."""
+        """Return the last finalized block's number, queried twice a minute; None if the endpoint does not report it."""
         read_at, number = self._finalized
         if time.monotonic() - read_at < _FINALIZED_EVERY:
             return number
@@ -300,7 +300,7 @@ class Pool:
         return len(problems or {})
 
     def _keeps_up(self, place: _Place) -> bool:
-        """Compare an endpoint that lagged behind with the others before it is used again."""
+        """Check that an endpoint that lagged behind has caught up with the others before it is used again."""
         if not place.is_lagging:
             return True
         problem = self._heads.problems(self.usable()).get(place.source)
@@ -323,10 +323,10 @@ class Pool:
 
 
 class Limits:
-    """Facts about one chain's endpoints, stored so that a restart need not discover them again.
+    """Facts about one chain's endpoints, which are stored so that they survive a restart.
 
-    For each endpoint, they are the number of blocks that it returns per request, whether it returned false responses,
-    and the first block that it delivered and no other endpoint has confirmed.
+    The facts are, for each endpoint, the number of blocks that it returns per request, whether it returned false
+    responses, and the first block that no other endpoint has confirmed.
 
     Args:
         sources: The endpoints.
@@ -349,7 +349,7 @@ class Limits:
                 source.size.resume(blocks, ceiling)
 
     def store(self) -> None:
-        """Store what was discovered about the endpoints since the last call."""
+        """Store what has been discovered about the endpoints since the last call."""
         now, new = int(time.time()), dict[str, Row | None]()
         for source in self._sources:
             blocks, ceiling, learnt_at, _ = stored = self._stored.get(source.key) or _NO_LIMIT

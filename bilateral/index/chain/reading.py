@@ -1,12 +1,12 @@
-"""Read and check ranges of blocks from endpoints, in batches that can be stored.
+"""Read ranges of blocks from endpoints, check them, and split them into batches to store.
 
-Deep in the chain a range is as long as the endpoint allows, and is accepted only if a later block and the block before
-the range still have the same hashes after reading. Near the head every header is read: each must link to the one before
-it, starting at the cursor. The header of each block with logs is always read: it provides the block's time, and shows
-whether the logs belong to it.
+Deep in the chain, a range is as long as the endpoint allows. It is accepted only if a later block and the block before
+the range have the same hashes before and after reading. Near the head, every header is read, and each must link to the
+previous one, starting at the cursor. The header of a block with logs is always read: it contains the block's time, and
+shows whether the logs belong to the block.
 
-A sample is checked more thoroughly. After a failed check, a sample no longer suffices: everything the endpoint returns
-is checked for 30 days (`Source.loses_logs`).
+A sample of the blocks is checked more thoroughly. After a failed check, everything that the endpoint returns is checked
+for 30 days (`Source.loses_logs`).
 """
 
 import random
@@ -27,10 +27,10 @@ from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.store import JOURNAL_BLOCKS
 
 _SAMPLE: Final = 4
-"""The number of blocks per range deep in the chain whose filters are checked, in addition to those with logs."""
+"""The number of blocks per range deep in the chain whose filters are checked, in addition to blocks with logs."""
 
 _ONE_OF: Final = 16
-"""One in this many ranges is read twice, and one of its blocks compared with its receipts: both are large requests."""
+"""One in this many ranges is read twice and compares a block with its receipts, because both requests are large."""
 
 _FEW_BLOCKS: Final = 8
 """The maximum length of a short range near the head, where each filter is tested for every topic."""
@@ -39,23 +39,23 @@ _MAX_LOGS: Final = 10_000
 """The maximum number of logs per batch, unless a single block has more."""
 
 _LONG_DATA: Final = 32_000
-"""The length of log data, in characters, up to which its memory use is taken to equal that length."""
+"""The length of a log's data, in characters, up to which the data is assumed to use that many bytes of memory."""
 
 _TIMES_IN_MEMORY: Final = 3
-"""A long log's memory use, as a multiple of its data size."""
+"""The memory use of a log with longer data, as a multiple of the data's size."""
 
 
 @dataclass(frozen=True)
 class _Range:
-    """The unchecked logs in a range of blocks.
+    """The logs in a range of blocks, before they are checked.
 
     Attributes:
         logs: The blocks with logs.
         end: The last block of the range.
-        parts: The blocks with logs, in parts that can each be stored as one batch, with the last block of each part.
+        parts: The blocks with logs, split into parts that can each be stored as one batch, with each part's last block.
         later: A later block, read before the logs; None if all headers are read.
         headers: The headers of all blocks of a range near the head; empty deep in the chain.
-        mismatched: The numbers of blocks whose logs belong to another block.
+        mismatched: The numbers of blocks whose logs belong to a different block.
         doubtful: The numbers of blocks deep in the chain whose logs contradict other fields of the header.
     """
 
@@ -94,7 +94,7 @@ class Reader:
         self._ahead: Ahead[_Range] = Ahead()
 
     def start(self, source: Source, cursor: Block, head: int) -> None:
-        """Start reading the next range of blocks in a thread, unless already started. See `read`."""
+        """Start reading the next range of blocks in a thread, unless it was already started. See `read`."""
         first = cursor.number + 1
         if first <= head and not self._ahead.is_under_way:
             self._ahead.start((source, first), lambda: self._fetch(source, first, head))
@@ -104,7 +104,7 @@ class Reader:
         first, deep = cursor.number + 1, head - JOURNAL_BLOCKS
         try:
             prepared = self._ahead.take((source, first))
-        except (MalformedNodeAnswerError, EndpointLiesError) as problem:  # or a reorganisation: a second read tells
+        except (MalformedNodeAnswerError, EndpointLiesError) as problem:  # or a reorganisation, as a second read shows
             self._pool.note_lie(source, problem)
             prepared = None
         if prepared is None or not (prepared.headers or (prepared.later is not None and prepared.later.number <= deep)):
@@ -113,12 +113,12 @@ class Reader:
         blocks = check(source, cursor, prepared)
         self.start(source, blocks[prepared.end], head)
         finalized = self._pool.finalized(source)
-        for logs, end in prepared.parts:  # the thread waits for the node meanwhile
+        for logs, end in prepared.parts:  # meanwhile, the thread waits for the node
             checkpoints = [block for number, block in blocks.items() if first <= number <= end]
-            # A log with malformed bytes fails here, and no second read tells: a reorganisation is not its cause.
+            # A log with malformed bytes fails here. A reorganisation cannot be the cause, so no second read is needed.
             rows, size = self._extraction.rows(logs), _size(logs)
             for block in logs:
-                block.entries.clear()  # the rows hold all of them: a transaction needs the memory
+                block.entries.clear()  # the rows contain all of them, and the transaction needs the memory
             yield Batch(blocks[end], rows, checkpoints, head, finalized, size)
             first = end + 1
 
@@ -142,9 +142,9 @@ class Reader:
 
     def _check_sparse(self, source: Source, cursor: Block, range_: _Range) -> dict[int, Block]:
         """Check a range deep in the chain and return the blocks that become checkpoints."""
-        # A later block has the same hash before and after, so no block of the range was replaced while it was read. One
-        # range in sixteen is read from a second endpoint too, and one of its blocks is compared with its receipts. All
-        # is checked if the endpoint gave false answers.
+        # A later block has the same hash before and after reading, so no block in the range was replaced meanwhile. One
+        # range in sixteen is also read from a second endpoint, and one of its blocks is compared with its receipts. If
+        # the endpoint has returned false responses, everything is checked.
         first = cursor.number + 1
         by_number = {block.number: block for block in range_.logs}
         ends = {end for _, end in range_.parts}
@@ -162,7 +162,7 @@ class Reader:
         proven = {random.choice(list(by_number))} if is_sample and by_number else set()  # noqa: S311
         if not source.loses_logs:
             self._check_blocks(source, range_, chosen, proven)
-        if source.loses_logs:  # before, or since one of these
+        if source.loses_logs:  # previously, or since one of these checks
             has_no_witness = second is source or second.loses_logs
             self._check_blocks(source, range_, range(first, range_.end + 1), by_number if has_no_witness else ())
         logs = range_.logs if second is source else _all_logs(range_)
@@ -188,7 +188,7 @@ class Reader:
         return _Range(logs, end, list(_split(logs, end)), headers=headers)
 
     def _check_dense(self, source: Source, cursor: Block, range_: _Range) -> dict[int, Block]:
-        """Check a range near the head and return its blocks. The last one must be the same before and after reading."""
+        """Check a range near the head, and return its blocks. The last block must not change while they are read."""
         first, last = cursor.number + 1, range_.headers[-1].block
         after = source.header(last.number)
         if after is None or after.block.hash != last.hash:
@@ -222,7 +222,7 @@ def _split(logs: Sequence[BlockLogs], end: int) -> Iterator[tuple[list[BlockLogs
 
 
 def _size(logs: Sequence[BlockLogs]) -> int:
-    # A short log counts as the endpoint writes it. The decoded texts of a long one, and their raw bytes if they are
-    # invalid, are held until the end of the transaction.
+    # A short log counts with the size that the endpoint sent. The decoded texts of a long log, and the raw bytes of
+    # invalid texts, remain in memory until the transaction ends.
     sizes = [len(entry.data) for block in logs for entry in block.entries]
     return sum(sizes) + (_TIMES_IN_MEMORY - 1) * sum([size for size in sizes if size > _LONG_DATA])

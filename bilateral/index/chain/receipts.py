@@ -1,7 +1,7 @@
-"""One block's logs from its receipts, which a node stores separately from its searchable logs.
+"""Read one block's logs from its receipts, which a node stores separately from its searchable logs.
 
-The root in the header proves receipts (Yellow Paper, 4.3.1): their order, and each log's address, topics and data. A
-log's index follows from its position. Indices and hashes that a node repeats in receipts are not proven.
+The root in the header proves the receipts (Yellow Paper, 4.3.1): their order, and the address, topics and data of each
+log. A log's index follows from its position. Indices and hashes that a node repeats in receipts are not proven.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -28,14 +28,14 @@ from bilateral.index.chain.logs import (
 from bilateral.node import rlp
 
 EMPTY_ROOT: Final = keccak(rlp.encode(b""))
-"""The root of a block without transactions."""
+"""The receipts root of a block without transactions."""
 
 _AT_ONCE: Final = 100
 """The number of receipts to request per batch."""
 
 _BRANCHES: Final = 16
 _HASH_BYTES: Final = 32
-_DEPOSIT: Final = 0x7E  # the type of a deposit's transaction on the OP Stack
+_DEPOSIT: Final = 0x7E  # the type of deposit transactions on the OP Stack
 
 
 class _ReceiptLog(msgspec.Struct, gc=False):
@@ -90,9 +90,9 @@ class BlockReceipts:
         header: The block's header.
         entries: The logs; their `logIndex` is the position in the block.
         positions: The position of each log within its transaction.
-        counts_by_transaction: True if the node reports the position within the transaction as the index.
-        is_proven: True if the receipts match the root in the header, which proves the logs' contents. Otherwise they
-            match the header's filter, which proves only that no log is missing.
+        counts_by_transaction: True if the node's log index is the position within the transaction.
+        is_proven: True if the receipts match the root in the header, which proves the logs' contents. Otherwise, they
+            match the header's filter, which only proves that no log is missing.
     """
 
     header: Header
@@ -104,8 +104,8 @@ class BlockReceipts:
     def of(self, contracts: Collection[str]) -> BlockLogs:
         """Return the logs of some contracts, whose addresses are in checksum form.
 
-        If the node counts logs per transaction, its indices are used as long as they are in order, as in its other
-        responses.
+        If the node counts logs per transaction, its own indices are used as long as they are in order, for consistency
+        with its other responses.
         """
         block = self.header.block
         logs = BlockLogs(block.number, block.hash, block.time)
@@ -117,7 +117,7 @@ class BlockReceipts:
         return logs
 
     def number(self, entries: list[LogEntry]) -> bool:
-        """Set the positions in the block for logs that a different method returned."""
+        """Set the positions in the block of logs that a different method returned."""
         stated = self.positions if self.counts_by_transaction else range(len(self.entries))
         keys = zip(self.entries, stated, strict=True)
         places = {(entry.transactionHash, index): at for at, (entry, index) in enumerate(keys)}
@@ -145,7 +145,7 @@ def read_receipts(endpoint: Endpoint, header: Header) -> BlockReceipts | None:
 def blocks_unlike_receipts(
     endpoint: Endpoint, blocks: Sequence[BlockLogs], contracts: Collection[str]
 ) -> set[int] | None:
-    """Compare blocks' logs with their transactions' receipts, which are small and come from a separate store.
+    """Compare blocks' logs with their transactions' receipts, which are small and stored separately by the node.
 
     Returns:
         The numbers of the blocks that differ; None if the endpoint returns no receipts.
@@ -222,7 +222,7 @@ def _root(receipts: Sequence[_Receipt]) -> bytes | None:
 
 def _node(leaves: Sequence[tuple[str, bytes]], depth: int) -> list[Any]:
     """Return a node of a Merkle Patricia tree (Yellow Paper, appendix D) with `depth` nibbles above it."""
-    # The keys are nibbles in their order, and none is the beginning of another one.
+    # The keys are nibbles in ascending order, and no key is a prefix of another.
     if len(leaves) == 1:
         return [_path(leaves[0][0][depth:], 2), leaves[0][1]]
     ends = zip(leaves[0][0][depth:], leaves[-1][0][depth:], strict=False)

@@ -1,4 +1,4 @@
-"""A chain as one endpoint reports it: headers and logs, checked as far as a single endpoint can be."""
+"""A chain as reported by one endpoint: headers and logs, with the checks that need only that endpoint."""
 
 import re
 import time
@@ -15,37 +15,37 @@ from bilateral.index.errors import EndpointLiesError, EndpointRefusesError
 from bilateral.node.ranges import Reaction, judge
 
 MOST_BLOCKS: Final = 10_000
-"""The maximum number of blocks per request: what most public endpoints allow."""
+"""The maximum number of blocks per request, which most public endpoints allow."""
 
 FIRST_BLOCKS: Final = 20
-"""The number of blocks to request first, to find out how many logs they contain."""
+"""The number of blocks in the first request, which shows how many logs blocks contain."""
 
 _HEADERS_AT_ONCE: Final = 100
 """The number of headers to request per batch, the same as in the SDK's first batch."""
 
 _USUAL_DATA: Final = 1_000
-"""The number of characters in a typical log's data, as endpoints send it."""
+"""The length in characters of a typical log's data, as endpoints send it."""
 
 _LOSS_SECONDS: Final = 30 * 24 * 3600
 """The number of seconds for which everything from an endpoint that omitted logs is read twice."""
 
-_WAITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)  # 15.5 s in all; then the pool turns to another endpoint
+_WAITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)  # 15.5 s in total; then the pool uses another endpoint
 _LONGEST_WAIT: Final = 60.0
-"""The maximum wait, in seconds, that an endpoint may request. If it requests more, it is benched (`Pool.bench`)."""
+"""The maximum wait, in seconds, that an endpoint may request. Longer requests bench it (`Pool.bench`)."""
 
 
 _MANY_LOGS: Final = 10_000
-"""The maximum number of logs per response: more would take too much memory."""
+"""The maximum number of logs per response. More would take too much memory."""
 
 _GOOD_LOGS: Final = 6_000
 """The number of logs to aim for in the second response, estimated from the first."""
 
 
 class RangeSize:
-    """The number of blocks to request from one endpoint, adapted to its responses.
+    """The number of blocks to request from one endpoint, which adapts to its responses.
 
-    It finds the limit by bisection between an accepted and a rejected size. How many blocks reach a limit on logs
-    varies along the chain, so after eight accepted requests in a row it tries a quarter more, up to a ceiling.
+    The limit is found by bisection between an accepted and a rejected size. How many blocks reach a limit on logs
+    varies along the chain, so after eight accepted requests in a row, a quarter more is tried, up to a ceiling.
 
     Args:
         most: The maximum number of blocks to request.
@@ -53,14 +53,14 @@ class RangeSize:
 
     Attributes:
         blocks: The number of blocks to request next.
-        ceiling: The endpoint's own stated maximum number of blocks; None if it has not stated one.
-        was_refused: True once the endpoint rejected a range, so that its limit is worth storing.
+        ceiling: The maximum number of blocks that the endpoint has stated; None if it has not stated one.
+        was_refused: True once the endpoint has rejected a range, so that its limit is worth storing.
     """
 
-    _GROW_AFTER: Final = 8  # so at most one request in nine is a try that may be refused
-    _EXACT_ENOUGH: Final = 8  # a limit is known to an eighth: each half more costs a refusal
+    _GROW_AFTER: Final = 8  # so that at most one request in nine tries a larger size
+    _EXACT_ENOUGH: Final = 8  # bisection stops at an eighth, because each further step costs a rejection
     _FASTEST_GROWTH: Final = 16
-    """The largest growth factor after a dense segment: three steps lead from a few blocks to ten thousand."""
+    """The largest growth factor after a dense segment. It takes three steps from a few blocks to ten thousand."""
 
     def __init__(self, most: int, first: int | None = None) -> None:
         self._most = most
@@ -75,12 +75,12 @@ class RangeSize:
         self._last = 0
 
     def accepted(self, requested: int, logs: int) -> None:
-        """Record an accepted request."""
+        """Record that a request was accepted."""
         if logs > _MANY_LOGS:
             self.blocks = max(1, min(self.blocks, requested * _MANY_LOGS // logs))
             self._answers = 0
             return
-        if requested < self.blocks:  # the end of the chain came first: nothing was learnt
+        if requested < self.blocks:  # the end of the chain cut the range short, so this shows nothing
             return
         if self._is_first:
             self._is_first = False
@@ -99,7 +99,7 @@ class RangeSize:
             self._ask_for(requested + max(1, requested // 4))
 
     def _is_sparse(self, requested: int, logs: int) -> bool:
-        """Request many more blocks, and return True, if there were far fewer logs than the endpoint can return."""
+        """If there were far fewer logs than the endpoint can return, request many more blocks, and return True."""
         self._fitting = max(self._fitting or 0, logs)
         if 2 * logs > self._fitting or self._fitting == 0:
             return False
@@ -108,9 +108,9 @@ class RangeSize:
         return True
 
     def refused(self, requested: int, limit: int | None, *, limits_blocks: bool = True) -> None:
-        """Record a rejected request."""
+        """Record that a request was rejected."""
         if not limits_blocks:
-            self._fitting = self._last  # an earlier answer may have had more by chance
+            self._fitting = self._last  # an earlier response may have had more blocks by chance
         self._answers, self._is_first, self.was_refused = 0, False, True
         if limit is not None and limit < requested:
             self.blocks = max(1, limit)
@@ -131,22 +131,22 @@ class RangeSize:
 
 
 class Source:
-    """A chain as one endpoint reports it.
+    """A chain as reported by one endpoint.
 
     Args:
         addresses: The registries whose logs are read, in checksum form.
-        wait: Waits the given number of seconds; returns False to give up, for example when the process ends.
+        wait: Waits for the given number of seconds; returns False to give up, for example when the process ends.
 
     Attributes:
         name: The endpoint's host.
         key: The endpoint's name in the database, which distinguishes two URLs on one host without revealing them.
         size: The number of blocks to request.
-        lost_logs_at: The time at which the endpoint last omitted logs or contradicted itself or another one, in Unix
-            seconds; None if it never did.
-        is_disputed: True after another endpoint returned different logs for a block, and nothing showed which were
+        lost_logs_at: The Unix time at which the endpoint last omitted logs or contradicted itself or another endpoint;
+            None if it never did.
+        is_disputed: True after another endpoint returned different logs for a block and neither could be shown to be
             right.
-        alone_from: The first stored block that only this endpoint delivered and no other has confirmed since; None if
-            there is none.
+        alone_from: The first stored block that only this endpoint has delivered, without later confirmation by another;
+            None if there is none.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class Source:
 
     @property
     def loses_logs(self) -> bool:
-        """True if it returned a false response in the last 30 days. If so, all responses are checked, not a sample."""
+        """True if the endpoint returned a false response in the last 30 days. All its responses are then checked."""
         return self.lost_logs_at is not None and time.time() - self.lost_logs_at < _LOSS_SECONDS
 
     def distrust(self) -> None:
@@ -190,7 +190,7 @@ class Source:
         return quantity(self.endpoint.request("eth_blockNumber", (), str))
 
     def has_code(self, address: str, block: int) -> bool:
-        """Check that a contract exists at an address as of a block. Old blocks require an archive node."""
+        """Check that there is a contract at an address as of a block. Old blocks require an archive node."""
         return self.endpoint.request("eth_getCode", (address, hex(block)), str) not in ("0x", "0x0", "")
 
     def header(self, block: int | str) -> Header | None:
@@ -203,7 +203,7 @@ class Source:
         return header
 
     def headers(self, first: int, last: int) -> list[Header]:
-        """Return the headers of a range of blocks, each linked to the one before it by its parent's hash."""
+        """Return the headers of a range of blocks. Each must contain the hash of the previous block."""
         headers = self.headers_of(range(first, last + 1))
         for before, after in pairwise(headers):
             if after.parent_hash != before.block.hash:
@@ -216,7 +216,7 @@ class Source:
         return list(self.each_header(numbers))
 
     def each_header(self, numbers: Sequence[int]) -> Iterator[Header]:
-        """Yield the headers of the given blocks. One batch at a time is in memory: headers list all transactions."""
+        """Yield the headers of the given blocks, one batch at a time, because headers list all transactions."""
         kind = HeaderEntry | None
         for start in range(0, len(numbers), _HEADERS_AT_ONCE):
             part = numbers[start : start + _HEADERS_AT_ONCE]
@@ -245,7 +245,7 @@ class Source:
             else:
                 self.size.accepted(end - first + 1, _weight(logs))
                 return logs, end
-        raise AssertionError  # `count` does not end
+        raise AssertionError  # unreachable, because `count` is endless
 
     def _react(
         self,
@@ -257,7 +257,7 @@ class Source:
     ) -> int | None:
         """After a rejection, shrink the range, wait, or give up. Return the last block if the range starts after it."""
         requested = last - first + 1
-        if isinstance(error, MalformedNodeAnswerError):  # an answer over the limit on its size, or cut off
+        if isinstance(error, MalformedNodeAnswerError):  # the response was too large or truncated
             if requested == 1:
                 raise error
             self.size.refused(requested, None)
@@ -290,7 +290,7 @@ class Source:
         return self._grouped(entries, self._addresses, first, last)
 
     def _grouped(self, entries: list[LogEntry], contracts: Sequence[str], first: int, last: int) -> list[BlockLogs]:
-        """Group logs by block. See `grouped`. If the indices define no order, as on Hedera, use receipts."""
+        """Group logs by block with `grouped`. If their indices define no order, as on Hedera, use receipts instead."""
         numbered: set[int] = set()
         while True:
             try:
@@ -301,14 +301,14 @@ class Source:
                 if problem.block in numbered or receipts is None or not receipts.number(of_block):
                     text = (
                         f"the indices of the logs for block {problem.block} repeat or contradict the order of their "
-                        "transactions, and its receipts do not tell their order"
+                        "transactions, and the block's receipts do not determine it"
                     )
                     raise EndpointLiesError(self.name, text) from None
                 numbered.add(problem.block)
 
 
 def _weight(logs: Sequence[BlockLogs]) -> int:
-    """Return the number of logs; if they are longer than typical, the number of typical logs with the same size."""
+    """Return the number of logs or, if they are longer than typical, of typical logs with the same total size."""
     return max(
         sum(len(block.entries) for block in logs),
         sum([len(entry.data) for block in logs for entry in block.entries]) // _USUAL_DATA,
@@ -331,7 +331,7 @@ _ADVICE: Final = {
     "--rpc-url, or add another --rpc-url",
     "method not found": "It does not return logs at all: add another --rpc-url",
 }
-"""Advice, by the endpoint's message, on rejections that neither a smaller range nor waiting can avoid."""
+"""Advice on rejections that neither a smaller range nor waiting can avoid, by the endpoint's message."""
 
 
 def _advice_on(text: str, *, is_rate: bool, is_one_block: bool) -> str:

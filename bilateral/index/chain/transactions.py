@@ -33,9 +33,9 @@ Transaction: TypeAlias = dict[str, Any]
 
 
 def is_provable(transaction: Transaction) -> bool:
-    """Return True if the hash covers the calldata in a supported way. Some chains have their own types.
+    """Return True if the hash covers the calldata in a supported way. Some chains have transaction types of their own.
 
-    A transaction without a signature comes from another layer, or from the chain itself.
+    A transaction without a signature comes from another layer or from the chain itself.
     """
     return _type_of(transaction) in _FIELDS and bool(str(transaction.get("r") or "").strip("0x"))
 
@@ -70,8 +70,8 @@ def _item(name: str, value: Any) -> Any:
 
 
 def read_transactions(endpoint: Endpoint, logs: Sequence[LogEntry]) -> list[Transaction]:
-    """Return each log's transaction. A provable transaction's input is verified by its hash."""
-    # By block and place, because many nodes forget in which block an older hash is. Few nodes leave the place out.
+    """Return each log's transaction. The input of a provable transaction is verified by its hash."""
+    # By block and position, because many nodes do not find old transactions by hash. Few omit the position.
     places = [optional_quantity(log.transactionIndex) for log in logs]
     method, calls = "eth_getTransactionByHash", [(log.transactionHash,) for log in logs]
     if None not in places:

@@ -1,4 +1,4 @@
-"""Changes as the feed reports them, built from event rows and notes."""
+"""Changes as the feed reports them, built from event rows and from notes on off-chain changes."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from bilateral.index.changes.tables import EVENT_KINDS, MOST_TEXT, ChangeKind
 from bilateral.index.reading.registries import Registries, exact, hexadecimal, short_text
 
 Detail = str | int | bool | None
-"""A value in a change. Integers that may exceed 53 bits are written as text."""
+"""A value in a change. Integers that may exceed 53 bits are converted to text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +20,16 @@ class FeedChange:
     """A change in the feed.
 
     Attributes:
-        id: Its id, unique within one index's feed. It also serves as the cursor for later changes.
+        id: The change's id, unique within one index's feed. It also serves as the cursor for later changes.
         retracts: The id of the change that a reorganisation reverted; None for a change that happened.
         event: The event's name in its contract; None for off-chain changes.
-        block: Its block; for off-chain changes, the last indexed block.
-        log_index: Its position in the block; None for off-chain changes.
+        block: The change's block; for off-chain changes, the last indexed block.
+        log_index: The event's position in the block; None for off-chain changes.
         time: The time of the block, analysis or fetch, in Unix seconds.
-        transaction: Its transaction; None for off-chain changes.
+        transaction: The change's transaction; None for off-chain changes.
         registry: The contract, or the identity registry of the analysis.
-        agents: The agents that it concerns.
-        accounts: The accounts that it mentions.
+        agents: The agents that the change concerns.
+        accounts: The accounts that the change mentions.
         tags: The tags of the feedback or validation, untrusted text.
         details: The new values, by name. Untrusted text is truncated after 1,000 characters.
     """
@@ -68,7 +68,7 @@ class RawChange:
 
 
 def raw_change(event: type[events.Event], row: Mapping[str, Any]) -> RawChange:
-    """Return an event as a change."""
+    """Return the change that an event represents."""
     shape = _SHAPES[event]
     accounts = (_value(row, account) for account in shape.accounts)
     return RawChange(
@@ -81,14 +81,14 @@ def raw_change(event: type[events.Event], row: Mapping[str, Any]) -> RawChange:
 
 
 def raw_note(row: Any) -> RawChange:
-    """Return a note as a change."""
+    """Return the change that a note describes."""
     details = _cut(json.loads(row.details))
     agents = () if row.agent_id is None else (int(row.agent_id),)
     return RawChange(ChangeKind(row.kind), agents, () if row.account is None else (row.account,), (), details)
 
 
 def _cut(details: Mapping[str, Detail]) -> dict[str, Detail]:
-    """Return the values, with texts that are too long for the feed truncated and marked with an ellipsis."""
+    """Return the values. Texts that are too long for the feed are truncated and end in an ellipsis."""
     return {
         name: f"{value[:MOST_TEXT]}…" if isinstance(value, str) and len(value) > MOST_TEXT else value
         for name, value in details.items()
@@ -96,19 +96,19 @@ def _cut(details: Mapping[str, Detail]) -> dict[str, Detail]:
 
 
 def displayed_agent(registries: Registries, chain_id: int, identity_registry: str, agent_id: int) -> str:
-    """Return an agent's short id, or its global id if the short one refers to another registry."""
+    """Return an agent's short id, or its global id if the short id would refer to an agent in another registry."""
     if chain_id in registries.chains and registries.identity_of(chain_id) == identity_registry:
         return f"{chain_id}:{agent_id}"
     return global_agent_id(chain_id, identity_registry, agent_id)
 
 
 _Cell: TypeAlias = str | Callable[[Mapping[str, Any]], Detail]
-"""A column of an event, or a function that computes a value from its row."""
+"""A column of an event, or a function that computes a value from the event's row."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The parts of an event that form a change. `details` contains values by name."""
+    """The parts of an event that make up a change. `details` contains values by name."""
 
     accounts: tuple[_Cell, ...]
     details: Mapping[str, _Cell]

@@ -1,7 +1,7 @@
-"""Steps of the change feed, stored in the same transactions as the changes.
+"""The steps of the change feed, which are stored in the same transactions as the changes.
 
-Step numbers have no gaps and become visible in order: a lock is held from the assignment of the number to the commit. A
-reader that has seen a step has therefore seen all earlier steps.
+Step numbers have no gaps and become visible in order, because a lock is held from the assignment of a number to the
+commit. A reader that has seen a step has therefore seen all earlier steps.
 """
 
 import json
@@ -21,7 +21,7 @@ from bilateral.index.log.journal import packed
 from bilateral.index.log.projection import Append, Projection, Removal
 from bilateral.index.log.rows import Row, rows_of
 
-_AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects
+_AT_ONCE: Final = 5_000  # rows per insert: a few megabytes of Python objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def add_notes(connection: Connection, chain_id: int, block: int, notes: Sequence
 
 
 def add_step(connection: Connection, kind: schema.StepKind, **columns: int) -> int:
-    """Add a step and return its number."""
+    """Add a step, and return its number."""
     number_steps(connection)
     step = connection.execute(select(func.coalesce(func.max(schema.change_step.c.step), 0))).scalar_one() + 1
     connection.execute(insert(schema.change_step).values(step=step, kind=kind, made_at=int(time.time()), **columns))
@@ -71,7 +71,7 @@ def add_step(connection: Connection, kind: schema.StepKind, **columns: int) -> i
 
 
 PRUNED_STEP: Final = 0
-"""The placeholder for a pruned step, in the id of a change that is retracted later."""
+"""Stands for a pruned step in the id of a change that is retracted later."""
 
 
 class Changes(Projection):
@@ -80,7 +80,7 @@ class Changes(Projection):
     name = "changes"
 
     def seal(self, step: Append) -> None:
-        if step.batch.count:  # blocks without events make no step
+        if step.batch.count:  # blocks without events do not create a step
             last = step.batch.end.number
             values = {"chain_id": step.chain_id, "changes": step.batch.count, "kept_block": last}
             first = step.cursor.number + 1
@@ -97,9 +97,9 @@ class Changes(Projection):
 
 
 def _keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[int, int]:
-    """Store the events after a block for the feed, before they are deleted."""
+    """Store the events after a block for the feed before they are deleted."""
     step, removed = schema.change_step.c, schema.removed_change.c
-    # A step whose blocks are all gone already tells nothing of the blocks that replaced them.
+    # If all blocks of a step are already gone, the step says nothing about the blocks that replaced them.
     cut = (step.chain_id == chain_id) & (step.kept_block > target) & (step.kept_block >= step.first_block)
     reported = connection.execute(select(step.first_block, step.step).where(cut).order_by(step.first_block)).all()
     last = select(func.coalesce(func.max(removed.removal), 0)).where(removed.chain_id == chain_id)
@@ -121,6 +121,6 @@ def _keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[i
 
 
 def _cut(cells: Mapping[str, Any]) -> Row:
-    """Return a row without raw data, and with texts truncated to what the feed needs."""
+    """Return a row without raw data, and with texts truncated to the length that the feed needs."""
     cut = (cell[: schema.MOST_TEXT + 1] if isinstance(cell, str) else cell for cell in cells.values())
     return tuple(None if name == "raw_data" else cell for name, cell in zip(cells, cut, strict=True))

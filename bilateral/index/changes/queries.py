@@ -1,7 +1,7 @@
 """Read the change feed from a cursor.
 
-Every read of a step returns the same changes: its events are in their tables, or a rollback has copied them. Two
-readers of one index therefore get the same changes with the same ids, no matter when they read.
+Every read of a step returns the same changes: the step's events are in their tables, or a rollback has copied them. Two
+readers of one index therefore get the same changes with the same ids, whenever they read.
 """
 
 import re
@@ -26,7 +26,7 @@ AT_ONCE: Final = 1_000
 """The maximum number of changes that one read examines, even if the filter matches none of them."""
 
 _STEPS: Final = 200
-"""The maximum number of steps that one read examines. Most steps cover one block with few changes."""
+"""The maximum number of steps that one read examines. Most steps cover a single block with few changes."""
 
 _CURSOR: Final = re.compile(r"(\d{1,18})(?:\.(\d{1,18})\.(\d{1,9}))?", re.ASCII)
 
@@ -46,7 +46,7 @@ class FeedCursorError(InvalidArgumentError):
 
 
 class FeedPrunedError(FeedCursorError):
-    """Changes after a cursor were pruned, so the reader would miss them.
+    """Changes after the cursor were pruned, so the reader would miss them.
 
     Attributes:
         oldest: The cursor of the oldest remaining changes.
@@ -62,7 +62,7 @@ class FeedPrunedError(FeedCursorError):
 
 @dataclass(frozen=True, slots=True)
 class FeedFilter:
-    """The changes to return: those that match every field. An empty field matches everything.
+    """The changes to return. A change must match every field; an empty field matches all changes.
 
     Attributes:
         accounts: The accounts, in checksum form.
@@ -75,7 +75,7 @@ class FeedFilter:
     kinds: tuple[schema.ChangeKind, ...] = ()
 
     def lets_pass(self, chain_id: int, identity_registry: str, change: RawChange) -> bool:
-        """Return True if a change matches."""
+        """Return True if a change matches the filter."""
         agents = {(key.chain_id, key.identity_registry, key.agent_id) for key in self.agents}
         parts: Iterable[tuple[Collection[Any], Iterable[Any]]] = (
             (self.kinds, (change.kind,)),
@@ -118,7 +118,7 @@ class _Entry:
 
 
 def last_cursor(connection: Connection) -> str:
-    """Return the cursor at the feed's end, for readers that only want new changes."""
+    """Return the cursor at the end of the feed, for readers that only need new changes."""
     return str(last_step(connection))
 
 
@@ -128,7 +128,7 @@ def last_step(connection: Connection) -> int:
 
 
 def oldest_cursor(connection: Connection) -> str:
-    """Return the cursor of the oldest changes that were not pruned."""
+    """Return the cursor of the oldest changes that have not been pruned."""
     return str(connection.execute(select(func.coalesce(func.min(schema.change_step.c.step), 1))).scalar_one() - 1)
 
 
@@ -147,7 +147,7 @@ def read_feed(connection: Connection, since: str, chosen: FeedFilter, limit: int
         return FeedPage((), str(step), is_end=True)
     start = place if place is not None and steps[0].step == step else None
     reported = _entries(connection, steps, start, chosen)
-    is_whole = len(reported) <= AT_ONCE  # a larger step is alone
+    is_whole = len(reported) <= AT_ONCE  # a larger step is on a page of its own
     reported = reported[:AT_ONCE]
     registries = read_registries(connection)
     identities = {
@@ -168,7 +168,7 @@ def read_feed(connection: Connection, since: str, chosen: FeedFilter, limit: int
 
 
 def _parsed(cursor: str) -> tuple[int, _Place | None]:
-    """Return the step and position of a cursor; no position if the step is read completely."""
+    """Return a cursor's step and position, or no position if the whole step has been read."""
     match = _CURSOR.fullmatch(cursor)
     if match is None:
         raise FeedCursorError(cursor, "is malformed: pass a change's id, the cursor from a response, or 0")
@@ -181,7 +181,7 @@ def _id(step: int, place: _Place) -> str:
 
 
 def _first_steps(steps: Sequence[Any]) -> Sequence[Any]:
-    """Return as many of the first steps as one read can examine, but at least one, however large."""
+    """Return as many of the first steps as one read can examine, but at least one, even if it is large."""
     total = 0
     for number, step in enumerate(steps):
         total += step.changes
@@ -207,11 +207,11 @@ def _entries(connection: Connection, steps: Sequence[Any], start: _Place | None,
             is_of_step = (_REMOVED.chain_id == step.chain_id) & (_REMOVED.removal == step.removal)
             if start is not None and step is steps[0]:
                 is_of_step &= tuple_(*_PLACE) < tuple_(*start)
-            removed = _removed(connection, is_of_step, names, *(part.desc() for part in _PLACE))  # the latest first
+            removed = _removed(connection, is_of_step, names, *(part.desc() for part in _PLACE))  # newest first
             reported += [_event(step.step, event, cells, number) for number, event, cells in removed]
     for chain_id, of_chain in blocks.items():
         before = start if of_chain[0] is steps[0] else None
-        retained = [step for step in of_chain if step.kept_block >= step.first_block]  # in the order of their blocks
+        retained = [step for step in of_chain if step.kept_block >= step.first_block]  # in block order
         for event, table in tables if retained else ():
             place = before if retained[0] is of_chain[0] else None
             reported += _stored(connection, chain_id, retained, place, (event, table))
@@ -228,7 +228,7 @@ def _entries(connection: Connection, steps: Sequence[Any], start: _Place | None,
 def _stored(
     connection: Connection, chain_id: int, steps: Sequence[Any], start: _Place | None, kind: tuple[Any, Table]
 ) -> Iterator[_Entry]:
-    """Yield a table's events that block steps reported and that are still stored."""
+    """Yield the events from a table that block steps reported and that are still stored."""
     event, table = kind
     columns, firsts = table.c, [step.first_block for step in steps]
     query = (
@@ -239,7 +239,7 @@ def _stored(
     )
     if "metadata_key" in columns:
         query = query.where(columns.metadata_key == WALLET_KEY)
-    if start is not None:  # a step after the first one may have stored the same blocks anew
+    if start is not None:  # a later step may have stored the same blocks again
         is_later = tuple_(columns.block_number, columns.log_index) > tuple_(*start)
         query = query.where((columns.block_number > steps[0].kept_block) | is_later)
     for row in connection.execute(query).mappings():
@@ -247,7 +247,7 @@ def _stored(
 
 
 def _columns(table: Table) -> list[Any]:
-    """Return the columns that a change needs, with untrusted texts truncated to the displayed length."""
+    """Return the columns that a change needs. Untrusted texts are truncated to the displayed length."""
     return [
         func.substr(column, 1, schema.MOST_TEXT + 1).label(column.name) if isinstance(column.type, Text) else column
         for column in table.c
@@ -312,7 +312,7 @@ def parse_filter(
     tags: Iterable[str] = (),
     kinds: Iterable[str] = (),
 ) -> FeedFilter:
-    """Parse a filter of changes from text."""
+    """Parse a filter for changes from strings."""
     kinds = tuple(kinds)
     for kind in kinds:
         if kind not in list(schema.ChangeKind):

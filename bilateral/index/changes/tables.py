@@ -1,8 +1,8 @@
-"""The change feed's tables: a permanent order of all changes.
+"""The tables of the change feed, which keep all changes in a permanent order.
 
-Each transaction that changes the index adds one step; steps are numbered consecutively. A block step records the range
-of its blocks; the events stay in their own tables. A rollback preserves the events that it removes, along with the step
-that reported them. Every reader therefore gets the same changes in the same order, no matter when it reads a step.
+Each transaction that changes the index adds one step, and steps are numbered consecutively. A block step records its
+range of blocks; the events stay in their own tables. A rollback preserves the events that it removes, along with the
+step that reported them. Every reader therefore gets the same changes in the same order, whenever it reads a step.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ webhook: Final = sa.Table(
 )
 """One row per subscription. `wanted` is the filter in JSON; `since` is the cursor of the last accepted delivery.
 
-`pending` is the last change of a delivery that was attempted but not accepted: each retry has the same changes.
+`pending` is the last change of a delivery that was attempted but not accepted; each retry has the same changes.
 `failures` counts failures since the last success; `failed` counts all failures.
 """
 
@@ -51,7 +51,7 @@ WEBHOOK_TABLES: Final = (webhook, webhook_lease)
 
 
 MOST_TEXT: Final = 1_000
-"""The maximum number of characters per text in a change. One more is stored, to show that a text was longer."""
+"""The maximum number of characters of a text in a change. One more is stored, to show that the text was longer."""
 
 
 class ChangeKind(StrEnum):
@@ -79,7 +79,7 @@ class ChangeKind(StrEnum):
     """An agent's wallet was set or removed."""
 
     FILE = "file"
-    """An agent's file or domain changed, or the index saw new content in one of its files."""
+    """An agent's file or domain changed, or the index saw new content in one of the agent's files."""
 
     ENDPOINT = "endpoint"
     """A watchtower saw an endpoint of an agent come up or go down, or change its price, keys or tools."""
@@ -88,7 +88,7 @@ class ChangeKind(StrEnum):
     """The status of an agent's standing changed."""
 
     FLAG = "flag"
-    """The analysis flags an account, or no longer flags it."""
+    """The analysis started or stopped flagging an account."""
 
 
 EVENT_KINDS: Final[Mapping[type[events.Event], ChangeKind]] = {
@@ -106,10 +106,10 @@ EVENT_KINDS: Final[Mapping[type[events.Event], ChangeKind]] = {
     events.URIUpdated: ChangeKind.FILE,
     events.AgentUpdated: ChangeKind.FILE,
 }
-"""The kinds of events that are changes. Of the metadata events, only those for the wallet count."""
+"""The kinds of changes by event. Among the metadata events, only those for the wallet count."""
 
 TABLES_BY_NAME: Final = {EVENT_TABLES[event].name: (event, EVENT_TABLES[event]) for event in EVENT_KINDS}
-"""The event types that are changes and their tables, by table name."""
+"""The events that are changes, each with its table, by table name."""
 
 
 class StepKind(StrEnum):
@@ -122,7 +122,7 @@ class StepKind(StrEnum):
     """Blocks of a chain were removed."""
 
     NOTES = "notes"
-    """The index noticed something off-chain."""
+    """The index noticed an off-chain change."""
 
 
 change_step: Final = sa.Table(
@@ -135,7 +135,7 @@ change_step: Final = sa.Table(
     *required(sa.BigInteger, "changes", "made_at"),
     sa.Index("change_step_by_block", "chain_id", "kept_block"),
 )
-"""One row per step. `kept_block` is a block step's last block that no rollback removed."""
+"""One row per step. `kept_block` is the last block of a block step that no rollback removed."""
 
 removed_change: Final = sa.Table(
     "removed_change",
@@ -148,7 +148,7 @@ removed_change: Final = sa.Table(
     sa.PrimaryKeyConstraint("chain_id", "removal", "block_number", "log_index"),
     sa.Index("removed_change_by_step", "step", "block_number", "log_index"),
 )
-"""The events that rollbacks removed. `step` reported them; `removal` numbers the rollbacks of a chain."""
+"""The events that rollbacks removed. `step` is the step that reported them; `removal` numbers a chain's rollbacks."""
 
 change_note: Final = sa.Table(
     "change_note",

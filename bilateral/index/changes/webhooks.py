@@ -15,16 +15,16 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.rows import rows_of
 
 MOST_OF_OWNER: Final = 20
-"""The maximum number of subscriptions per owner. Each costs a read per feed step, plus retries in an outage."""
+"""The maximum number of subscriptions per owner. Each costs a read per step of the feed, plus retries in an outage."""
 
 MOST: Final = 1_000
 """The maximum number of subscriptions per index."""
 
 LEASE_SECONDS: Final = 30
-"""Seconds after which a different process takes over delivery if the previous one has stopped."""
+"""The number of seconds after which another process takes over delivery if the delivering process has stopped."""
 
 _LOCK: Final = (8004 << 48) - 3
-"""The lock on the number of subscriptions, in addition to those in `cursor_locks`."""
+"""The key of the lock that protects the number of subscriptions. `cursor_locks` uses other keys."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class WebhookFigures:
         stopped: The number of webhooks that were abandoned.
         delivered: The number of accepted deliveries.
         failed: The number of failed attempts.
-        failing_seconds: The seconds since the first failure of the webhook that has been failing longest.
+        failing_seconds: The number of seconds since the first failure of the webhook that has been failing longest.
     """
 
     active: int
@@ -49,7 +49,7 @@ class WebhookFigures:
 
 
 def add_webhook(connection: Connection, owner: str, url: str, filter_json: str, since: str) -> str:
-    """Store a subscription."""
+    """Store a subscription, and return its id."""
     dialect_of(connection).lock(connection, _LOCK)
     of_owner = func.coalesce(func.sum(case((webhook.c.owner == owner, 1), else_=0)), 0)
     total, count = connection.execute(select(func.count(), of_owner).select_from(webhook)).one()
@@ -68,7 +68,7 @@ def add_webhook(connection: Connection, owner: str, url: str, filter_json: str, 
 
 
 def remove_webhook(connection: Connection, webhook_id: str) -> bool:
-    """Remove a subscription and return True if it existed. A delivery in progress may still arrive."""
+    """Remove a subscription, and return True if it existed. A delivery in progress may still arrive."""
     return connection.execute(delete(webhook).where(webhook.c.id == webhook_id)).rowcount > 0
 
 
@@ -79,19 +79,19 @@ def stored_webhooks(connection: Connection, owner: str | None = None) -> Sequenc
 
 
 def due_webhooks(connection: Connection, now: int) -> Sequence[Any]:
-    """Return the rows of subscriptions that are due for delivery at a time, longest waiting first."""
+    """Return the subscriptions that are due for delivery at a time, starting with those that have waited longest."""
     query = select(webhook).where(webhook.c.stopped_at.is_(None), webhook.c.next_at <= now)
     return connection.execute(query.order_by(webhook.c.next_at, webhook.c.id)).all()
 
 
 def note_webhook(connection: Connection, row: Any, **values: Any) -> bool:
-    """Change a subscription if its row has not changed. Return False if it was changed or removed in the meantime."""
+    """Change a subscription if its row is unchanged. Return False if it was changed or removed in the meantime."""
     same = (webhook.c.id == row.id) & (webhook.c.since == row.since)
     return connection.execute(update(webhook).where(same).values(**values)).rowcount > 0
 
 
 def take_lease(connection: Connection, holder: str, now: int) -> bool:
-    """Acquire or renew the lease for delivering; return False if another process holds it."""
+    """Acquire or renew the lease for delivery. Return False if another process holds it."""
     lease, until = webhook_lease.c, now + LEASE_SECONDS
     if rows_of(connection).insert_if_absent(webhook_lease, {"id": 1, "holder": holder, "until": until}):
         return True
@@ -100,7 +100,7 @@ def take_lease(connection: Connection, holder: str, now: int) -> bool:
 
 
 def give_lease_back(connection: Connection, holder: str) -> None:
-    """Let another process deliver immediately."""
+    """Release the lease, so that another process can deliver immediately."""
     connection.execute(delete(webhook_lease).where(webhook_lease.c.holder == holder))
 
 

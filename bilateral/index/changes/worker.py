@@ -1,4 +1,4 @@
-"""Removes the oldest steps of the change feed, so that it does not grow forever."""
+"""Removes the oldest steps of the change feed, so that the feed does not grow forever."""
 
 import logging
 import threading
@@ -13,12 +13,12 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.index.changes.tables import change_note, change_step, removed_change
 
 _AT_ONCE: Final = 1_000
-"""Steps removed per transaction. It takes milliseconds; on SQLite, the follower has to wait for it."""
+"""The number of steps to remove per transaction: it takes milliseconds, and on SQLite, the follower waits for it."""
 
 _PAUSE: Final = 600.0
-"""Seconds between checks, which is frequent enough for a limit in days."""
+"""Seconds between checks. Checking more often would be pointless for a limit in days."""
 
-_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
+_DAY: Final = 86_400  # seconds; Unix time ignores leap seconds
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
 
@@ -27,8 +27,8 @@ class FeedLimits:
     """The limits of the change feed. The oldest steps that exceed one of them are removed.
 
     Attributes:
-        days: The maximum age of a step. Readers are expected to be offline, and reorganisations to reach back, for less
-            than a month.
+        days: The maximum age of a step. Readers are assumed to be offline for less than a month, and reorganisations to
+            be shorter.
         steps: The maximum number of steps. A chain with a block every two seconds produces at most 1.3 million in 30
             days.
     """
@@ -38,7 +38,7 @@ class FeedLimits:
 
 
 def prune_feed(engine: Engine, limits: FeedLimits, now: float | None = None) -> int:
-    """Remove the steps that exceed the limits. The last step is kept, because the next step's number depends on it."""
+    """Remove the steps that exceed the limits, except the last, because the next step's number depends on it."""
     horizon = (time.time() if now is None else now) - limits.days * _DAY
     total = 0
     while True:
@@ -56,7 +56,7 @@ def _prune_some(connection: Connection, horizon: float, most: int) -> int:
     pruned = [row.step for row in takewhile(lambda row: row.step <= last - most or row.made_at < horizon, oldest)]
     pruned = [number for number in pruned if number < last]
     if pruned:
-        # An event that a later rollback removed stays for its retraction. It goes with the step of the rollback.
+        # Keep an event that a later rollback removed until its retraction, which is pruned with the rollback's step.
         rollbacks = select(step.chain_id, step.removal).where(step.step <= pruned[-1], step.removal.is_not(None))
         connection.execute(delete(removed_change).where(tuple_(removed.chain_id, removed.removal).in_(rollbacks)))
         for table in (change_note, change_step):
@@ -70,7 +70,7 @@ def keep_pruned(engine: Engine, limits: FeedLimits, stop: threading.Event) -> No
         try:
             if steps := prune_feed(engine, limits):
                 _LOGGER.warning("feed=pruned steps=%s", steps)
-        except DBAPIError as problem:  # the database is away: the next look removes more
+        except DBAPIError as problem:  # the database is unavailable; the next check removes more
             _LOGGER.warning("feed=unpruned problem=%r", str(problem.orig))
         if stop.wait(_PAUSE):
             return

@@ -1,4 +1,4 @@
-"""Load one file: its content with the proof of its origin, or the reason for the failure."""
+"""Load one file, and return its content with a proof of its origin, or the reason for the failure."""
 
 import logging
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ from bilateral.index.files.tables import Kind
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
 IPFS_HOST: Final = "ipfs:"
-"""The host name that stands for all gateways, which share one set of limits."""
+"""The host name that represents all gateways, which share one set of limits."""
 
 _MAX_HOST: Final = 300  # the width of the column
-_MAX_PROBLEM: Final = 500  # characters: a URL, and the reason behind it
+_MAX_PROBLEM: Final = 500  # characters: a URL, and the reason after it
 _BUSY: Final = frozenset({429, 503})  # too many requests, and overload (RFC 6585, RFC 9110)
 
 
@@ -27,13 +27,13 @@ class Loaded:
     """A file whose content was loaded.
 
     Attributes:
-        content_hash: Its keccak-256 hash.
-        integrity: The proof that its author published it: `inline`, `cid`, `hash`, or `variant` if the on-chain hash
-            belongs to a different known form of the same document. None if only the server vouches for it.
+        content_hash: The content's keccak-256 hash.
+        integrity: The proof that the file's author published the content: `inline`, `cid`, `hash`, or `variant` if the
+            on-chain hash belongs to another form of the same document. None if only the server vouches for it.
         rows: The rows derived from the content.
-        problem: A sentence that explains why its format is invalid; None if it is valid.
+        problem: A sentence that explains why the file's format is invalid; None if it is valid.
         validators: The server's cache validators for this version, such as its ETag.
-        readers: The additional readers that derived rows from it.
+        readers: The additional readers that derived rows from the content.
     """
 
     content: bytes = field(repr=False)
@@ -52,7 +52,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Unchanged:
-    """A file that is unchanged since it was last loaded."""
+    """A file that has not changed since it was last loaded."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Failed:
         problem: A sentence that explains the reason, for people.
         is_final: True if trying again cannot help.
         is_of_host: True if the host is not responding at all.
-        is_own: True if this machine's DNS resolver or network failed, which is unrelated to the file.
+        is_own: True if this machine's DNS resolver or network failed, which says nothing about the file.
         wait_seconds: The wait that the host requests, in seconds; None if it requests none.
     """
 
@@ -87,7 +87,7 @@ def load_file(  # noqa: PLR0913, PLR0917  # a file's columns, and who reads it
     stored: Validators,
     readers: Sequence[Reader] = (),
 ) -> Outcome:
-    """Load a file."""
+    """Load a file, and return the outcome."""
     try:
         document = loader.load_changes(uri, stored)
         return Unchanged() if document is None else _read(kind, document, expected_hash, readers)
@@ -99,7 +99,7 @@ def load_file(  # noqa: PLR0913, PLR0917  # a file's columns, and who reads it
 
 
 def host_of_file(uri: str) -> str | None:
-    """Return the host from which a URI's file is fetched; None if the URI does not need a host or has none."""
+    """Return the host from which a URI's file is fetched; None if the URI needs no host or has none."""
     scheme = scheme_of(uri)
     if "\N{REPLACEMENT CHARACTER}" in uri:
         raise errors.UnsupportedUriError("the URI contains NUL, U+FFFD or bytes that are not UTF-8")

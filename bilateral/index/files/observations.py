@@ -1,7 +1,7 @@
-"""Observations: the states of files as the index saw them, each with the block that was last indexed at the time.
+"""Observations: the states of files as the index saw them, each with the block that was the last indexed at that time.
 
 A file can change without leaving a trace on the chain. To make responses about earlier blocks reproducible, each change
-in a file's state is stored with the block that was last indexed at the time. Contents are not stored.
+of a file's state is stored with the block that was the last indexed at that time. Contents are not stored.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ from bilateral.index.reading.prepared import CHAIN, Prepared, at_most
 from bilateral.index.reading.registries import hexadecimal
 
 _MOST_AGENTS: Final = 1_000
-"""The maximum number of agents for which a file's change is reported: anyone can point many agents to a file."""
+"""The maximum number of agents for which a file's change is reported: many agents can point to one file."""
 
 _STATE: Final = ("state", "content_hash", "integrity", "reason")
 _COLUMNS: Final = ("chain_id", "file_id", "seen_block", *_STATE)
@@ -34,7 +34,7 @@ def note_observations(connection: Connection, file_ids: Collection[bytes]) -> No
         domains = select(domain.file_id).where(parent.content_hash == domain.content_hash, parent.file_id.in_(part))
         changes = _changes(sorted({*part, *map(bytes, connection.execute(domains).scalars())}))
         if connection.execute(changes.limit(1)).first() is None:
-            continue  # most refreshes find no change: they need not wait for each other
+            continue  # most refreshes find no change, so they need not wait for each other
         if previous is None:
             number_observations(connection)
             hold_cursors(connection)
@@ -45,7 +45,7 @@ def note_observations(connection: Connection, file_ids: Collection[bytes]) -> No
 
 
 def _add_to_feed(connection: Connection, previous: int) -> None:
-    """Add observations to the feed: one for each agent whose events or registration file refers to the file."""
+    """Add observations to the feed, one for each agent whose events or registration file refer to the file."""
     file, observation = schema.file.c, schema.file_sight.c
     query = (
         select(*observation[_COLUMNS], file.kind, func.substr(file.uri, 1, MOST_TEXT + 1).label("uri"))
@@ -67,7 +67,7 @@ def _add_to_feed(connection: Connection, previous: int) -> None:
 
 def _agents_of(*conditions: Any) -> Prepared:
     """Return the statement for the agents on a chain that refer to a file."""
-    # By the chain alone, SQLite would read all of its references for each file.
+    # If it searched by chain only, SQLite would read all references of the chain for each file.
     query = select(*_AGENT).where(unindexed(_REFERENCE.chain_id) == CHAIN, *conditions).distinct()
     return Prepared(query.order_by(*_AGENT).limit(at_most(_MOST_AGENTS)))
 
@@ -87,7 +87,7 @@ def _agents(connection: Connection, chain_id: int, file_id: bytes, kind: str) ->
 
 
 def move_observations(connection: Connection, table: Table, chain_id: int, block: int) -> None:
-    """Move a table's observations at removed blocks to the block after the last remaining one.
+    """Move a table's observations at removed blocks to the block after the last remaining block.
 
     The observations remain true, but no response at the last remaining block included them.
     """
@@ -116,7 +116,7 @@ def _changes(file_ids: Collection[bytes]) -> Any:
 
 
 def _is_of_chain() -> Any:
-    """Return the condition that an event of the chain refers to the file, or to the registration file leading to it."""
+    """Return the condition that an event of the chain refers to the file, directly or through a registration file."""
     file, reference, domain = schema.file.c, schema.file_reference.c, schema.registration_domain.c
     parent, other = schema.file.alias("parent").c, schema.file_reference.alias("other").c
     directly = exists().where(reference.file_id == file.file_id, unindexed(reference.chain_id) == chain.c.chain_id)

@@ -1,4 +1,4 @@
-"""The file projection: a reorganisation removes references, claims and current files along with blocks."""
+"""The file projection. A reorganisation removes references, claims and current files along with their blocks."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -15,16 +15,16 @@ from bilateral.index.log.projection import Append, Progress, Projection, Removal
 from bilateral.index.log.tables import EVENT_TABLES
 
 _ABANDONED_SECONDS: Final = 3_600
-"""How long a file without references is kept: after a reorganisation, its event usually reappears."""
+"""How long a file without references is kept, in seconds. After a reorganisation, its event usually reappears."""
 
 
 _RATE_SECONDS: Final = 60
 _RECENT: Final = 5_000
-"""The number of newest observations from which the rate is computed: reading them takes some milliseconds."""
+"""The number of newest observations from which the rate is computed. Reading them takes a few milliseconds."""
 
 
 class Files(Projection):
-    """Files that events refer to, their claims, and each agent's current file. A separate scan finds them."""
+    """Files that events refer to, the claims in them, and each agent's current file. A separate scan finds files."""
 
     name = "files"
     tables = (
@@ -61,7 +61,7 @@ class Files(Projection):
 
 
 def _unscanned(connection: Connection, chain_id: int) -> int:
-    """Return the number of events with a file after the scan's last block; 0 if nothing ever scanned the chain."""
+    """Return the number of events with a file after the scan's last block; 0 if the chain was never scanned."""
     cursor = select(schema.file_scan.c.block_number).where(schema.file_scan.c.chain_id == chain_id).scalar_subquery()
     count = 0
     for event, (_, uri, _) in file_rows.FILE_EVENTS.items():
@@ -72,7 +72,7 @@ def _unscanned(connection: Connection, chain_id: int) -> int:
 
 
 def _files_per_second(connection: Connection, chain_id: int) -> float:
-    """Return the rate at which a chain's files were loaded in the last minute, or since the oldest recent one."""
+    """Return the rate at which a chain's files were loaded in the last minute, or since the oldest recent load."""
     observation, file, now = schema.file_sight.c, schema.file.c, int(time.time())
     last = select(func.max(observation.sight_id)).scalar_subquery()
     query = (
@@ -88,7 +88,7 @@ def _forget_references(connection: Connection, chain_id: int, block: int) -> Non
     """Remove the references and claims from removed blocks."""
     scan, table, claim = schema.file_scan, schema.file_reference, schema.payment_claim
     back = case((scan.c.block_number > block, block), else_=scan.c.block_number)
-    # First: it makes a scan wait, and then find its cursor moved.
+    # Do this first: a scan then waits, and afterwards finds that its cursor has moved.
     connection.execute(
         update(scan).where(scan.c.chain_id == chain_id).values(block_number=back, generation=scan.c.generation + 1)
     )
@@ -134,7 +134,7 @@ def collect(engine: Engine, *, before: float | None = None) -> int:
         ids = connection.execute(select(waiting.c.file_id).where(waiting.c.abandoned_at <= limit)).scalars().all()
         deleted = 0
         for file_id in ids:
-            # The lock makes this wait for a scan that adds a reference.
+            # Because of the lock, this waits for a scan that is adding a reference.
             locked = select(table.c.content_hash).where(table.c.file_id == file_id).with_for_update()
             content = connection.execute(locked).scalar_one_or_none()
             unused = ~exists().where(reference.file_id == file_id) & ~exists().where(domain.file_id == file_id)

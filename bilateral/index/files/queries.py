@@ -1,8 +1,8 @@
-"""Agents' names, services and other identities from their registration files. All of it is untrusted text.
+"""Agents' names, services and other identities from their registration files. All of these are untrusted text.
 
-An agent's claim to be the same as an agent in another registry counts if their files refer to each other. Agents on
-chains that are not indexed appear only in files. `bilateral index prove-claims` queries the nodes of their chains and
-stores the results.
+An agent's claim to be the same as an agent in another registry counts if the two agents' files refer to each other.
+Agents on chains that are not indexed appear only in files. `bilateral index prove-claims` queries nodes of these chains
+and stores the results.
 """
 
 from collections.abc import Iterable, Mapping
@@ -54,11 +54,11 @@ class NamedService:
 
     Attributes:
         agent: The agent's short id.
-        global_id: Its id, unique across registries.
-        wallet: The account that receives its payments; None if it has none.
+        global_id: The agent's id, unique across registries.
+        wallet: The account that receives the agent's payments; None if there is none.
         service: The name of the service, untrusted text.
-        endpoint: Its URL, untrusted text.
-        is_exact: True if the endpoint is the requested URL, not just a different URL on the same host.
+        endpoint: The service's URL, untrusted text.
+        is_exact: True if the endpoint is the requested URL, False if it is another URL on the same host.
     """
 
     agent: str
@@ -77,7 +77,7 @@ class NamedHost:
     Attributes:
         host: The host, with its port unless it is 443.
         services: The first 200 services, ordered by chain, registry and agent.
-        has_more: True if there are more.
+        has_more: True if there are more services at the host.
     """
 
     host: str
@@ -104,7 +104,7 @@ def services_at(connection: Connection, url: str) -> NamedHost:
             current.chain_id == reference.c.chain_id,
             current.identity_registry == reference.c.registry,
             current.agent_id == reference.c.agent_id,
-            current.content_hash == domain.c.content_hash,  # and not of a file that the agent named before
+            current.content_hash == domain.c.content_hash,  # not a file to which the agent referred earlier
             service.c.content_hash == domain.c.content_hash,
             service.c.endpoint.ilike("https://%"),
         )
@@ -124,7 +124,7 @@ def services_at(connection: Connection, url: str) -> NamedHost:
     return NamedHost(host, tuple(services), len(rows) > MAX_SERVICES)
 
 
-_MOST: Final = 20  # claims of one file, which strangers write
+_MOST: Final = 20  # claims per file, because strangers write files
 _CHAIN_BITS: Final = 63
 """The maximum size of a chain id in the tables, in bits."""
 
@@ -133,10 +133,10 @@ _CHAIN_BITS: Final = 63
 class OtherIdentity:
     """An agent in another registry that a registration file lists as the same agent.
 
-    Attributes:
-        identity_registry: The address of its identity registry.
+    identity_registry: The address of the other agent's identity registry.
+        agent_id: The other agent's token id.
         agent_id: Its token id.
-        is_indexed: True if the index has it.
+        is_indexed: True if the index contains the other agent.
         names_back: True if the other agent's file lists this agent in return.
         has_same_owner: True if the same account owns both agents.
     """
@@ -172,13 +172,13 @@ def foreign_identities(connection: Connection, key: AgentKey) -> tuple[ForeignId
     claims = connection.execute(_claims_of(key).where(is_foreign).limit(_MOST)).all()
     proof = files.foreign_proof.c
     outcomes = select(files.FOREIGN_AGENT, proof.names_back).where(*key.of(proof)).order_by(proof.sight_id)
-    names_back: dict[str, bool] = dict(map(tuple, connection.execute(outcomes)))  # the last outcome counts
+    names_back: dict[str, bool] = dict(map(tuple, connection.execute(outcomes)))  # the last outcome wins
     agents = dict.fromkeys(foreign_agent(registry, int(number)) for registry, number in claims)
     return tuple(_foreign_identity(agent, names_back) for agent in agents if agent is not None)
 
 
 def foreign_agent(registry: str, number: int) -> GlobalAgentId | None:
-    """Return the foreign-chain agent in a row of `registration_claim`; None if it is on an EVM chain."""
+    """Return the foreign-chain agent in a row of `registration_claim`; None if the agent is on an EVM chain."""
     try:
         account = AccountId.parse(registry)
         return None if account.chain.is_evm else GlobalAgentId(account, base58_text(number.to_bytes(32)))
@@ -219,7 +219,7 @@ def other_identities(connection: Connection, key: AgentKey, owner: str) -> tuple
 
 
 def _claims_of(key: AgentKey) -> Select[str, int]:
-    """Return the query for the claims in an agent's current file, in order."""
+    """Return the query that selects the claims in an agent's current file, in order."""
     claim, current, file = files.registration_claim.c, agent_file.c, files.file.c
     content = (
         select(file.content_hash)

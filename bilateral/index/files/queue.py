@@ -1,8 +1,8 @@
 """The queue of files in the database, which any number of workers in any number of processes can share.
 
-A worker leases a file by compare-and-set: until the lease expires, no other worker takes the file. The outcome is
-stored only under the lease, so a worker that was killed or was too slow changes nothing. Each host has a row, which
-schedules fetches from the host and limits how many run concurrently.
+A worker leases a file by compare-and-set, so no other worker takes the file until the lease expires. The outcome is
+stored only while the worker holds the lease, so a worker that was killed or too slow changes nothing. Each host has a
+row that schedules fetches from it and limits how many run concurrently.
 """
 
 import secrets
@@ -24,37 +24,37 @@ from bilateral.index.log.dialects import insert_new
 
 _MINUTE: Final = 60  # seconds
 _HOUR: Final = 3_600  # seconds
-_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
+_DAY: Final = 86_400  # seconds; Unix time ignores leap seconds
 
-# A restart takes a minute, an outage hours.
+# A restart takes a minute; an outage takes hours.
 _AFTER_FAILURES: Final = (_MINUTE, 5 * _MINUTE, 30 * _MINUTE, 2 * _HOUR, 12 * _HOUR)
 _DAILY_FAILURES: Final = 30
-"""The number of failed daily retries after which retries are weekly: the server is most likely gone."""
+"""The number of failed daily retries after which retries become weekly, because the server is probably gone."""
 
 _HOST_SECONDS: Final = 5
-"""The first pause after a host fails: long enough for a restart."""
+"""The first pause after a host fails, in seconds, which is long enough for a restart."""
 
 _MOST_HOST_SECONDS: Final = _HOUR
 _LONGEST_WAIT: Final = _DAY
 _MOST_PAUSE_DOUBLINGS: Final = 12
-"""The number of doublings after which a pause reaches its maximum; more would overflow."""
+"""The number of doublings at which a pause reaches its maximum. More doublings would overflow."""
 
 
 def retry_seconds(failures: int) -> int:
-    """Return the seconds after which a file is retried."""
+    """Return the number of seconds after which a file is retried."""
     if failures <= len(_AFTER_FAILURES):
         return _AFTER_FAILURES[max(failures, 1) - 1]
     return _DAY if failures <= _DAILY_FAILURES else 7 * _DAY
 
 
 def refresh_seconds(kind: Kind, previous: int, *, is_changed: bool) -> int:
-    """Return the seconds after which a mutable file is checked for changes."""
+    """Return the number of seconds after which a mutable file is checked for changes."""
     least, most = (_HOUR, _DAY) if kind in (Kind.REGISTRATION, Kind.DOMAIN) else (_DAY, 30 * _DAY)
     return least if is_changed or not previous else min(2 * previous, most)
 
 
 def waited(seconds: int | None) -> int:
-    """Return the seconds for which a host is paused: as long as it requests, but at most a day."""
+    """Return the number of seconds for which a host is paused: as long as the host requests, but at most a day."""
     return min(seconds or 0, _LONGEST_WAIT)
 
 
@@ -64,22 +64,22 @@ def spread(file_id: bytes, seconds: float) -> float:
 
 
 LEASE_SECONDS: Final = 60.0
-"""The length of a lease. It doubles each time a worker fails to return the file."""
+"""The length of a lease in seconds. It doubles each time a worker fails to complete the file."""
 
 _AT_ONCE: Final = 4
-"""The maximum number of concurrent requests to one host: more would amount to an attack on small servers."""
+"""The maximum number of concurrent requests to one host. More would overload small servers."""
 
 _AT_ONCE_IPFS: Final = 16
-"""The maximum number of concurrent requests to the gateways: there are several, and most are slow."""
+"""The maximum number of concurrent requests to the gateways. There are several, and most are slow."""
 
 _MOST_DOUBLINGS: Final = 10
-"""The maximum number of times a lease doubles: a file that crashes its worker is retried every seventeen hours."""
+"""The maximum number of times that a lease doubles. A file that crashes its worker is retried every seventeen hours."""
 
 _OUTDATED_SECONDS: Final = 86_400
-"""The time after which an outdated file is checked again."""
+"""The number of seconds after which an outdated file is checked again."""
 
 _TRIED_HOSTS: Final = 20
-"""The number of hosts that a worker tries when looking for a file: other workers may be using the first ones."""
+"""The number of hosts that a worker tries to find a file, because other workers may be using the first ones."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,9 @@ class Lease:
 
     Attributes:
         expected_hash: The hash on chain; None if there is none.
-        host: The host from which it is fetched.
+        host: The host from which the file is fetched.
         validators: The validators of the stored version.
-        token: The secret of the lease.
+        token: The lease's secret.
     """
 
     file_id: bytes
@@ -120,7 +120,7 @@ class FileQueue:
         for _ in range(_TRIED_HOSTS):
             with self.engine.begin() as connection:
                 due = select(table.c.host).where(table.c.next_at <= self.clock()).order_by(table.c.next_at).limit(1)
-                # Hosts that other workers look at are passed over.
+                # Skip hosts that other workers are examining.
                 host = connection.execute(due.with_for_update(skip_locked=True)).scalar_one_or_none()
                 if host is None:
                     return None
@@ -134,13 +134,13 @@ class FileQueue:
         now = self.clock()
         domains = file_rows.domain_files([(lease.kind, outcome)], now)
         with self.engine.begin() as connection:
-            if domains:  # hosts are locked in one order, so that two workers do not wait for each other in a circle
+            if domains:  # lock hosts in one order, so that two workers cannot deadlock
                 file_rows.wake_hosts(connection, {lease.host, *(row["host"] for row in domains)}, now)
             host = self._locked_host(connection, lease.host)
             table = schema.file
             leased = select(table).where(table.c.file_id == lease.file_id, table.c.lease == lease.token)
             existing = connection.execute(leased.with_for_update()).one_or_none()
-            if existing is None:  # it is not leased to this worker any more
+            if existing is None:  # the file is no longer leased to this worker
                 return False
             insert_new(connection, schema.file, domains)
             if isinstance(outcome, Loaded):
@@ -156,7 +156,7 @@ class FileQueue:
         return True
 
     def release(self, leases: Iterable[Lease]) -> None:
-        """Give back leases on files that were not fetched. These are due immediately."""
+        """Release the leases of files that were not fetched, so that the files become due immediately."""
         now = self.clock()
         for lease in leases:
             with self.engine.begin() as connection:
@@ -172,7 +172,7 @@ class FileQueue:
         return None if due is None else max(0.0, due - self.clock())
 
     def _claim_from(self, connection: Connection, host: str) -> Lease | None:
-        """Lease the longest-waiting file of a host, if one more concurrent request is allowed."""
+        """Lease a host's longest-waiting file, if another concurrent request is allowed."""
         table, now, lease = schema.file, self.clock(), None
         leased = table.c.lease.is_not(None) & (table.c.next_at > now)
         busy = connection.execute(select(func.count()).where(table.c.host == host, leased)).scalar_one()
@@ -181,13 +181,13 @@ class FileQueue:
             due = select(table).where(table.c.host == host, table.c.next_at <= now).order_by(table.c.next_at).limit(1)
             row = connection.execute(due).one_or_none()
             if row is not None and file_rows.is_outdated(connection, row.file_id):
-                # An agent may come back to the URI, and a reorganisation may bring back the event that names it.
+                # The agent may return to this URI, and a reorganisation may restore the event that contains it.
                 file_rows.set_file(connection, row.file_id, {"next_at": now + _OUTDATED_SECONDS, "lease": None})
             elif row is not None:
                 lease = self._take(connection, row, now)
         if busy + (lease is not None) < limit:
             next_at = self._next_of(connection, host, now)
-        else:  # its turn comes when a fetch ends, or a lease
+        else:  # its turn comes when a fetch finishes or a lease expires
             ends = select(func.min(table.c.next_at)).where(table.c.host == host, leased)
             next_at = connection.execute(ends).scalar_one()
         self._set_host(connection, host, next_at)
@@ -207,7 +207,7 @@ class FileQueue:
         return connection.execute(select(table).where(table.c.host == host).with_for_update()).one_or_none()
 
     def _next_of(self, connection: Connection, host: str, now: float) -> float | None:
-        """Return the time at which a host's first file is due, but not a time in the past; None if there is none."""
+        """Return the time at which a host's first file is due, but no earlier than now; None if there is none."""
         table = schema.file
         first = connection.execute(select(func.min(table.c.next_at)).where(table.c.host == host)).scalar_one()
         return None if first is None else max(first, now)
@@ -230,7 +230,7 @@ class FileQueue:
 
 
 def _changes(lease: Lease, existing: Row[Any], outcome: Outcome, now: float) -> dict[str, Any]:
-    if isinstance(outcome, Failed) and outcome.is_own:  # the pause of the host grows, and the file's record stays
+    if isinstance(outcome, Failed) and outcome.is_own:  # extend the host's pause, and leave the file's record unchanged
         return {"next_at": now + spread(lease.file_id, retry_seconds(1))}
     if isinstance(outcome, Failed):
         failures = existing.failures + 1

@@ -1,8 +1,8 @@
-"""Read files: derive rows from a file's content, by the file's kind.
+"""Read files: derive rows from a file's content, depending on the file's kind.
 
-The `bilateral.documents` models parse them, as everywhere else, so the index and a seller's check see the same file.
-Entire files are stored in `file_content`. Texts in columns are limited, so that one agent cannot fill the search
-indexes.
+As everywhere else, the `bilateral.documents` models parse the files, so the index and a seller's check interpret a file
+in the same way. Entire files are stored in `file_content`. Texts in columns are limited, so that one agent cannot fill
+the search indexes.
 """
 
 import json
@@ -34,7 +34,7 @@ class Reader:
     """Derives rows from registration files. Methods do nothing unless overridden.
 
     Attributes:
-        tables: The reader's tables. In tables with a `content_hash` column, each row belongs to one file's content.
+        tables: The reader's tables. In a table with a `content_hash` column, each row belongs to one file's content.
     """
 
     tables: Sequence[Table] = ()
@@ -47,12 +47,12 @@ class Reader:
         """Process the rows derived from a file's content, within the transaction that stores them."""
 
     def catch_up(self, engine: Engine, stop: threading.Event) -> int:  # noqa: ARG002
-        """Derive missing rows from stored contents until stopped. Return the number of contents processed."""
+        """Derive missing rows from stored contents until stopped. Return the number of contents that were processed."""
         return 0
 
 
 _MOST_HOSTS: Final = 3
-"""The maximum number of hosts to contact per registration file: a file must not cause requests to many servers."""
+"""The maximum number of hosts to contact per registration file, so that a file cannot burden many servers."""
 
 _REGISTRATION_PATH: Final = "/.well-known/agent-registration.json"
 _HTTPS_PORT: Final = 443  # the default port of `https` (RFC 9110, section 4.2.2)
@@ -60,14 +60,14 @@ MAX_HOST: Final = 290
 """The maximum length of a host with its port, in characters. DNS names have up to 253, and the column has 300."""
 
 _NAME: Final = re.compile("[a-z0-9._:-]+")
-"""The only characters allowed in hosts, which people and models see: those of DNS names and addresses."""
+"""The only characters allowed in hosts, which people and models see: those of DNS names and of IP addresses."""
 
 _NOT_HOST: Final = re.compile(r"[/?#@\\\s]")
 """The characters that cannot be part of a URL's host and port."""
 
 
 def file_id_of(kind: Kind, uri: str, expected_hash: bytes | None) -> bytes:
-    """Return a file's id: the same kind, URI and hash always produce the same id."""
+    """Return a file's id, which depends only on the file's kind, URI and hash."""
     return sha256(b"\0".join((kind.encode(), expected_hash or b"", uri.encode()))).digest()
 
 
@@ -98,21 +98,21 @@ def secure_host(uri: str) -> str | None:
 
 _MAX_SERVICE_NAME: Final = 100
 
-_MAX_DIGITS: Final = 78  # of 2**256
+_MAX_DIGITS: Final = 78  # the number of digits of 2**256
 
 _MAX_NAME: Final = 200
 """The maximum length of a name, a kind of service, a skill or a tag, in characters."""
 
 _MAX_URI: Final = 2_000
-"""The maximum length of a URI, in characters. Images in data URIs are not needed for search."""
+"""The maximum length of a URI, in characters. Search does not need images in data URIs."""
 
 _MAX_TEXT: Final = 10_000
 """The maximum length of a description or comment, in characters."""
 
-_MOST_CAPABILITIES: Final = 2_000  # four times `MAX_ITEMS`: each is a row, and strangers write files
+_MOST_CAPABILITIES: Final = 2_000  # four times `MAX_ITEMS`, because each is a row and strangers write files
 
 _SCRIPT: Final = re.compile(r"(?:javascript|vbscript|data|file|blob|about|view-source):", re.IGNORECASE)
-"""URI schemes without a server: browsers execute such a URI, or read it from their own machine."""
+"""URI schemes without a server. Browsers execute such URIs, or read them from their own machine."""
 
 _IGNORED: Final = re.compile("[\x00-\x20]+")
 """Characters that browsers ignore in a scheme."""
@@ -165,7 +165,7 @@ def _registration(content_hash: bytes, file: documents.RegistrationFile) -> dict
 
 
 def _card(services: list[dict[str, Any]], capabilities: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return services and capabilities as a pair. If there are several services of one kind, the last one counts."""
+    """Return services and capabilities as a pair. If several services have the same kind, the last one counts."""
     columns = dict.fromkeys(name for names in schema.CARD_SERVICES.values() for name in names.values())
     for service in services:
         for part, name in schema.CARD_SERVICES.get(service["name"].lower(), {}).items():
@@ -198,7 +198,7 @@ def _services(
 
 
 def _names(place: str, entries: Any, problems: list[str]) -> list[str]:
-    """Return a list's entries as strings. An object in the list is represented by its `name` or `id`."""
+    """Return the entries of a list as strings. An object is represented by its `name` or `id`."""
     if not isinstance(entries, list):
         problems.append(f"{place} is not a list")
         return []
@@ -207,12 +207,12 @@ def _names(place: str, entries: Any, problems: list[str]) -> list[str]:
     ]
     names = [text[:_MAX_NAME] for text in texts if isinstance(text, str) and text]
     if len(names) < len(texts):
-        problems.append(f"{place} is not a list of texts")
+        problems.append(f"{place} is not a list of strings")
     return names
 
 
 def _claim(entry: documents.Registration) -> dict[str, Any]:
-    """Return an entry's columns: EVM addresses with a checksum, and 32-byte ids from a foreign chain as a number."""
+    """Return an entry's columns. EVM addresses get a checksum, and 32-byte ids from a foreign chain become a number."""
     registry, agent_id = entry.agent_registry, _token_id(entry.agent_id)
     with suppress(MalformedIdentifierError):
         account = AccountId.parse(registry, verify_checksum=False)
@@ -223,7 +223,7 @@ def _claim(entry: documents.Registration) -> dict[str, Any]:
 
 
 def _token_id(agent_id: int | str | None) -> int | None:
-    """Return an unsigned integer of up to 256 bits, from a number or from its digits; None for anything else."""
+    """Return an unsigned integer of up to 256 bits, given as a number or as digits; None for anything else."""
     if isinstance(agent_id, str):
         is_number = agent_id.isascii() and agent_id.isdigit() and len(agent_id) <= _MAX_DIGITS
         agent_id = int(agent_id) if is_number else None
@@ -234,7 +234,7 @@ _FEEDBACK_TEXTS: Final = (
     *("agent_registry", "agent_id", "client_address", "created_at", "value_decimals", "tag1", "tag2"),
     "interaction_hash",
 )
-"""The fields of a feedback file that have columns of the same name."""
+"""The fields of a feedback file that have a column of the same name."""
 
 
 def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
@@ -242,7 +242,7 @@ def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
     mcp, a2a, oasf = file.mcp or McpUse(), file.a2a or A2aUse(), file.oasf or OasfUse()
     payment = file.proof_of_payment or documents.ProofOfPayment()
     proof = file.proof_of_interaction or documents.ProofOfInteraction()
-    score = (file.model_extra or {}).get("score") if file.value is None else file.value  # of August 2025
+    score = (file.model_extra or {}).get("score") if file.value is None else file.value  # the name in August 2025
     texts = {name: getattr(file, name) for name in _FEEDBACK_TEXTS}
     texts |= {"value": score if isinstance(score, (int, float)) else None, "mcp_tool": mcp.tool}
     texts |= {"mcp_prompt": mcp.prompt, "a2a_context_id": a2a.context_id, "a2a_task_id": a2a.task_id}
@@ -272,7 +272,7 @@ def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
 
 
 def _stored(value: str | float | None, limit: int) -> str | None:
-    """Return the beginning of a text or of a number's digits, with U+FFFD for NUL, which PostgreSQL cannot store."""
+    """Return the start of a text or of a number's digits. U+FFFD replaces NUL, which PostgreSQL cannot store."""
     if value is None:
         return None
     text = value if isinstance(value, str) else json.dumps(value)
@@ -280,5 +280,5 @@ def _stored(value: str | float | None, limit: int) -> str | None:
 
 
 def listed(entries: list[Any]) -> str:
-    """Return strings as a JSON list, in the form stored in columns."""
+    """Return strings as a JSON list, in the form in which columns store it."""
     return json.dumps(entries, ensure_ascii=False) if entries else "[]"

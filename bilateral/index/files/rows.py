@@ -1,7 +1,7 @@
 """Statements on the file tables that are identical in SQLite and PostgreSQL.
 
-They cover two tables derived from both the log and files: the current file of each agent, and the payments that
-feedback files claim. A claim is made by the file's author and is not checked against the payments in the index.
+They cover two tables derived from both the log and files: each agent's current file, and the payments that feedback
+files claim. The author of a file makes the claim, which is not compared with the payments in the index.
 """
 
 import re
@@ -40,7 +40,7 @@ FILE_EVENTS: Final[Mapping[type[events.Event], tuple[Kind, str, str | None]]] = 
     events.AgentRegistered: (Kind.DOMAIN, "agent_domain", None),
     events.AgentUpdated: (Kind.DOMAIN, "agent_domain", None),
 }
-"""The events that refer to files: the file's kind, and the columns with its URI or domain and its hash."""
+"""The events that refer to files: the file's kind, and the columns that contain its URI or domain and its hash."""
 
 _COLUMNS_OF_FILE: Final = tuple(schema.file.c.keys())
 
@@ -56,7 +56,7 @@ def new_file(  # noqa: PLR0913, PLR0917  # what is known of it
 
 
 def domain_files(outcomes: Iterable[tuple[Kind, Outcome]], now: float) -> list[dict[str, Any]]:
-    """Return the rows for the files at domains that loaded registration files list, by id."""
+    """Return the rows, by id, for the files at the domains that loaded registration files list."""
     parsed: dict[bytes, dict[str, Any]] = {}
     for kind, outcome in outcomes:
         if kind is Kind.REGISTRATION and isinstance(outcome, Loaded):
@@ -67,16 +67,16 @@ def domain_files(outcomes: Iterable[tuple[Kind, Outcome]], now: float) -> list[d
 
 
 REPLACED: Final = (Kind.REGISTRATION, Kind.DOMAIN)
-"""The kinds of files of which an agent has only one at a time: a later event replaces the earlier file."""
+"""The kinds of files of which an agent has only one at a time, so that a later event replaces the earlier file."""
 
 
 def store_contents(connection: sa.Connection, loaded: Iterable[Loaded]) -> None:
-    """Store contents and derived rows unless already stored. Concurrent deletions wait until the transaction ends."""
+    """Store contents and derived rows unless they exist. Concurrent deletions wait until the transaction ends."""
     table, files = schema.file_content, sorted(loaded, key=lambda file: file.content_hash)
     if not files:
         return
     statement = insert_into(connection, table)
-    # An update that changes nothing locks the row.
+    # Updating a row without changing it locks the row.
     connection.execute(
         statement.on_conflict_do_update(index_elements=["content_hash"], set_={"size": statement.excluded.size}),
         [{"content_hash": file.content_hash, "size": len(file.content), "content": file.content} for file in files],
@@ -92,7 +92,7 @@ def store_contents(connection: sa.Connection, loaded: Iterable[Loaded]) -> None:
 
 
 def delete_unused_content(connection: sa.Connection, content_hash: bytes) -> None:
-    """Delete content that no file has any longer, along with its rows."""
+    """Delete content that no file has any longer, along with the rows derived from it."""
     table = schema.file_content
     locked = sa.select(table.c.content_hash).where(table.c.content_hash == content_hash).with_for_update()
     if connection.execute(locked).first() is not None:
@@ -101,7 +101,7 @@ def delete_unused_content(connection: sa.Connection, content_hash: bytes) -> Non
 
 
 def columns_of(outcome: Loaded | Failed, now: int) -> dict[str, Any]:
-    """Return a file's columns for the outcome of the first attempt, without the schedule columns."""
+    """Return a file's columns for the outcome of the first attempt, without the columns for the schedule."""
     if isinstance(outcome, Failed):
         return {"state": State.FAILED, "reason": outcome.reason, "problem": outcome.problem, "checked_at": now}
     return {
@@ -125,14 +125,14 @@ def wake_hosts(connection: sa.Connection, hosts: Iterable[str], now: float) -> N
     statement = insert_into(connection, table).on_conflict_do_update(
         index_elements=["host"], set_={"next_at": sa.case((is_earlier, opens), else_=table.c.next_at)}
     )
-    # In one order, so that two transactions do not wait for each other in a circle.
+    # Use a fixed order, so that two transactions cannot deadlock.
     rows = [{"host": host, "next_at": now, "closed_until": 0, "failures": 0} for host in sorted(hosts)]
     if rows:
         connection.execute(statement, rows)
 
 
 def wake_files(connection: sa.Connection, file_ids: Iterable[bytes], now: float) -> None:
-    """Make files due, except those being fetched and those that can never change."""
+    """Make files due, except files that are being fetched and files that can never change."""
     table = schema.file
     may_change = (table.c.lease.is_(None)) & table.c.integrity.is_(None) & (table.c.next_at > now)
     statement = sa.update(table).where(table.c.file_id == sa.bindparam("woken"), may_change).values(next_at=now)
@@ -146,12 +146,12 @@ _IS_REPLACED: Final = (
     *(_LATER[name] == _REFERENCE[name] for name in ("chain_id", "registry", "agent_id")),
     sa.tuple_(_LATER.block_number, _LATER.log_index) > sa.tuple_(_REFERENCE.block_number, _REFERENCE.log_index),
 )
-"""The conditions for a later reference by the same agent. The caller must add the condition on the kind."""
+"""The conditions for a later reference by the same agent, to which the caller must add the condition on the kind."""
 
 
 def is_outdated(connection: sa.Connection, file_id: bytes) -> bool:
-    """Return True if no current event refers to a file: it is collected, or its agents have different URIs now."""
-    # The engines use the index of a kind only if the kind is a literal.
+    """Return True if no current event refers to a file: it was collected, or its agents now have different URIs."""
+    # The databases use a kind's index only if the kind is a literal.
     replaced = [
         (_REFERENCE.kind == kind) & sa.exists().where(_LATER.kind == kind_literal(kind), *_IS_REPLACED)
         for kind in REPLACED
@@ -167,7 +167,7 @@ def kind_literal(kind: Kind) -> sa.ColumnElement[str]:
 
 
 def set_file(connection: sa.Connection, file_id: bytes, values: dict[str, Any], lease: bytes | None = None) -> bool:
-    """Set a file's columns, if the file is still leased."""
+    """Set a file's columns, and return True if it exists. With a lease, the file must still have that lease."""
     table = schema.file
     statement = sa.update(table).where(table.c.file_id == file_id).values(values)
     if lease is not None:
@@ -184,7 +184,7 @@ _pick_transferred = picker(_TRANSFERRED, "registry", "agent_id", "to_address")
 
 
 def left_files(events: EventRows) -> set[AgentPlace]:
-    """Return the agents that abandoned their file in the given events: they changed their URI or were burnt."""
+    """Return the agents that abandoned their file in the given events by changing their URI or being burnt."""
     updated = {_pick_updated(row) for row in events.get(_UPDATED, ())}
     burnt = (_pick_transferred(row) for row in events.get(_TRANSFERRED, ()))
     return updated | {(registry, agent_id) for registry, agent_id, to in burnt if to == NOBODY}
@@ -202,12 +202,12 @@ def left_files_after(connection: sa.Connection, chain_id: int, block: int) -> se
 
 
 def forget_files(connection: sa.Connection, chain_id: int, agents: Iterable[AgentPlace]) -> None:
-    """Delete agents' current files. Scanning their new URIs finds the new files."""
+    """Delete agents' current files. Scanning the agents' new URIs finds the new files."""
     _execute_for(connection, sa.delete(agent_file).where(*_IS_ONE), chain_id, agents)
 
 
 def find_files(connection: sa.Connection, chain_id: int, agents: Collection[AgentPlace] | None = None) -> None:
-    """Find agents' current files again: the files in their latest events, if those contain the agents' current URIs."""
+    """Find agents' current files again: those in their latest events, if these contain the agents' current URIs."""
     if agents is None:
         connection.execute(sa.delete(agent_file).where(agent_file.c.chain_id == chain_id))
         connection.execute(_FIND, {"of_chain": chain_id})
@@ -236,7 +236,7 @@ _CURRENT_FILES: Final = sa.select(*(_AGENT[name] for name in _COLUMNS[:3]), _REF
     _REFERENCE.chain_id == _AGENT.chain_id,
     _REFERENCE.registry == _AGENT.identity_registry,
     _REFERENCE.agent_id == _AGENT.agent_id,
-    # The engines use the index of a kind only if the kind is a literal.
+    # The databases use a kind's index only if the kind is a literal.
     _REFERENCE.kind == kind_literal(Kind.REGISTRATION),
     ~sa.exists().where(_LATER.kind == kind_literal(Kind.REGISTRATION), *_IS_REPLACED),
     schema.file.c.file_id == _REFERENCE.file_id,
@@ -248,14 +248,14 @@ _FIND_ONE: Final = sa.insert(agent_file).from_select(_COLUMNS, _CURRENT_FILES.wh
 
 _TRANSACTION: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
-_CLAIMS_AT_ONCE: Final = 1_000  # rows in memory, and of one insert
+_CLAIMS_AT_ONCE: Final = 1_000  # rows in memory and per insert
 
 
 def find_payments(connection: sa.Connection, is_chosen: Callable[[Any], sa.ColumnElement[bool]]) -> None:
-    """Recompute the payments that the given feedback's files claim.
+    """Recompute the payments claimed by the files of the selected feedback.
 
     Args:
-        is_chosen: Returns a condition on the columns of claims or of references.
+        is_chosen: Returns the condition that selects feedback, given the columns of claims or of references.
     """
     connection.execute(sa.delete(payment_claim).where(is_chosen(payment_claim.c)))
     for rows in connection.execute(_query(is_chosen(schema.file_reference.c))).partitions(_CLAIMS_AT_ONCE):
@@ -319,7 +319,7 @@ def _claim(row: sa.Row[Any]) -> dict[str, Any] | None:
 
 
 def _address(text: str | None) -> str | None:
-    """Return a bare address, or the one in an account id, in checksum form; None if there is none."""
+    """Return an address, which may be bare or part of an account id, in checksum form; None if there is none."""
     address = text or ""
     if not _ADDRESS.fullmatch(address):
         try:

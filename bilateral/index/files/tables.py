@@ -19,11 +19,11 @@ def _table(name: str, *parts: Any, **options: Any) -> sa.Table:
 
 
 _UNIX_TIME: Final = sa.Float(53)
-"""Unix seconds with a fraction, according to the clock of a worker's machine."""
+"""Unix seconds with a fraction, according to the worker's clock."""
 
 
 class Kind(StrEnum):
-    """The kinds of files, by the event that refers to them."""
+    """The kinds of files, which depend on the event that refers to them."""
 
     REGISTRATION = "registration"
     """`Registered` and `URIUpdated`."""
@@ -43,24 +43,24 @@ class Kind(StrEnum):
     DOMAIN = "domain"
     """`AgentRegistered` and `AgentUpdated`, at the domain (`/.well-known/agent-registration.json`).
 
-    Most of these files have no event: a registration file lists a service at the domain.
+    Most of these files have no event; a registration file lists a service at the domain instead.
     """
 
 
 class State(StrEnum):
-    """A file's states."""
+    """The states of a file."""
 
     WAITING = "waiting"
-    """It has not been fetched yet."""
+    """The file has not been fetched yet."""
 
     LOADED = "loaded"
-    """Its content is stored and valid."""
+    """The file's content is stored and valid."""
 
     MALFORMED = "malformed"
-    """Its content is stored, but malformed."""
+    """The file's content is stored, but malformed."""
 
     FAILED = "failed"
-    """It has no content: no fetch succeeded."""
+    """The file has no content, because no fetch succeeded."""
 
 
 file: Final = _table(
@@ -87,11 +87,11 @@ sa.Index("file_by_state", file.c.state)
 IS_FROM_HOST: Final = sa.text(
     "kind IN ('domain', 'registration') AND substr(uri, 1, 8) = 'https://' AND content_hash IS NOT NULL"
 )
-"""The condition for files in which a domain may list agents. Only statements that repeat it use its index."""
+"""The condition for files in which a domain may list agents. Only statements that repeat it can use its index."""
 
 sa.Index("file_from_host", file.c.content_hash, sqlite_where=IS_FROM_HOST, postgresql_where=IS_FROM_HOST)
 for _key, _other, _name in (("content_hash", "file_id", "content"), ("file_id", "content_hash", "id")):
-    # Searches read nothing else of a file, whose URI may fill a page.
+    # Searches read no other column of a file, whose URI may fill a page.
     _index = sa.Index(f"file_by_{_name}", file.c[_key], postgresql_include=[_other, "state"])
     _index.ddl_if(dialect="postgresql")
     sa.Index(f"file_state_by_{_name}", *file.c[_key, _other, "state"]).ddl_if(dialect="sqlite")
@@ -172,7 +172,7 @@ file_content: Final = _table(
 
 
 def content_column(*, is_key: bool = False, is_unique: bool = False) -> sa.Column[Any]:
-    """Return the column of a table whose rows are deleted with their content."""
+    """Return the column for a table whose rows are deleted together with their content."""
     reference = sa.ForeignKey(file_content.c.content_hash, ondelete="CASCADE")
     return sa.Column("content_hash", HASH, reference, primary_key=is_key, nullable=False, unique=is_unique)
 
@@ -194,7 +194,7 @@ CAPABILITIES: Final = {
     "a2a": (("a2a_skill", "a2aSkills", "skills"),),
     "oasf": (("oasf_skill", "skills"), ("oasf_domain", "domains")),
 }
-"""The lists of each kind of service: the kind of capability, and the list's field names."""
+"""The lists of each kind of service: the kind of capability, and the names of the list's field."""
 
 CARD_SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
     **{kind: {part: f"{kind}_{part}" for part in ("endpoint", "version")} for kind in ("mcp", "a2a")},
@@ -276,7 +276,7 @@ agent_file: Final = _table(
     sa.PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
     sqlite_with_rowid=False,
 )
-"""The current file of each agent, if its current URI was found."""
+"""Each agent's current file, if the file at its current URI was found."""
 
 IS_LOADED: Final = sa.and_(file.c.file_id == agent_file.c.file_id, file.c.state == State.LOADED)
 IS_READ: Final = registration_file.c.content_hash == file.c.content_hash

@@ -1,7 +1,7 @@
-"""Threads that find files by the references in the event tables, and fetch them.
+"""Threads that find the files to which the event tables refer, and fetch them.
 
-The scan has its own cursor for each chain, which moves by compare-and-set. A rollback moves it back and removes the
-references of removed blocks in the same transaction. As a result, no reference outlives its event and none is missed.
+The scan has its own cursor for each chain, which moves by compare-and-set. A rollback moves the cursor back and removes
+the references of removed blocks in the same transaction. No reference outlives its event, and none is missed.
 """
 
 import logging
@@ -32,7 +32,7 @@ from bilateral.index.log.dialects import insert_new
 from bilateral.index.log.tables import EVENT_TABLES, chain
 
 _EVENTS_AT_ONCE: Final = 200
-"""The number of events to read from a table at once, unless a block has more: each may contain an entire file."""
+"""The number of events to read from a table at once, unless a block has more. Each may contain an entire file."""
 
 _PLACE: Final = ("chain_id", "block_number", "log_index", "registry", "agent_id")
 _NO_HASH: Final = bytes(32)
@@ -43,7 +43,7 @@ _File: TypeAlias = tuple[Kind, str, bytes | None]
 
 @dataclass(frozen=True)
 class ReferenceScan:
-    """Finds the files that a chain's events refer to."""
+    """Finds the files to which a chain's events refer."""
 
     engine: Engine
     chain_id: int
@@ -52,7 +52,7 @@ class ReferenceScan:
     clock: Callable[[], float] = field(default=time.time, kw_only=True)
 
     def step(self) -> int | None:
-        """Process the next blocks' events."""
+        """Process the events of the next blocks."""
         cursor = self._cursor()
         if cursor is None:
             return None
@@ -79,7 +79,7 @@ class ReferenceScan:
             cursor = connection.execute(query).one_or_none()
         if cursor is None:
             with self.engine.begin() as connection:
-                # The lock makes this wait for a rollback that does not know the cursor yet.
+                # Because of the lock, this waits for a rollback that started before the cursor existed.
                 locked = select(chain.c.first_block).where(chain.c.chain_id == self.chain_id).with_for_update()
                 first = connection.execute(locked).scalar_one_or_none()
                 if first is None:
@@ -125,7 +125,7 @@ class ReferenceScan:
         return references, files
 
     def _decoded(self, files: Mapping[bytes, _File]) -> tuple[dict[bytes, dict[str, Any]], dict[bytes, Outcome]]:
-        """Return the rows of files by id, and the outcomes for files that need no host or that no host can serve."""
+        """Return files' rows by id, and the outcomes for files that need no host or that no host can serve."""
         now = int(self.clock())
         new: dict[bytes, dict[str, Any]] = {}
         outcomes: dict[bytes, Outcome] = {}
@@ -155,7 +155,7 @@ class ReferenceScan:
         def is_of_blocks(columns: Any) -> Any:
             return (columns.chain_id == self.chain_id) & columns.block_number.between(min(blocks), max(blocks))
 
-        # A migration may have moved the cursor back, so some references may be stored already.
+        # A migration may have moved the cursor back, so some references may already be stored.
         query = select(place.block_number, place.log_index).where(is_of_blocks(place))
         existing = set(map(tuple, connection.execute(query)))
         added = {row["file_id"] for row in references if (row["block_number"], row["log_index"]) not in existing}
@@ -164,8 +164,8 @@ class ReferenceScan:
             [(new[file_id]["kind"], outcome) for file_id, outcome in outcomes.items()], now
         )
         rows = {row["file_id"]: row for row in (*new.values(), *domains)}
-        # Transactions that lock hosts, files and contents do it in this order, so none waits for another in a circle.
-        # The hosts of existing files are locked too: fetches write the same claims of payments.
+        # Transactions lock hosts, files and contents in this order, which prevents deadlocks. The hosts of existing
+        # files are also locked, because fetches write the same claims of payments.
         file_rows.wake_hosts(connection, {row["host"] for row in rows.values()} - {None}, now)
         insert_new(connection, schema.file, [rows[file_id] for file_id in sorted(rows)])
         file_rows.wake_files(connection, hosted, now)
@@ -188,13 +188,13 @@ class ReferenceScan:
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _COLLECT_EVERY: Final = 600.0
-"""Seconds between deletions of files that no event refers to. Such files only take up disk space."""
+"""Seconds between deletions of files to which no event refers. Such files only take up disk space."""
 
 _MOST_IDLE_SECONDS: Final = 1.0
-"""The longest interval between checks for new files: a search finds a new agent about a second later."""
+"""The longest interval in seconds between checks for new files, so searches find a new agent a second later."""
 
 _JOIN_SECONDS: Final = 2.0
-"""Seconds to wait for threads after a signal. A lease that is not returned expires."""
+"""Seconds to wait for threads after a signal. A lease that is not released expires."""
 
 
 @dataclass(frozen=True)
@@ -203,11 +203,11 @@ class FileSettings:
 
     Attributes:
         workers: The number of threads that fetch files; 0 to fetch none.
-        gateways: The IPFS gateways, tried in order; public ones if empty.
-        max_bytes: The maximum size of a file.
-        seconds: The maximum time for a file.
-        allow_private: True if files may come from private addresses. Set it only in tests and closed networks:
-            otherwise anyone who registers an agent can make this program read from its own network.
+        gateways: The IPFS gateways, tried in order; if empty, public gateways.
+        max_bytes: The maximum size of a file, in bytes.
+        seconds: The maximum time for loading a file, in seconds.
+        allow_private: True if files may come from private addresses. Set it only in tests and closed networks.
+            Otherwise, anyone who registers an agent can make this program read from the program's own network.
     """
 
     workers: int = 4
@@ -218,7 +218,7 @@ class FileSettings:
 
 
 class FileWorkers:
-    """One process's threads, if any: one thread finds its chains' files, and the others fetch any chain's files."""
+    """The threads of one process: one finds files for the process's chains, and the others fetch files of any chain."""
 
     def __init__(
         self,
@@ -239,7 +239,7 @@ class FileWorkers:
         self._stop = stop
         self._fail = fail
         self._leases: dict[bytes, Lease] = {}
-        self._hurry = threading.Event()  # ends the pause of the thread that finds files
+        self._hurry = threading.Event()  # wakes the thread that finds files
         self._busy: set[int] = set()
         self._looks = 0
         self._last_idle_look = 0
@@ -270,11 +270,11 @@ class FileWorkers:
         except DBAPIError as problem:
             if not is_lost(problem):
                 raise
-            return False  # nobody knows
+            return False  # the database did not respond
         return left is None or left > 0
 
     def close(self) -> None:
-        """Stop the threads, and give back the leases of fetches in progress. Call it after `stop` is set."""
+        """Stop the threads, and release the leases of fetches in progress. Call it after `stop` is set."""
         self._hurry.set()
         end = time.monotonic() + _JOIN_SECONDS
         for thread in self._threads:
@@ -286,7 +286,7 @@ class FileWorkers:
             _LOGGER.warning("files=unreleased problem=%r", str(unavailable(problem)))
 
     def _run(self, work: Callable[[], None]) -> None:
-        """Work until the threads are stopped, and wait while the database is not responding."""
+        """Work until the threads are stopped. While the database is not responding, wait."""
         retry = Backoff(self._stop, None, lambda problem: _LOGGER.warning("files=waiting problem=%r", problem))
         while not self._stop.is_set():
             try:
@@ -308,7 +308,7 @@ class FileWorkers:
             _LOGGER.info("outcome=understood files=%d", filled)
         while not self._stop.is_set():
             self._looks += 1
-            scans = tuple(self._scans.values())  # a chain may be added meanwhile
+            scans = tuple(self._scans.values())  # a chain may be added in the meantime
             counts = [scan.step() for scan in scans]
             for scan, count in zip(scans, counts, strict=True):
                 if count:
@@ -337,7 +337,7 @@ class FileWorkers:
         self._stop.wait(_MOST_IDLE_SECONDS if left is None else min(max(left, 0.05), _MOST_IDLE_SECONDS))
 
     def _load(self, lease: Lease) -> None:
-        """Load a leased file and store the outcome. When the process ends, `close` gives back the lease instead."""
+        """Load a leased file, and store the outcome. When the process ends, `close` releases the lease instead."""
         began = time.monotonic()
         outcome = load_file(self._loader, lease.kind, lease.uri, lease.expected_hash, lease.validators, self._readers)
         if self._stop.is_set():

@@ -1,8 +1,8 @@
-"""Write to PostgreSQL in a thread with its own connection, while the main thread reads and computes what to write next.
+"""Write to PostgreSQL in a thread with its own connection, while the main thread reads and computes further rows.
 
-The server therefore stores rows while Python computes. A batch only changes rows of one chain, whose cursor the writing
-transaction has locked. No other worker changes these rows before that transaction ends, so the reading connection sees
-them as the writing connection did before its first write.
+The server can therefore store rows while Python computes. A batch only changes rows of one chain, whose cursor is
+locked by the writing transaction. No other worker changes these rows before the transaction ends, so the reading
+connection sees them in the state that the writing connection saw before its first write.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.rows import PostgresRows, Row, Rows, picker, place_in_postgres, rows_of
 
 _MANY: Final = 2_000
-"""The number of logs per transaction at which a writing thread starts to pay off."""
+"""The number of logs per transaction at which a writing thread starts to be worthwhile."""
 
 _ROWS_AT_ONCE: Final = 4_000
-"""The number of a table's rows at which a thread starts writing. Fewer are accumulated, as each server call has a
-cost."""
+"""The number of a table's rows at which the thread starts to write them. Fewer rows are accumulated, because each call
+to the server has a cost."""
 
 _IDLE_SECONDS: Final = 5.0
 """Seconds without a write after which a transaction is rolled back, so that a slow endpoint does not hold locks."""
@@ -41,20 +41,20 @@ _BY_AGENT: Final = {
     table: picker(table, "registry", "agent_id", "client_address")
     for table in (schema.EVENT_TABLES[kind] for kind in (NewFeedback, ResponseAppended))
 }
-"""The order in which to write rows of tables with several indexes by agent, so that they change few pages."""
+"""The order in which rows are written to tables with several indexes by agent, so that few pages change."""
 
 
 def pays_in_thread(engine: Engine, count: int) -> bool:
-    """Return True if a thread should write the rows: PostgreSQL has many to store, and connections are free."""
+    """Return True if a thread should write the rows: PostgreSQL has many to store and connections to spare."""
     return dialect_of(engine).has_server and count >= _MANY and _has_spare(engine)
 
 
 @contextmanager
 def background_rows(engine: Engine, writer: Writer, chain_id: int, tables: Iterable[Table]) -> Iterator[Rows]:
-    """Provide access to rows, with writes in the background if a second connection can read in the meantime.
+    """Provide access to rows. Writes happen in the background if a second connection can read in the meantime.
 
-    When the context ends, everything is written and the writer has stopped. Reads may or may not see the writes;
-    callers must get the same rows in both cases.
+    When the context ends, everything is written and the writer has stopped. Reads may or may not include the writes, so
+    callers must work with rows that are the same in both cases.
     """
     reading = _locked(engine, [place_in_postgres(table, chain_id) for table in tables]) if _has_spare(engine) else None
     if reading is None:
@@ -64,7 +64,7 @@ def background_rows(engine: Engine, writer: Writer, chain_id: int, tables: Itera
     with reading:
         try:
             yield _BackgroundRows(reading, writer)
-            reading.commit()  # before the end: a migration that waits for these locks may keep the writes waiting
+            reading.commit()  # before the end, because a migration waiting for these locks may block the writes
         except BaseException:
             writer.end(is_cancelled=True)
             raise
@@ -72,8 +72,8 @@ def background_rows(engine: Engine, writer: Writer, chain_id: int, tables: Itera
 
 
 def _locked(engine: Engine, names: Iterable[str]) -> Connection | None:
-    """Return a second connection that holds locks on the tables; None if it or a lock is not available immediately."""
-    # Without all locks at once the two connections could wait for a third program, and it for them.
+    """Return a second connection with locks on the tables; None if it or a lock is not available immediately."""
+    # Without all locks at once, the two connections and a third program could wait for each other.
     locks = ", ".join(f'"{name}"' for name in names)
     try:
         with ExitStack() as stack:
@@ -81,7 +81,7 @@ def _locked(engine: Engine, names: Iterable[str]) -> Connection | None:
             reading.exec_driver_sql(f"LOCK TABLE {locks} IN ACCESS SHARE MODE NOWAIT")
             stack.pop_all()
             return reading
-    except (DBAPIError, TimeoutError):  # the server, or the pool, gives no more
+    except (DBAPIError, TimeoutError):  # the server or the pool has no connection left
         return None
 
 
@@ -92,7 +92,7 @@ def _has_spare(engine: Engine) -> bool:
 
 
 def _refuse(*_arguments: Any, **_options: Any) -> NoReturn:
-    """Reject operations that batches do not need: `Rows` would run them on the wrong connection."""
+    """Reject operations that batches do not need, because `Rows` would run them on the wrong connection."""
     raise NotImplementedError("background writes do not support this operation: use a connection's own `Rows`")
 
 
@@ -101,8 +101,8 @@ class Writer:
 
     Args:
         rows: Provides access to the connection's rows, in a transaction.
-        idle_seconds: The seconds without a write after which the thread rolls back the transaction, unless it was
-            claimed; None to wait forever.
+        idle_seconds: The number of seconds without a write after which the thread rolls back the transaction, unless
+            the transaction was claimed; None to wait forever.
 
     Attributes:
         rows: Provides access to rows.
@@ -121,23 +121,23 @@ class Writer:
         self._thread.start()
 
     def put(self, write: Callable[[Table, Sequence[Row]], None], table: Table, rows: Sequence[Row]) -> None:
-        """Have the thread perform a write: a method of `rows` with its arguments."""
+        """Make the thread perform a write, which is a method of `rows` with its arguments."""
         self._waiting.put(partial(write, table, rows))
 
     def claim(self) -> bool:
-        """Let the thread wait for writes forever from now on."""
+        """Make the thread wait for writes without a time limit. Return False if it has already rolled back."""
         with self._claiming:
             self._idle_seconds = None
             return not self._is_undone
 
     def end(self, *, is_cancelled: bool = False) -> None:
-        """Wait until the thread has ended, even if interrupted: its connection must not be used before then."""
+        """Wait until the thread has ended, even if interrupted, because its connection must not be used before."""
         interruption = None
         while True:
             try:
                 self._is_cancelled = is_cancelled or interruption is not None
                 self._waiting.put(None)
-                self._ended.wait()  # after an interrupted `join`, Python 3.11 takes a thread that runs for a dead one
+                self._ended.wait()  # after an interrupted `join`, Python 3.11 believes that a running thread is dead
                 break
             except BaseException as problem:  # noqa: BLE001  # it is raised below
                 interruption = problem
@@ -168,17 +168,17 @@ class Writer:
                     if self._idle_seconds is None:
                         continue
                     self._is_undone = True
-                with suppress(DBAPIError):  # the server undoes the transaction of a connection that is lost
+                with suppress(DBAPIError):  # the server rolls back the transaction of a lost connection
                     self.rows.connection.rollback()
                 return None
 
 
 class _BackgroundRows(PostgresRows):
-    """Reads on one connection and writes on another in a thread. It supports only what is needed to derive rows.
+    """Reads on one connection and writes on another in a thread. It supports only what deriving rows requires.
 
     Args:
         reading: The connection that reads.
-        writer: Writes on the other connection.
+        writer: The writer with the other connection.
     """
 
     def __init__(self, reading: Connection, writer: Writer) -> None:
@@ -198,7 +198,7 @@ class _BackgroundRows(PostgresRows):
 
 
 class EventWrites:
-    """Writes one transaction's events, and then allows rows to be derived from them.
+    """Writes the events of one transaction, and then lets rows be derived from them.
 
     Args:
         connection: A connection, in a transaction that holds the chain's cursor.
@@ -225,7 +225,7 @@ class EventWrites:
         """Keep an early transaction open from now on, however long the next write takes."""
         is_claimed = self._writer is None or self._writer.claim()
         if not is_claimed:
-            self.close()  # the server may give no second connection
+            self.close()  # the server may have no second connection left
         return is_claimed
 
     def close(self) -> None:
@@ -245,7 +245,7 @@ class EventWrites:
 
     @contextmanager
     def all_written(self, chain_id: int, tables: Iterable[Table]) -> Iterator[Rows]:
-        """Write the events, and provide access to rows that may still write in the background.
+        """Write the events, and provide access to rows that may still be written in the background.
 
         The caller must not use the connection within the context. Everything is written when it ends.
         """
@@ -265,6 +265,6 @@ def _ordered(table: Table, rows: list[Row]) -> list[Row]:
 
 
 def _idle_seconds(connection: Connection) -> float:
-    """Return how many seconds to wait for the next write: less than the server's limit for idle transactions."""
+    """Return the number of seconds to wait for the next write, below the server's limit for idle transactions."""
     limit = float(connection.exec_driver_sql(_IDLE_LIMIT).scalar_one())
     return min(_IDLE_SECONDS, limit / 2) if limit else _IDLE_SECONDS

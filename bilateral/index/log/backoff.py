@@ -9,21 +9,21 @@ from typing import Final
 from bilateral.core.errors import BilateralError
 
 _FIRST_SECONDS: Final = 0.5
-"""The first wait in seconds; later waits double. A restarting server is back after a few seconds."""
+"""The first wait in seconds, which later waits double. A restarting server is back after a few seconds."""
 
 _MOST_SECONDS: Final = 10.0
-"""The longest wait in seconds: long enough for a restart, and cheap if there is no response for an hour."""
+"""The longest wait in seconds, which is long enough for a restart and cheap during an outage of an hour."""
 
 _FIRST_GAP: Final = 60.0
 """Seconds until the same message is logged again. The interval doubles, so a day-long failure logs ten lines."""
 
 
 class Backoff:
-    """Waits after consecutive failures, for longer each time.
+    """Waits after consecutive failures. Each wait is longer than the previous one.
 
     Args:
         stop: An event that ends a wait when it is set.
-        longest: The seconds after which a failure is raised as an exception; None to wait forever.
+        longest: The number of seconds after which a failure is raised as an exception; None to wait forever.
         report: Called with a failure's message, unless the same message was reported recently.
     """
 
@@ -54,7 +54,7 @@ class Backoff:
         return self._since is not None and time.monotonic() - self._since >= self._longest
 
     def succeeded(self) -> None:
-        """Record a success, so that the next failure counts as the first."""
+        """Record a success, so that the next failure counts as the first one."""
         self._since, self._seconds = None, _FIRST_SECONDS
 
     def _report_new(self, text: str, now: float) -> None:

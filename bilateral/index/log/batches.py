@@ -1,4 +1,4 @@
-"""Blocks, batches of rows for a range of blocks, and the stored rows of events, in chain order."""
+"""Blocks, batches of rows for a range of blocks, and the stored rows of events in chain order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bilateral.index.log.rows import Row, rows_of
 EventRows: TypeAlias = "Mapping[Table, Sequence[Row]]"
 """Rows of event tables, by table, in chain order within each table."""
 
-_LAST_BLOCK: Final = 2**63 - 1  # the greatest number of a BIGINT
+_LAST_BLOCK: Final = 2**63 - 1  # the largest BIGINT
 _MOST_EVENTS: Final = 5_000
 """The number of events to read from a table at once, unless a single block has more."""
 
@@ -27,8 +27,8 @@ class Block:
     """A block of the chain.
 
     Attributes:
-        hash: Its 32-byte hash.
-        time: The block time, in Unix seconds.
+        hash: The block's 32-byte hash.
+        time: The block's time, in Unix seconds.
     """
 
     number: int
@@ -38,12 +38,12 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A range of blocks with all the registries' logs in it.
+    """A range of blocks with the logs of all registries in these blocks.
 
     Attributes:
         end: The last block of the range.
-        rows: The rows of all the registries' logs in it, by table.
-        checkpoints: Blocks of the range whose hashes are stored, to find the point at which a later reorganisation
+        rows: The rows for the registries' logs in the range, by table.
+        checkpoints: The blocks in the range whose hashes are stored, to find the block at which a later reorganisation
             forks off.
         head: The latest reported number of the chain's last block.
         finalized: The number of the last block that the node reports as finalized; None if it reports none.
@@ -101,7 +101,7 @@ def stored_batches(  # noqa: PLR0913  # three have defaults
 
 
 def _end_of_batch(connection: Connection, table: Table, chain_id: int, first: int) -> int:
-    """Return the last block of a range that contains roughly one batch of events."""
+    """Return the last block of a range that contains about one batch of events."""
     later = select(table.c.block_number).where(table.c.chain_id == chain_id, table.c.block_number >= first)
     query = later.order_by(table.c.block_number).offset(_MOST_EVENTS).limit(1)
     number = connection.execute(query).scalar_one_or_none()
@@ -109,7 +109,7 @@ def _end_of_batch(connection: Connection, table: Table, chain_id: int, first: in
 
 
 def stored_events(engine: Engine, chain_id: int, first: int, last: int) -> Counter[tuple[str, Row]]:
-    """Read the stored rows of the events of a range of blocks. See `counted`."""
+    """Read the stored event rows for a range of blocks. See `counted`."""
     stored = {}
     with snapshot(engine) as connection:
         for table in schema.LOG_TABLES:
@@ -119,5 +119,5 @@ def stored_events(engine: Engine, chain_id: int, first: int, last: int) -> Count
 
 
 def counted(rows: Mapping[Table, Iterable[Sequence[Any]]]) -> Counter[tuple[str, Row]]:
-    """Return each row with its table's name and the number of times that it occurs."""
+    """Return each row with its table's name and its number of occurrences."""
     return Counter((table.name, tuple(row)) for table, rows_of in rows.items() for row in rows_of)

@@ -7,16 +7,16 @@ from sqlalchemy import BigInteger, Boolean, Column, Dialect, Integer, LargeBinar
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
-_SQLITE_MIN: Final = -(2**63)  # of the integers of SQLite
-_SQLITE_MAX: Final = 2**63 - 1  # of the integers of SQLite
-_HEXADECIMAL_DIGITS: Final = 64  # of 256 bits
+_SQLITE_MIN: Final = -(2**63)  # the smallest SQLite integer
+_SQLITE_MAX: Final = 2**63 - 1  # the largest SQLite integer
+_HEXADECIMAL_DIGITS: Final = 64  # digits in 256 bits
 
 
 def sqlite_integer(value: int) -> int | str:
     """Return the form in which SQLite stores an integer of up to 256 bits.
 
-    SQLite's integers have 64 bits. Larger ones are stored as `0x` and 64 hexadecimal digits, with a minus sign below
-    zero. SQLite sorts text after integers, so unsigned values are still sorted correctly.
+    SQLite integers have 64 bits. Larger integers are stored as `0x` and 64 hexadecimal digits, with a minus sign if
+    negative. SQLite sorts text after integers, so unsigned values remain sorted correctly.
     """
     if _SQLITE_MIN <= value <= _SQLITE_MAX:
         return value
@@ -24,7 +24,7 @@ def sqlite_integer(value: int) -> int | str:
 
 
 def python_integer(value: Any) -> int:
-    """Convert an integer from a database, in either form, to a Python integer."""
+    """Convert an integer from a database, which may be stored in either form, to a Python integer."""
     return int(value, 16) if isinstance(value, str) else int(value)
 
 
@@ -38,7 +38,7 @@ def narrowed(rows: Sequence[tuple[Any, ...]], wide: Sequence[int]) -> Sequence[t
 
 
 def widened(rows: list[tuple[Any, ...]], wide: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Convert the values that a driver returned for wide integers to Python integers. See `narrowed`."""
+    """Convert the values that a driver returned for wide integers to Python integers, undoing `narrowed`."""
     for at in wide:
         rows = [
             row if type(row[at]) is int or row[at] is None else (*row[:at], python_integer(row[at]), *row[at + 1 :])
@@ -48,12 +48,12 @@ def widened(rows: list[tuple[Any, ...]], wide: Sequence[int]) -> list[tuple[Any,
 
 
 class _SqliteInteger(UserDefinedType[int]):
-    """An SQLite column type that stores integers as integers and text as text."""
+    """An SQLite column type for integers of any size: small ones are stored as integers, larger ones as text."""
 
     cache_ok = True
 
     def get_col_spec(self, **_: Any) -> str:
-        """Return the column's type: it has INTEGER affinity, under which `0x…` remains text."""
+        """Return the column type, which has INTEGER affinity, so that `0x…` remains text."""
         return "INTEGER"
 
     def bind_processor(self, dialect: Dialect) -> Callable[[int | None], int | str | None]:  # noqa: ARG002  # the base's
@@ -62,7 +62,7 @@ class _SqliteInteger(UserDefinedType[int]):
 
 
 class WideInteger(TypeDecorator[int]):
-    """An integer of more than 64 bits: NUMERIC on PostgreSQL; on SQLite see `sqlite_integer`."""
+    """An integer of more than 64 bits: NUMERIC on PostgreSQL, and the form of `sqlite_integer` on SQLite."""
 
     impl = Numeric(78, 0).with_variant(_SqliteInteger(), "sqlite")
     cache_ok = True
@@ -73,9 +73,9 @@ class WideInteger(TypeDecorator[int]):
 
 
 class _KeyText(Text):
-    """A text whose column is compared byte by byte. Values compared with it have no collation of their own.
+    """Text whose column is compared byte by byte. Values that are compared with it have no collation of their own.
 
-    A coordinator does not send values with their own collation to other servers, which would then return all rows.
+    A coordinator does not send values with a collation to other servers, which would then return all rows.
     """
 
 
@@ -85,7 +85,7 @@ def _key_text(*_: object, **__: object) -> str:
 
 
 def key_string(length: int | None = None) -> TypeEngine[str]:
-    """Return the type for text that is compared byte by byte, as in SQLite, which is faster than using a collation."""
+    """Return the type of text that is compared byte by byte, as in SQLite, which is faster than with a collation."""
     if length is None:
         return Text().with_variant(_KeyText(), "postgresql")
     return String(length).with_variant(String(length, collation="C"), "postgresql")
@@ -99,7 +99,7 @@ HASH: Final = LargeBinary(32)
 
 
 def column_type(entry: Mapping[str, Any]) -> TypeEngine[Any]:
-    """Return the column type for an event's field, from its ABI entry. For an indexed text, the log contains a hash."""
+    """Return the column type for an event's field, from its ABI entry. For indexed text, the log contains a hash."""
     if entry["indexed"] and entry["type"] in ("string", "bytes"):
         return HASH
     return _FIXED.get(entry["type"]) or BigInteger()
@@ -134,7 +134,7 @@ def optional(kind: TypeEngine[Any] | type[TypeEngine[Any]], *names: str) -> list
 
 
 def log_columns() -> list[Column[Any]]:
-    """Return the columns that identify a log: those in `PLACE_KEY`."""
+    """Return the columns that identify a log, which are listed in `PLACE_KEY`."""
     return [*required(BigInteger, "chain_id", "block_number"), *required(Integer, "log_index")]
 
 
@@ -149,7 +149,7 @@ def agent_columns(contract: str) -> list[Column[Any]]:
 
 
 def place_columns(contract: str) -> list[Column[Any]]:
-    """Return the columns for a log's position. They are the first columns in every log table."""
+    """Return the columns for a log's position, which are the first columns in every log table."""
     return [
         *log_columns(),
         *required(HASH, "block_hash"),

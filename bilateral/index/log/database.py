@@ -1,4 +1,4 @@
-"""The index's database: SQLite, embedded in the process, or PostgreSQL."""
+"""The index's database, which is either SQLite (embedded in the process) or PostgreSQL."""
 
 import re
 from collections.abc import Iterator
@@ -20,13 +20,13 @@ from bilateral.index.log.places import require_single_server
 from bilateral.index.log.revisions import require_current_revision, stored_revision, upgrade_within
 
 _BUSY_SECONDS: Final = 30
-"""The longest wait for another program's lock: a large transaction by the index takes seconds."""
+"""The longest wait in seconds for another program's lock. The index's large transactions take seconds."""
 
 _TRANSIENT: Final = ("40001", "40P01")
 """PostgreSQL's codes for a serialisation failure and a deadlock."""
 
 _LOST: Final = ("53300", "57P01", "57P02", "57P03")
-"""PostgreSQL's codes for too many connections, and for a server that is stopping, has crashed or is starting."""
+"""PostgreSQL's codes for too many connections, and for a server that is stopping, crashed or starting."""
 
 _POOLER: Final = {"yes": True, "no": False}
 """The values of `pooler` in a URL."""
@@ -63,13 +63,13 @@ _PROBLEMS: Final = {
 """The messages for driver errors, by patterns found in the drivers' own messages."""
 
 _CACHE_KIB: Final = 64 * 1024
-"""The number of pages that a writer caches: enough for the accounts in a rollback and the indexes of new rows."""
+"""The size of a writer's cache, which fits the accounts in a rollback and the indexes of new rows."""
 
 _PAGE_BYTES: Final = 4 * 1024
-"""The page size of a new file. Accounts in a block are spread over many pages, and each page is written in full."""
+"""The page size of a new file. A block's accounts are spread over many pages, each of which is written in full."""
 
 _LOG_BYTES: Final = 256 * 1024**2
-"""The write-ahead log's size at a checkpoint. A page that changes several times before it is written only once."""
+"""The write-ahead log's size at a checkpoint. A page that changes several times before that is written only once."""
 
 
 def default_url() -> str:
@@ -95,7 +95,7 @@ def open_database(url: str | None = None, *, creates: bool = True) -> Engine:
         DatabaseUnavailableError: The database cannot be opened, or does not exist and `creates` is False.
     """
     engine = connect_engine(url, creates=creates)
-    with snapshot(engine) as connection:  # it waits for nobody who writes
+    with snapshot(engine) as connection:  # does not wait for writers
         revision = stored_revision(connection)
     if revision is None and creates:
         with engine.begin() as connection:
@@ -154,11 +154,11 @@ def connect_engine(url: str | None = None, *, creates: bool = True) -> Engine:
 
 
 def make_engine(url: URL, **options: Any) -> Engine:
-    """Create an engine. In the `info` of PostgreSQL connections, `is_pooled` is True if they go through a pooler.
+    """Create an engine. For PostgreSQL connections, `is_pooled` in `info` is True if they go through a pooler.
 
-    A pooler such as PgBouncer assigns its server connections per transaction. Nothing may therefore depend on a session
-    or remain in it: no prepared statements, settings or temporary tables. `pooler` in the URL states whether there is a
-    pooler. If it is absent, the server's process id is checked: a pooler reports a different one.
+    A pooler such as PgBouncer assigns its server connections per transaction. Prepared statements, settings and
+    temporary tables must therefore not outlive a transaction. `pooler` in the URL states whether there is a pooler. If
+    it is absent, the server's process id is checked, because a pooler reports a different one.
 
     Args:
         url: The URL, as `parsed_url` returns it.
@@ -169,7 +169,7 @@ def make_engine(url: URL, **options: Any) -> Engine:
     if engine.dialect.name != "postgresql":
         return engine
 
-    @event.listens_for(engine, "do_connect")  # before SQLAlchemy itself reads texts
+    @event.listens_for(engine, "do_connect")  # before SQLAlchemy itself reads text
     def connect(dialect: Any, record: Any, arguments: Any, parameters: Any) -> Any:
         connection = dialect.connect(*arguments, **parameters)
         encoding = connection.info.parameter_status("server_encoding")
@@ -233,7 +233,7 @@ def require_file(url: URL) -> None:
 
 
 def _file_of(url: URL) -> Path | None:
-    """Return a database's file; None for PostgreSQL and in-memory SQLite. SQLite also accepts a URI (`?uri=true`)."""
+    """Return a database's file; None for PostgreSQL and in-memory SQLite. SQLite's URL may be a URI (`?uri=true`)."""
     name = url.database or ""
     if url.get_backend_name() != "sqlite" or url.query.get("mode") == "memory":
         return None
@@ -243,7 +243,7 @@ def _file_of(url: URL) -> Path | None:
 
 
 def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
-    """Return an error that explains in one line what is wrong with the database and what to do.
+    """Return an error that explains in one line what is wrong with the database and how to resolve it.
 
     Args:
         problem: The driver's error, wrapped by SQLAlchemy. Its transaction was rolled back.
@@ -276,15 +276,15 @@ def is_transient(problem: DBAPIError) -> bool:
 
 
 def is_lost(problem: DBAPIError) -> bool:
-    """Return True if PostgreSQL is not responding or closed the connection: retry later with a new connection."""
-    state = getattr(problem.orig, "sqlstate", "")  # SQLite's errors have no codes; None stands for no answer
+    """Return True if PostgreSQL is not responding or closed the connection, so that a later retry may succeed."""
+    state = getattr(problem.orig, "sqlstate", "")  # SQLite's errors have no code; None means that there was no response
     has_no_answer = state is None and isinstance(problem, OperationalError)
     return problem.connection_invalidated or has_no_answer or str(state).startswith("08") or state in _LOST
 
 
 @contextmanager
 def named_database_errors() -> Iterator[None]:
-    """Convert database driver errors to one of this package's errors.
+    """Convert a database driver's errors to this package's errors.
 
     Raises:
         DatabaseUnavailableError: The database is locked, full or read-only, or its server is not responding.
@@ -300,14 +300,14 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
     """Open a connection that reads one consistent state of the database, regardless of concurrent writes.
 
     Yields:
-        The connection, for reads that belong together.
+        The connection, for reads that need one consistent state.
     """
     with engine.connect().execution_options(bilateral_reader=True, **dialect_of(engine).of_snapshot) as connection:
         yield connection
 
 
 def _prepare_postgresql(engine: Engine) -> None:
-    """Set the same lock timeout as for SQLite, unless the URL or the server sets one."""
+    """Set the same lock timeout as for SQLite, unless the URL or the server specifies one."""
 
     def limit(driver: Any, *, is_local: bool) -> None:
         limited = f"set_config('lock_timeout', '{_BUSY_SECONDS}s', {is_local})"
@@ -327,14 +327,14 @@ def _prepare_postgresql(engine: Engine) -> None:
 
 def _prepare_sqlite(engine: Engine) -> None:
     """Let readers continue while a connection writes, and let SQLAlchemy decide when transactions begin."""
-    # The URL may say how long to wait for another program's lock (`?timeout=`).
+    # The URL can specify how long to wait for another program's lock (`?timeout=`).
     busy_seconds = None if "timeout" in engine.url.query else _BUSY_SECONDS
 
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, _: Any) -> None:
         connection.isolation_level = None
         for pragma in (
-            f"page_size = {_PAGE_BYTES}",  # before the journal's mode, which would fix it
+            f"page_size = {_PAGE_BYTES}",  # before the journal mode, after which it cannot change
             "journal_mode = WAL",
             "synchronous = NORMAL",
             *(() if busy_seconds is None else (f"busy_timeout = {busy_seconds * 1000}",)),
@@ -344,15 +344,15 @@ def _prepare_sqlite(engine: Engine) -> None:
             "foreign_keys = ON",
         ):
             connection.execute(f"PRAGMA {pragma}")
-        (size,) = connection.execute("PRAGMA page_size").fetchone()  # a file keeps the size that it was made with
+        (size,) = connection.execute("PRAGMA page_size").fetchone()  # a file keeps its original page size
         connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_BYTES // size}")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # A transaction that begins by reading could not become a writer while another one writes.
+        # A transaction that begins with a read could not start to write while another transaction writes.
         is_reader = connection.get_execution_options().get("bilateral_reader", False)
         connection.exec_driver_sql("BEGIN" if is_reader else "BEGIN IMMEDIATE")
 
 
 _PREPARE: Final = {"sqlite": _prepare_sqlite, "postgresql": _prepare_postgresql}
-"""Functions that set up an engine's connections, by its dialect's name."""
+"""The functions that set up connections, by the name of the engine's dialect."""

@@ -1,17 +1,16 @@
 """Statements, behaviour and locks that differ between SQLite and PostgreSQL.
 
 Files and payments are not read by the workers that move the cursor. Notes about them state the last indexed block.
-Without a lock, the cursor could move between the time that block is read and the time the note is committed. A response
-at the new block would then lack content that, according to the note, was already known.
+Without a lock, the cursor could move between reading that block and committing the note. A response at the new block
+would then lack content that, according to the note, was already stored.
 
 A worker that moves the cursor holds an exclusive lock from its last statements until its commit. A worker that stores a
-note holds a shared lock from its last statements until its commit. Neither waits for anything else while it holds the
-lock, so they cannot deadlock. SQLite allows only one writer at a time, so it needs no lock.
+note holds a shared lock for the same period. Neither waits for anything else while it holds the lock, so they cannot
+deadlock. SQLite allows only one writer at a time, so it needs no lock.
 
-A response contains the number of the newest observation that it used. Observations of other files with smaller numbers
-must be stored by then, so that the response can be reproduced. A lock makes the observations of all workers commit in
-the order of their numbers. There is a similar lock for change feed steps, which is always the last one that a
-transaction acquires.
+A response contains the number of the newest observation that it used. To make the response reproducible, all
+observations with smaller numbers must already be stored. A lock therefore makes all workers commit their observations
+in the order of the numbers. A similar lock exists for change feed steps; a transaction always acquires it last.
 """
 
 import math
@@ -46,7 +45,7 @@ def in_parts(values: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
 
 
 class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
-    """A column's value; on SQLite it is prefixed with a plus sign, which changes only the query plan."""
+    """A column's value. On SQLite, it is prefixed with a plus sign, which only changes the query plan."""
 
     name = "unindexed"
     inherit_cache = True
@@ -57,13 +56,13 @@ class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
 
 
 class by_rater(TableClause):  # noqa: N801  # a form of SQL
-    """An event table that SQLite reads by its index of raters; otherwise it would read all of the chain's events."""
+    """An event table that SQLite reads through its index of raters, instead of reading all of the chain's events."""
 
     inherit_cache = True
 
 
 def newest_first(columns: ReadOnlyColumnCollection[str, Any]) -> tuple[ColumnElement[Any], ...]:
-    """Return an order of events that keeps SQLite from using an index by block, with which it would read all events."""
+    """Return an order of events that keeps SQLite from reading all events through an index by block."""
     return unindexed(columns.block_number).desc(), columns.log_index.desc()
 
 
@@ -86,16 +85,16 @@ def _compile_with_index(element: by_rater, compiler: SQLCompiler, **options: Any
 
 
 class Dialect:
-    """One engine's dialect.
+    """The dialect of a database engine.
 
     Attributes:
         has_server: True if statements go to a server, which works concurrently with the caller but costs a round trip
-            per statement.
+            for each statement.
         has_partitions: True if each chain has its own tables.
-        has_arrays: True if one parameter can contain many values.
-        has_statistics: True if its query planner uses statistics on how many rows have a value.
-        of_snapshot: Options for a connection whose transaction reads one consistent state of the database.
-        of_prepared: Driver cursor options for a frequent statement.
+        has_arrays: True if one parameter can contain several values.
+        has_statistics: True if the query planner uses statistics about how many rows have a value.
+        of_snapshot: The options for a connection whose transaction reads one consistent state of the database.
+        of_prepared: The driver's cursor options for a frequent statement.
     """
 
     has_server: ClassVar[bool] = False
@@ -110,7 +109,7 @@ class Dialect:
         return dividend / divisor
 
     def is_within(self, value: ColumnElement[Any], limit: int, *, is_least: bool) -> ColumnElement[bool]:
-        """Return the condition that a wide integer is at least (or at most) a limit."""
+        """Return the condition that a wide integer is at least a limit, or at most a limit."""
         return value >= limit if is_least else value <= limit
 
     def add_functions(self, connection: Connection) -> None:
@@ -120,7 +119,7 @@ class Dialect:
         """Change a PostgreSQL setting until the end of the transaction."""
 
     def lock(self, connection: Connection, number: int, *, is_shared: bool = False) -> None:
-        """Take an advisory lock until the end of the transaction. SQLite allows only one writer and needs no lock."""
+        """Take an advisory lock until the transaction ends. SQLite needs no lock, because it allows only one writer."""
 
 
 class Sqlite(Dialect):
@@ -137,7 +136,7 @@ class Sqlite(Dialect):
         if limit > 0:
             is_lower = or_(is_integer, is_deep, and_(is_large, value <= limit))
             return and_(is_large, value >= limit) if is_least else is_lower
-        # Below zero the text with the greater number after the sign is the smaller integer.
+        # Below zero, the text with the larger number after the sign is the smaller integer.
         is_higher = or_(is_integer, is_large, and_(is_deep, value <= limit))
         return is_higher if is_least else and_(is_deep, value >= limit)
 
@@ -157,7 +156,7 @@ class Postgres(Dialect):
 
     has_server = has_partitions = has_arrays = has_statistics = True
     of_snapshot: ClassVar[Mapping[str, Any]] = {"isolation_level": "REPEATABLE READ"}
-    of_prepared: ClassVar[Mapping[str, Any]] = {"prepare": True}  # psycopg otherwise waits until it was sent five times
+    of_prepared: ClassVar[Mapping[str, Any]] = {"prepare": True}  # by default, psycopg does so after five runs
 
     def quotient(self, dividend: ColumnElement[Any], divisor: ColumnElement[Any]) -> ColumnElement[Any]:
         return func.floor(dividend / divisor)
@@ -172,7 +171,7 @@ class Postgres(Dialect):
 
 _INSERTS: Final[Mapping[str, Callable[..., Any]]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 DIALECTS: Final[Mapping[str, Dialect]] = {"sqlite": Sqlite(), "postgresql": Postgres()}
-"""Each engine's dialect, by the engine's name in SQLAlchemy."""
+"""The dialects, by the name of the engine in SQLAlchemy."""
 
 
 def dialect_of(database: Connection | Engine) -> Dialect:
@@ -181,7 +180,7 @@ def dialect_of(database: Connection | Engine) -> Dialect:
 
 
 def insert_into(connection: Connection, table: Table) -> Any:
-    """Return an insert statement in the engine's own dialect, which supports clauses for existing keys."""
+    """Return an insert statement of the engine's own dialect, which supports clauses for existing keys."""
     return _INSERTS[connection.dialect.name](table)
 
 
@@ -207,13 +206,13 @@ def upsert(  # noqa: PLR0913  # what to insert, and what to do with existing row
     values: Callable[[Any], Mapping[str, Any]] = lambda _: {},
     where: Callable[[Any], ColumnElement[bool]] | None = None,
 ) -> None:
-    """Insert rows, or replace existing ones. Of two rows with the same key, the later one counts.
+    """Insert rows, or replace existing ones. If two rows have the same key, the later one wins.
 
     Args:
         key: The columns that identify a row; by default, the primary key.
         replaced: The columns to replace; by default, all others.
-        values: Returns the columns that are not simply replaced, from the new row.
-        where: Returns the condition for replacing a row, from the new row.
+        values: Given the new row, returns the columns whose values are computed instead of copied.
+        where: Given the new row, returns the condition under which an existing row is replaced.
     """
     if rows:
         statement, names = insert_into(connection, table), [*(key or table.primary_key.columns.keys())]
@@ -221,15 +220,15 @@ def upsert(  # noqa: PLR0913  # what to insert, and what to do with existing row
         columns = {name: new[name] for name in replaced or rows[0] if name not in names} | dict(values(new))
         condition = None if where is None else where(new)
         statement = statement.on_conflict_do_update(index_elements=names, set_=columns, where=condition)
-        # In one order, so that two transactions do not wait for each other in a circle.
+        # Use a fixed order, so that two transactions cannot deadlock.
         connection.execute(statement, sorted(rows, key=itemgetter(*names)))
 
 
 @cache
 def _insert_new(dialect: EngineDialect, table: Table, names: tuple[str, ...]) -> tuple[str, list[Any]]:
-    """Return the driver's statement with a place for each column in the table's order, and the conversions of values.
+    """Return the driver's statement, with a parameter for each column of the table, and the values' converters.
 
-    For many rows, SQLAlchemy's own conversion of parameters takes as long as SQLite takes to store them.
+    For many rows, SQLAlchemy's own conversion of parameters would take as long as SQLite takes to store the rows.
     """
     insert = _INSERTS[dialect.name](table).on_conflict_do_nothing()
     places = insert.compile(dialect=dialect, column_keys=list(names))
@@ -238,15 +237,15 @@ def _insert_new(dialect: EngineDialect, table: Table, names: tuple[str, ...]) ->
 
 
 _FIRST: Final = 8004 << 48
-"""The lock for chain 0. Advisory locks have 63-bit numbers, shared by all programs that use a database."""
+"""The key of the lock for chain 0. Advisory locks have 63-bit keys, which all programs using a database share."""
 
 _OBSERVATIONS: Final = _FIRST - 1
-"""The lock on observation numbers."""
+"""The key of the lock on observation numbers."""
 
 _STEPS: Final = _FIRST - 2
-"""The lock on the change feed's step numbers."""
+"""The key of the lock on the change feed's step numbers."""
 
-_CHAINS: Final = 1 << 48  # a lock has 63 bits; those of greater chains may share one, and wait
+_CHAINS: Final = 1 << 48  # keys have 63 bits, so chains with larger ids may share a lock
 
 
 def own_cursor(connection: Connection, chain_id: int) -> None:
@@ -265,19 +264,19 @@ def number_steps(connection: Connection) -> None:
 
 
 def hold_cursors(connection: Connection) -> None:
-    """Keep the cursors of all chains fixed until the end of the transaction."""
-    if dialect_of(connection).has_server:  # one statement for all chains: each would be a way to the server and back
+    """Keep the cursors of all chains unchanged until the transaction ends."""
+    if dialect_of(connection).has_server:  # a statement per chain would need a round trip for each
         locks = text("SELECT pg_advisory_xact_lock_shared(:first + chain_id % :chains) FROM chain ORDER BY chain_id")
         connection.execute(locks, {"first": _FIRST, "chains": _CHAINS}).all()
 
 
 def hold_cursor(connection: Connection, chain_id: int) -> None:
-    """Keep the cursor of one chain fixed until the end of the transaction. See `hold_cursors`."""
+    """Keep the cursor of one chain unchanged until the transaction ends. See `hold_cursors`."""
     dialect_of(connection).lock(connection, _lock_of(chain_id), is_shared=True)
 
 
 def wait_for_locks(connection: Connection) -> None:
-    """Disable the lock timeout for a transaction: other index workers hold some locks for minutes."""
+    """Disable the lock timeout in a transaction, because other index workers hold some locks for minutes."""
     dialect_of(connection).set_local(connection, "lock_timeout", "0")
 
 

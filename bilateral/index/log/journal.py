@@ -30,22 +30,22 @@ class DerivedTable:
         self._journal = journal
         self._key_length = len(key_columns(table))
         self._rows: dict[Row, Row | None] = {}
-        self._previous: dict[Row, Row | None] = {}  # as the table holds them, of the rows that have changed
+        self._previous: dict[Row, Row | None] = {}  # the stored rows whose values have changed
 
     @property
     def loaded(self) -> Mapping[Row, Row | None]:
-        """The loaded rows in their current state, by key. A key without a row maps to None."""
+        """The loaded rows in their current state, by key. A key that has no row maps to None."""
         return self._rows
 
     def load(self, rows: Rows, keys: Iterable[Row]) -> None:
-        """Read the rows with the given primary keys, unless they are already cached."""
+        """Read the rows that have the given primary keys, unless they are already cached."""
         missing = sorted({key for key in keys if key not in self._rows})  # in the order of the table's pages
         self._rows.update(dict.fromkeys(missing))
         for row in rows.select(self._table, key_columns(self._table), missing):
             self._rows[row[: self._key_length]] = row
 
     def get(self, key: Row) -> Row | None:
-        """Return the row with a key that was loaded; None if there is no such row."""
+        """Return the row for a key that was loaded; None if there is no such row."""
         return self._rows[key]
 
     def set(self, key: Row, values: Row | None) -> None:
@@ -57,7 +57,7 @@ class DerivedTable:
             self._previous.setdefault(key, previous)
 
     def write(self, rows: Rows) -> None:
-        """Write what has changed."""
+        """Write all changed rows."""
         writes = Writes(rows, self._table)
         for key, previous in sorted(self._previous.items(), key=itemgetter(0)):
             writes.add(key, previous, self._rows[key])
@@ -80,7 +80,7 @@ class Journal:
         self._rows: list[Row] = []
 
     def begin_block(self, number: int) -> None:
-        """Record the following changes as those of a block. Each projection calls this for every block of a batch."""
+        """Record the following changes as changes in a block. Each projection calls this for every block in a batch."""
         self._block = number
 
     def record(self, table: Table, key: Row, previous: Row | None) -> None:
@@ -92,22 +92,22 @@ class Journal:
         if previous is None:
             row_key, content = packed(key), None
         else:
-            row_key, content = b"", packed(previous)  # it begins with its key
+            row_key, content = b"", packed(previous)  # a row begins with its key
         self._rows.append((self._chain_id, self._block, position, table.name, row_key, content))
 
     def write(self, rows: Rows) -> None:
-        """Write what was recorded."""
+        """Write the recorded rows."""
         rows.insert(schema.journal, self._rows)
         self._rows = []
 
 
 def undo(rows: Rows, chain_id: int, block: int, tables: Iterable[Table]) -> None:
-    """Use the journal to restore the derived tables to their state after a block, and delete later journal entries."""
+    """Restore the derived tables to their state after a block, using the journal, and delete later journal entries."""
     table, connection, by_name = schema.journal, rows.connection, {derived.name: derived for derived in tables}
     after = (table.c.chain_id == chain_id) & (table.c.block_number > block)
     query = select(table.c.table_name, table.c.row_key, table.c.former_row).where(after)
     restored: dict[str, dict[Row, Row | None]] = {name: {} for name in by_name}
-    # The oldest row of a key comes last, and is restored.
+    # A key's oldest row comes last, so it is the one that is restored.
     for name, key, row in connection.execute(query.order_by(table.c.block_number.desc())):
         previous = None if row is None else unpacked(by_name[name], row)
         row_key = unpacked(by_name[name], key) if previous is None else previous[: len(by_name[name].primary_key)]
@@ -119,12 +119,12 @@ def undo(rows: Rows, chain_id: int, block: int, tables: Iterable[Table]) -> None
 
 
 def forget(connection: Connection, chain_id: int) -> None:
-    """Delete the journal of a chain whose derived tables are rebuilt."""
+    """Delete the journal of a chain whose derived tables are being rebuilt."""
     connection.execute(delete(schema.journal).where(schema.journal.c.chain_id == chain_id))
 
 
 class Writes:
-    """Changes to rows, given with their previous values, because inserting new rows costs half as much as replacing.
+    """Changes to rows with their previous values, because inserting a new row costs half as much as replacing one.
 
     Args:
         rows: Provides access to rows.
@@ -154,7 +154,7 @@ class Writes:
 
 
 def packed(row: Row) -> bytes:
-    """Return a row as bytes. MessagePack integers have 64 bits, so larger ones are encoded as in SQLite."""
+    """Return a row as bytes. MessagePack integers have at most 64 bits, so larger ones are encoded as in SQLite."""
     try:
         return _ENCODER.encode(row)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Where chains are stored: partitions, the schemas of coordinators and shards, and the check that protects workers."""
+"""Where chains are stored: partitions, the schemas of coordinators and shards, and the checks that protect workers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,36 +11,36 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import dialect_of
 
 PARTS: Final = "sharded"
-"""The coordinator's schema that contains the foreign tables and the locations of chains."""
+"""The coordinator's schema with the foreign tables and the chains' locations."""
 
 PLAIN: Final = "plain"
-"""The coordinator's schema that contains empty tables, as in a database without shards, for migrations."""
+"""The coordinator's schema with empty tables for migrations, as in a database without shards."""
 
 SERVED: Final = "served"
-"""A shard's schema that contains the views for the coordinator, and the coordinator's name."""
+"""A shard's schema with the views for the coordinator and the coordinator's name."""
 
 REACHABLE: Final = "reachable"
 """The coordinator's schema that takes precedence over its main schema while a shard is not responding."""
 
 DOWN: Final = "bilateral.down"
-"""The setting that lists the shards to leave out, separated by commas."""
+"""The setting that lists the shards to skip, separated by commas."""
 
 LENIENT: Final = "bilateral.lenient"
-"""The setting that, if `on`, silently leaves out rows on omitted shards instead of raising an error."""
+"""The setting that, if `on`, makes queries silently skip rows on unavailable shards instead of raising an error."""
 
 MISSING: Final = "MS001"
-"""The code of the error raised for rows on an omitted shard. The error's detail contains the chain's id."""
+"""The code of the error that is raised for rows on a skipped shard. The error's detail contains the chain's id."""
 
 _ADVISORY_LOCK: Final = 80048005
-"""The number of a lock that all workers share, so that only one at a time creates a chain's partitions."""
+"""The key of a lock that all workers share, so that only one worker at a time creates a chain's partitions."""
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A chain's location.
+    """The location of a chain.
 
     Attributes:
-        shard: The name of its shard.
+        shard: The name of the chain's shard.
         number: The number of the shard.
     """
 
@@ -50,7 +50,7 @@ class Placed:
 
 
 def has_schema(connection: Connection, name: str) -> bool:
-    """Return True if a database has a schema. An SQLite file, which has no partitions, has none."""
+    """Return True if a database has a schema. An SQLite file has no partitions and no schemas."""
     if not dialect_of(connection).has_partitions:
         return False
     return bool(connection.execute(text("SELECT to_regnamespace(:name) IS NOT NULL"), {"name": name}).scalar_one())
@@ -65,7 +65,7 @@ def has_reachable(connection: Connection) -> bool:
 
 
 def require_single_server(connection: Connection) -> None:
-    """Reject the migration of a single server in a sharded index."""
+    """Reject migrating a single server of a sharded index."""
     shard = "" if has_schema(connection, PARTS) else None
     if shard is None and has_schema(connection, SERVED):
         shard = connection.execute(text("SELECT shard FROM served.claim")).scalar_one()
@@ -80,7 +80,7 @@ def holds(connection: Connection, chain_id: int) -> bool:
 
 
 def require_place(connection: Connection, chain_id: int) -> None:
-    """Reject a write of a chain where readers would not see it. A database without shards contains every chain."""
+    """Reject writing a chain where readers would not see it. A database without shards contains every chain."""
     if has_schema(connection, PARTS):
         raise MisplacedChainError(chain_id, "is written on its shard, not on the coordinator: pass --settings")
     if has_schema(connection, SERVED) and not holds(connection, chain_id):
@@ -92,7 +92,7 @@ def require_place(connection: Connection, chain_id: int) -> None:
 def create_partitions(connection: Connection, chain_id: int, tables: Iterable[Table]) -> None:
     """Create a chain's partitions, unless they exist. SQLite has none.
 
-    A partition is created as a separate table and attached, because other chains' workers keep writing in the meantime.
+    A partition is created as a separate table and then attached, because other chains' workers continue to write.
     """
     dialect = dialect_of(connection)
     if not dialect.has_partitions:
@@ -102,7 +102,7 @@ def create_partitions(connection: Connection, chain_id: int, tables: Iterable[Ta
     existing = text("SELECT name FROM unnest(CAST(:names AS text[])) name WHERE to_regclass(name) IS NOT NULL")
     for name in connection.execute(existing, {"names": list(names)}).scalars():
         del names[name]
-    # All by one call: each answer of the server would be waited for.
+    # Send all of them in one call, because each response from the server would have to be awaited.
     statements = [
         f'CREATE TABLE "{name}" (LIKE "{parent}" INCLUDING ALL);'
         f'ALTER TABLE "{parent}" ATTACH PARTITION "{name}" FOR VALUES IN ({chain_id:d})'

@@ -1,4 +1,4 @@
-"""Projections: tables derived from one chain's log. The log accesses the other features only through this protocol."""
+"""Projections: tables derived from one chain's log. The log only accesses other features through this protocol."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,20 +11,20 @@ from bilateral.index.log.journal import Journal
 from bilateral.index.log.rows import Rows
 
 Progress: TypeAlias = "Callable[[int], None]"
-"""Called periodically with a block number during long computations."""
+"""Called with a block number from time to time during long computations."""
 
 
 @dataclass(frozen=True)
 class Append:
-    """A batch of blocks that is being stored, in one transaction.
+    """A batch of blocks that is being stored in one transaction.
 
     Attributes:
         cursor: The last block before the batch.
         batch: The blocks and the rows of their events.
         journal: Records the previous rows of derived tables.
-        rows: Provides access to rows. Within `derive`, a thread may own the connection, and reads may or may not see
-            the batch's events. Only select, last_times, insert, replace and delete are therefore allowed, and the rows
-            must be the same in both cases.
+        rows: Provides access to rows. During `derive`, a thread may own the connection, and reads may or may not
+            include the batch's events. Only select, last_times, insert, replace and delete are therefore allowed, and
+            they must give the same rows in both cases.
         connection: The connection. `derive` must not use it.
     """
 
@@ -38,12 +38,12 @@ class Append:
 
 @dataclass(frozen=True)
 class Removal:
-    """Blocks that are being removed, in one transaction.
+    """Blocks that are being removed in one transaction.
 
     Attributes:
         cursor: The last block before the removal.
         target: The last block that remains.
-        is_journalled: True if the journal restores the derived tables; otherwise each projection rebuilds its own
+        is_journalled: True if the journal restores the derived tables; otherwise, each projection rebuilds its own
             tables.
         rows: Provides access to rows.
     """
@@ -60,24 +60,24 @@ class Background(Protocol):
     """Background work that runs alongside the log, in its own threads or processes."""
 
     def start(self) -> None:
-        """Start the work, and continue until `end` is called."""
+        """Start the work, which continues until `end` is called."""
 
     def refresh_once(self) -> None:
-        """Do all work that is due now, and wait until it is done."""
+        """Do all work that is due now, and return when it is done."""
 
     def end(self) -> None:
-        """Stop the work. Unfinished work is redone next time."""
+        """Stop the work. Unfinished work is repeated next time."""
 
 
 class Projection:
-    """Tables derived from one chain's log. Unless overridden, methods do nothing and send no statements.
+    """Tables derived from one chain's log. Methods do nothing and send no statements unless they are overridden.
 
     Attributes:
-        name: The display name.
-        tables: Its tables whose rows each belong to one chain: each chain has its own partitions, on the server that
-            stores the chain.
+        name: The name for display.
+        tables: The projection's tables whose rows each belong to one chain. Each chain has its own partitions, on the
+            server that stores the chain.
         derived: The tables that are derived only from events, so that they can be verified and rebuilt.
-        reads: Additional tables that `derive` reads. All of them must be listed, because they are locked before a
+        reads: Additional tables that `derive` reads. The list must be complete, because the tables are locked before a
             thread writes.
     """
 
@@ -90,30 +90,30 @@ class Projection:
         """Update the tables for a batch, using only `step.rows`."""
 
     def finish(self, step: Append) -> None:
-        """Change tables through the connection, after everything is written and before the cursor is locked."""
+        """Change tables through the connection after everything has been written and before the cursor is locked."""
 
     def seal(self, step: Append) -> None:
-        """Change tables while the cursor is locked. Acquire only locks that are ordered after the cursor's."""
+        """Change tables while the cursor is locked. Acquire only locks that come after it in the lock order."""
 
     def undo(self, removal: Removal) -> Iterator[None]:
-        """Roll blocks back in three stages: with the events still stored, with them deleted, with the cursor locked.
+        """Roll blocks back in three stages: before their events are deleted, after that, and with the cursor locked.
 
-        For the first two stages, projections run in list order; for the last one, in reverse order.
+        For the first two stages, projections run in list order; for the last stage, they run in reverse order.
         """
         yield
         yield
 
     def rebuild(self, connection: Connection, chain_id: int, progress: Progress) -> None:
-        """Recompute the tables from the event tables, in a transaction that holds the cursor."""
+        """Recompute the tables from the event tables, in a transaction that has locked the cursor."""
 
     def status(self, connection: Connection, chain_id: int) -> Mapping[str, int | float | str | None]:
         """Return statistics for a chain's status, by field name."""
         return {}
 
     def progress(self, connection: Connection, chain_id: int | None) -> Mapping[int, Mapping[str, Any]]:
-        """Return progress fields for one chain or all, by chain id. Responses include them, so it must be cheap."""
+        """Return the progress of one chain or of all, by chain id. All responses include it, so it must be cheap."""
         return {}
 
     def background(self, engine: Engine, rpc_urls: Sequence[Sequence[str]]) -> Background | None:
-        """Return the background work; None if there is none. It may query each chain's nodes."""
+        """Return the background work, which may query each chain's nodes; None if there is none."""
         return None

@@ -12,17 +12,17 @@ from bilateral.index.log.rows import rows_of
 
 
 def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
-    """Return the given deployments' registries, by checksummed address."""
+    """Return the registries in the given deployments, by checksummed address."""
     return {
         address: registry
         for deployment in deployments
-        for registry in Registry  # where one contract is both, that with ratings has all events of the one without
+        for registry in Registry  # if one contract is two registries, the one with ratings has all events of the other
         if (address := getattr(deployment, attribute_of(registry))) is not None
     }
 
 
 def stored_first_block(engine: Engine, chain_id: int, requested: int | None) -> int | None:
-    """Return a chain's first block in the database; None before its first run."""
+    """Return a chain's first block in the database; None before the chain's first run."""
     with engine.connect() as connection:
         require_place(connection, chain_id)
         query = select(schema.chain.c.first_block).where(schema.chain.c.chain_id == chain_id)
@@ -33,7 +33,7 @@ def stored_first_block(engine: Engine, chain_id: int, requested: int | None) -> 
 
 
 def added_registries(engine: Engine, chain_id: int, requested: Iterable[str], *, may_add: bool) -> set[str]:
-    """Return the addresses of the registries that the database lacks for a chain that is already indexed."""
+    """Return the addresses of the requested registries that the database lacks for a chain that is already indexed."""
     table = schema.registry
     with engine.connect() as connection:
         stored = set(connection.execute(select(table.c.address).where(table.c.chain_id == chain_id)).scalars())

@@ -1,4 +1,4 @@
-"""The version of an index's tables, and their migrations. Only `bilateral index schema` runs them, never a worker."""
+"""The version of an index's tables, and their migrations, which only `bilateral index schema` runs."""
 
 import re
 from pathlib import Path
@@ -13,11 +13,11 @@ from bilateral.index.log.dialects import dialect_of, wait_for_locks
 _UNRELEASED: Final = re.compile(r"0\d{3}|[1-4]")
 """The versions of the tables before the first release. Released versions contain a dot."""
 
-_REBUILD: Final = "they are from before the first release, so delete the database or name another, and index again"
+_REBUILD: Final = "they predate the first release, so delete the database or choose a different one, and index again"
 
 _MIGRATIONS = Path(__file__).parents[2] / "migrations"
 _ADVISORY_LOCK = 80048004
-"""The number of a lock that all programs of this package share, so that only one at a time creates the tables."""
+"""The key of a lock that all programs of this package share, so that only one at a time creates the tables."""
 
 
 def stored_revision(connection: Connection) -> str | None:
@@ -28,7 +28,7 @@ def stored_revision(connection: Connection) -> str | None:
 
 
 def require_supported_revision(revision: str | None) -> None:
-    """Check that this package supports a version of the tables."""
+    """Raise an error unless this package supports a version of the tables."""
     if revision is None or revision in schema.REVISIONS:
         return
     if _UNRELEASED.fullmatch(revision):
@@ -37,7 +37,7 @@ def require_supported_revision(revision: str | None) -> None:
 
 
 def require_current_revision(revision: str | None) -> None:
-    """Check that the tables have the version that this package needs."""
+    """Raise an error unless the tables have the version that this package needs."""
     require_supported_revision(revision)
     if revision != schema.REVISION:
         raise OlderSchemaError(revision or "none", schema.REVISION)
@@ -48,7 +48,7 @@ def upgrade_within(connection: Connection) -> str | None:
     from alembic import command  # noqa: PLC0415  # slow, and not for each extra
     from alembic.config import Config  # noqa: PLC0415
 
-    wait_for_locks(connection)  # another process may migrate for minutes
+    wait_for_locks(connection)  # another process's migration may take minutes
     dialect_of(connection).lock(connection, _ADVISORY_LOCK)
     before = stored_revision(connection)
     require_supported_revision(before)

@@ -1,7 +1,7 @@
 """Rows in bulk: insert, replace, delete and select by key, on SQLite and PostgreSQL.
 
-All differences between the engines in handling rows are here. A row is a tuple in the order of the table's columns,
-with Python integers; `Rows` converts integers that the engine cannot store directly.
+This module contains all differences between the engines in handling rows. A row is a tuple of values in the order of
+the table's columns. `Rows` converts Python integers that the engine cannot store directly.
 """
 
 # ruff: noqa: S608  # the names in these statements are those of `schema`; values are parameters
@@ -25,7 +25,7 @@ from bilateral.index.log.tables import is_partitioned, partition_name
 Row: TypeAlias = tuple[Any, ...]
 
 _ROWS_AT_ONCE: Final = 5_000
-"""The number of rows that a cursor returns at once: a deep rollback removes millions of rows."""
+"""The number of rows that a cursor returns at once, because a deep rollback removes millions of rows."""
 
 
 class Rows(ABC):
@@ -52,7 +52,7 @@ class Rows(ABC):
         return cast("Any", self.connection.connection.driver_connection).cursor()
 
     def values_after(self, table: Table, columns: Sequence[str], chain_id: int, block: int) -> set[Row]:
-        """Return the combinations of values in the given columns, in the rows of a chain's later blocks."""
+        """Return the combinations of values that the given columns have in rows of a chain's later blocks."""
         where = f"chain_id = {chain_id:d} AND block_number > {block:d}"
         query = f'SELECT {self._distinct}{_names(columns)} FROM "{self._place(table, chain_id)}" WHERE {where}'
         existing: set[Row] = set()
@@ -99,14 +99,14 @@ class Rows(ABC):
         """Delete the rows with these primary keys; keys that are not in the table are ignored."""
 
     def analyze(self, chain_id: int, tables: Iterable[Table]) -> None:  # noqa: B027  # SQLite looks keys up without it
-        """Update the engine's statistics on a chain's rows, so that it looks up keys in the right index."""
+        """Update the engine's statistics about a chain's rows, so that it uses the right index to look up keys."""
 
     def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
-        """Return the rows whose columns have one of several combinations of values."""
+        """Return the rows whose columns have one of the given combinations of values."""
         return widened(self._matches(table, columns, keys, "found.*"), _wide_positions(table))
 
     def last_times(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
-        """Return the block time of the last event with each of several combinations of values."""
+        """Return the block time of the last event for each of the given combinations of values."""
         key = ", ".join(f'wanted."{column}"' for column in columns)
         rows = self._matches(table, columns, keys, f"{key}, max(found.block_time)", f"GROUP BY {key}")
         return widened(rows, _wide_positions(table, tuple(columns)))
@@ -118,7 +118,7 @@ class Rows(ABC):
         if not key_rows:
             return []
         name = self._fill_keys(table, tuple(columns), key_rows)
-        # CROSS JOIN makes SQLite go through the keys, and look each up in the other table's index.
+        # CROSS JOIN makes SQLite iterate over the keys and look each up in the other table's index.
         on = " AND ".join(f'found."{column}" = wanted."{column}"' for column in columns)
         place = self._place(table, key_rows[0][0])
         return self._fetched(f'SELECT {selected} FROM {name} wanted CROSS JOIN "{place}" found WHERE {on} {end}')
@@ -129,7 +129,7 @@ class Rows(ABC):
 
 
 def place_in_postgres(table: Table, chain_id: int) -> str:
-    """Return the name of the PostgreSQL table that holds a chain's rows."""
+    """Return the name of the PostgreSQL table that contains a chain's rows."""
     return partition_name(table, chain_id) if is_partitioned(table) else table.name
 
 
@@ -140,7 +140,7 @@ def rows_of(connection: Connection) -> Rows:
 
 @contextmanager
 def _sqlalchemy_errors(connection: Connection, statement: str) -> Iterator[None]:
-    """Raise driver errors as SQLAlchemy would, where the driver is used directly."""
+    """Raise driver errors as SQLAlchemy would, for statements that use the driver directly."""
     base = connection.dialect.loaded_dbapi.Error
     try:
         yield
@@ -173,7 +173,7 @@ def _names(columns: Iterable[str]) -> str:
 def _temporary_table(
     table: Table, columns: tuple[str, ...], dialect: Dialect, suffix: str, end: str = ""
 ) -> tuple[str, str]:
-    name = f"{table.name}_{suffix}_{len(columns)}"  # a table is looked up by keys of several lengths
+    name = f"{table.name}_{suffix}_{len(columns)}"  # keys may have several lengths
     types = ", ".join(f'"{column}" {table.c[column].type.compile(dialect)}' for column in columns)
     return name, f"CREATE TEMPORARY TABLE IF NOT EXISTS {name} ({types}){end}"
 
@@ -210,21 +210,21 @@ class SqliteRows(Rows):
 class PostgresRows(Rows):
     """Rows in PostgreSQL, through COPY. All rows and keys in a call belong to one chain, whose id comes first."""
 
-    _distinct = "DISTINCT "  # SQLite would read a whole index for it, and its cursor needs no memory without it
+    _distinct = "DISTINCT "  # on SQLite, DISTINCT would read a whole index, and is not needed to save memory
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         from psycopg.types.string import BytesBinaryDumper  # noqa: PLC0415  # not for SQLite: it is slow to import
 
         driver: Any = connection.connection.driver_connection
-        driver.adapters.register_dumper(bytes, BytesBinaryDumper)  # COPY would take a slower one for `bytea`
+        driver.adapters.register_dumper(bytes, BytesBinaryDumper)  # by default, COPY would use a slower one for `bytea`
         connection.exec_driver_sql(_POSTGRES_SETTINGS)
 
     def _place(self, table: Table, chain_id: int) -> str:
         return place_in_postgres(table, chain_id)
 
     def _cursor(self) -> Any:
-        """See `Rows._cursor`. It returns integers: creating a Decimal costs more than reading a number."""
+        """See `Rows._cursor`. It returns integers, because creating a Decimal costs more than reading a number."""
         from psycopg.types.numeric import IntLoader  # noqa: PLC0415  # as above
 
         cursor = super()._cursor()
@@ -257,7 +257,7 @@ class PostgresRows(Rows):
             )
 
     def analyze(self, chain_id: int, tables: Iterable[Table]) -> None:
-        """See `Rows.analyze`. A small sample suffices: the tables' indexes differ by orders of magnitude."""
+        """See `Rows.analyze`. A small sample suffices, because the tables' indexes differ by orders of magnitude."""
         self.connection.exec_driver_sql("SET LOCAL default_statistics_target = 10")
         self.connection.exec_driver_sql("ANALYZE " + _names(self._place(table, chain_id) for table in tables))
 
@@ -265,7 +265,7 @@ class PostgresRows(Rows):
         return self._fill(table, columns, keys, "wanted")
 
     def _fill(self, table: Table, columns: tuple[str, ...], rows: Sequence[Row], suffix: str) -> str:
-        # To make it anew in each transaction costs rows of the catalogue.
+        # Creating the table again in each transaction would add rows to the catalogue.
         end = " ON COMMIT DROP" if is_pooled(self.connection) else " ON COMMIT DELETE ROWS"
         name, create = _temporary_table(table, columns, self.connection.dialect, suffix, end)
         self.connection.exec_driver_sql(create)
@@ -298,5 +298,5 @@ _BINARY_TYPES: Final = {"BIGINT": "int8", "INTEGER": "int4", "BOOLEAN": "bool", 
 _POSTGRES_SETTINGS: Final = "SET LOCAL random_page_cost = 1.1; SET LOCAL jit = off; SET LOCAL synchronous_commit = off"
 """Settings for the rest of a transaction, so that joins look up keys in indexes.
 
-A server crash may lose the last transactions, including both rows and cursor. The index then reads their blocks again.
+If the server crashes, the last transactions may be lost, including rows and cursor. The index then reads them again.
 """

@@ -1,7 +1,7 @@
-"""One chain's rows: batches of blocks are stored atomically, and reorganised blocks are removed atomically.
+"""One chain's rows. Storing a batch of blocks and removing reorganised blocks are both atomic.
 
 Rows, derived rows and the cursor change in one transaction. The cursor moves by compare-and-set: if two workers index
-one chain, one of them wins, the other gets an error, and nothing is stored twice.
+the same chain, one of them succeeds, the other gets an error, and nothing is stored twice.
 """
 
 import time
@@ -27,13 +27,13 @@ JOURNAL_BLOCKS: Final = 128
 """The number of blocks below the head that can be rolled back without rebuilding derived tables."""
 
 _ANALYZE_AT: Final = tuple(2_000 * 4**power for power in range(12))
-"""The number of stored logs after which the engine updates its table statistics."""
+"""The numbers of stored logs at which the engine updates its table statistics."""
 
 _CHECKPOINT_BLOCKS: Final = 256
-"""The number of blocks per stored hash, deep in the chain."""
+"""The number of blocks for each stored hash, deep in the chain."""
 
 _NOTE_SECONDS: Final = 5.0
-"""Seconds between updates of the stored head: a write for each check would wear out the disk."""
+"""Seconds between updates of the stored head, because a write for each check would wear out the disk."""
 
 
 class ChainStore:
@@ -54,7 +54,7 @@ class ChainStore:
         self._noted_at = float("-inf")
 
     def cursor(self) -> Block | None:
-        """Return the last indexed block; None if there is none yet."""
+        """Return the last indexed block; None if no block has been indexed yet."""
         table = schema.chain
         query = select(table.c.block_number, table.c.block_hash, table.c.block_time)
         with self.engine.connect() as connection:
@@ -62,7 +62,7 @@ class ChainStore:
         return None if row is None else Block(*row)
 
     def finalized(self) -> int | None:
-        """Return the number of the last indexed block that a node reported as finalized; None if none did."""
+        """Return the last indexed block's number that a node reported as finalized; None if no node did."""
         query = select(schema.chain.c.finalized_number).where(schema.chain.c.chain_id == self.chain_id)
         with self.engine.connect() as connection:
             return connection.execute(query).scalar_one_or_none()
@@ -70,8 +70,8 @@ class ChainStore:
     def note_head(self, cursor: Block, head: int) -> None:
         """Store the latest head and the time, unless another worker moved the cursor.
 
-        The head is stored at the first call, and then at most every five seconds. It is only informative, so a failed
-        write is ignored.
+        The head is stored at the first call, and then at most every five seconds. It is only informative, so failed
+        writes are ignored.
         """
         if time.monotonic() - self._noted_at < _NOTE_SECONDS:
             return
@@ -81,7 +81,7 @@ class ChainStore:
         self._noted_at = time.monotonic()
 
     def begin(self, block: Block) -> None:
-        """Set the cursor to the block before the first one to index, unless the chain already has a cursor."""
+        """Set the cursor to the block before the first block to index, unless the chain already has a cursor."""
         table = schema.chain
         with self.engine.begin() as connection:
             values = {
@@ -122,13 +122,13 @@ class ChainStore:
                 "updated_at": int(time.time()),
                 "event_rows": schema.chain.c.event_rows + batch.count,
             }
-            if journal_from > cursor.number + 1:  # some blocks of the batch are not in the journal
+            if journal_from > cursor.number + 1:  # the journal lacks some blocks of the batch
                 values["journal_from"] = min(journal_from, batch.end.number + 1)
             stored = self._move(connection, cursor, values)
             for projection in self._projections:
                 projection.finish(step)
             if any(stored - batch.count < size <= stored for size in _ANALYZE_AT):
-                # Partitions alone: tables that chains share are not this worker's.
+                # Only partitions: tables that several chains share do not belong to this worker.
                 step.rows.analyze(self.chain_id, [table for table in self._reads if schema.is_partitioned(table)])
             self._prune(connection, batch.end.number - JOURNAL_BLOCKS)
             self._thin(connection, cursor.number - JOURNAL_BLOCKS, batch.end.number - JOURNAL_BLOCKS)
@@ -138,7 +138,7 @@ class ChainStore:
             connection.commit()
 
     def begin_early(self, cursor: Block, count: int) -> EventWrites | None:
-        """Begin a transaction that stores events before its whole batch is read, if that pays off."""
+        """Begin a transaction that stores events before the whole batch has been read, if that is worthwhile."""
         pays = pays_in_thread(self.engine, count)
         return self._begin_writes(cursor, in_thread=True, is_early=True) if pays else None
 
@@ -160,10 +160,10 @@ class ChainStore:
             return [Block(number, hash_, 0) for number, hash_ in connection.execute(latest_first)]
 
     def roll_back(self, cursor: Block, target: Block, *, is_reorganization: bool = True) -> None:
-        """Remove all blocks after a block, and restore the derived tables to the state after it."""
+        """Remove all blocks after a block, and restore the derived tables to their state at that block."""
         chain = schema.chain
         with self.engine.begin() as connection:
-            wait_for_locks(connection)  # an analysis that is being stored holds its tables
+            wait_for_locks(connection)  # an analysis that is being stored locks its tables
             rows = rows_of(connection)
             self._hold(connection, cursor)
             query = select(chain.c.journal_from, chain.c.finalized_number).where(chain.c.chain_id == self.chain_id)
@@ -212,7 +212,7 @@ class ChainStore:
                 projection.rebuild(connection, self.chain_id, progress)
 
     def _hold(self, connection: Connection, cursor: Block) -> None:
-        """Keep other workers from moving the cursor until the end of the transaction: they wait, and then give up."""
+        """Keep other workers from moving the cursor until the transaction ends: they wait, and then give up."""
         self._move(connection, cursor, {"updated_at": schema.chain.c.updated_at})
 
     def _move(self, connection: Connection, cursor: Block, values: dict[Any, Any]) -> int:
@@ -235,11 +235,11 @@ class ChainStore:
         connection.execute(update(chain).where(is_outdated).values(journal_from=before))
 
     def _thin(self, connection: Connection, first: int, before: int) -> None:
-        """Delete most checkpoints that are now deep in the chain: one in `_CHECKPOINT_BLOCKS` blocks remains."""
+        """Delete most checkpoints that are now deep in the chain, leaving one per `_CHECKPOINT_BLOCKS` blocks."""
         table, start = schema.block, max(first - first % _CHECKPOINT_BLOCKS, 0)
         is_deep = table.c.block_number.between(start, before - 1) & (table.c.chain_id == self.chain_id)
         numbers = sorted(connection.execute(select(table.c.block_number).where(is_deep)).scalars())
-        last_of_span = {number // _CHECKPOINT_BLOCKS: number for number in numbers}  # the last one of each
+        last_of_span = {number // _CHECKPOINT_BLOCKS: number for number in numbers}  # the last one in each segment
         retained = set(last_of_span.values())
         thinned = [(self.chain_id, number) for number in numbers if number not in retained]
         rows_of(connection).delete(table, thinned)

@@ -1,4 +1,4 @@
-"""The index's tables. `docs/index.md` is their dictionary.
+"""The tables of the index. `docs/index.md` is their dictionary.
 
 Event tables contain on-chain data and are append-only. The other tables are derived from them and can be rebuilt,
 except those that record the progress of the index.
@@ -29,7 +29,7 @@ from bilateral.index.log.columns import (
 REVISIONS: Final = ("1.0", "1.1", "1.2", "1.3")
 """The versions of the tables that this package can migrate from, oldest first. Each has a migration.
 
-They contain a dot, unlike the versions before the first release: 0001 to 0028, and 1 to 4.
+Versions contain a dot, unlike those before the first release, which were 0001 to 0028 and 1 to 4.
 """
 
 REVISION: Final = REVISIONS[-1]
@@ -43,7 +43,7 @@ def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:
         Column(field.name, column_type(part), nullable=False)
         for field, part in zip(fields(event)[1:], entry["inputs"], strict=True)
     ]
-    # Text with bytes that are not UTF-8, or with NUL, is stored with U+FFFD; then the raw data of the log is kept.
+    # Text that contains NUL or is not UTF-8 is stored with U+FFFD, and the log's raw data is also stored.
     return Table(
         snake_case(event.__name__),
         metadata,
@@ -65,7 +65,7 @@ def _event_tables() -> Mapping[type[Event], Table]:
 
 
 EVENT_TABLES: Final = _event_tables()
-"""Each event's table, by the event's type."""
+"""The table of each event, by the event's type."""
 
 undecodable_log: Final = Table(
     "undecodable_log",
@@ -186,13 +186,13 @@ _INDEXES: Final = (
     ("agent_updated", "by_agent", "registry agent_id"),
     ("agent_updated", "by_address", "registry agent_address"),
     ("payment_settled", "by_subject", "registry buyer"),
-    # The buyer is the highest part of the word, so its payments are a range of words.
+    # The buyer is in the highest part of the word, so a range of words selects the buyer's payments.
     ("payment_attested", "by_subject", "registry payment"),
     ("feedback_attested", "by_subject", "registry buyer"),
     ("reviews_attested", "by_subject", "registry buyer"),
     ("anchored", "by_subject", "registry epoch"),
 )
-"""The event tables' indexes: table, name suffix, and the columns after the chain."""
+"""The indexes of the event tables: the table, the suffix of the name, and the columns after the chain."""
 
 for _name, _suffix, _columns in _INDEXES:
     _table = metadata.tables[_name]
@@ -209,4 +209,4 @@ Index(
 
 _FOLDER: Final = Path(__file__).with_name("views")
 VIEWS: Final = {path.stem: "\n" + path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob("*.sql"))}
-"""The query of each event view, by view name. Views provide current states that need no separate table."""
+"""The queries of the event views, by view name. Views provide current states that need no separate table."""

@@ -8,18 +8,18 @@ from bilateral.core.text import ChainText
 _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 
 MAX_KEY_BYTES: Final = 400
-"""The longest text in a derived table's key. PostgreSQL indexes reject keys longer than 2,704 bytes."""
+"""The maximum length of text in a derived table's key. PostgreSQL indexes reject keys longer than 2,704 bytes."""
 
-_PREFIX_CHARACTERS: Final = 64  # enough to tell texts apart by eye; with the hash, 323 bytes at most
+_PREFIX_CHARACTERS: Final = 64  # enough to distinguish texts by eye; with the hash, 323 bytes at most
 
 
 def storable(text: ChainText) -> str:
-    """Return a string with U+FFFD for each NUL, which PostgreSQL cannot store. Invalid UTF-8 is already replaced."""
+    """Return a string with U+FFFD for NUL, which PostgreSQL cannot store. Invalid UTF-8 is already replaced."""
     return text.replace("\0", _REPLACEMENT) if "\0" in text else str(text)
 
 
 def is_exact(text: ChainText) -> bool:
-    """Check that a text can be stored as it is: its bytes are UTF-8 without NUL."""
+    """Check that a text can be stored unchanged, because its bytes are UTF-8 without NUL."""
     return "\0" not in text and (_REPLACEMENT not in text or text.is_valid)
 
 

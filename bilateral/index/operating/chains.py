@@ -43,7 +43,7 @@ def chains(connection: Connection, chain_id: int | None = None) -> tuple[ChainPr
     table, figures = schema.chain, progress_of(connection, chain_id)
     names = ("chain_id", "first_block", "block_number", "block_hash", "block_time")
     query = select(*table.c[*names, "head_number", "finalized_number", "updated_at", "reorganizations"])
-    if chain_id is not None:  # then it asks no server of another chain
+    if chain_id is not None:  # then no other chain's server is queried
         query = query.where(table.c.chain_id == chain_id)
     rows = connection.execute(query.order_by(table.c.chain_id))
     return tuple(

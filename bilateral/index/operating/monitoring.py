@@ -27,7 +27,7 @@ _MAX_SILENCE: Final = 120.0
 """Seconds without a check after which a chain is unhealthy. Workers check every second, and wait for at most ten."""
 
 _REQUEST_SECONDS: Final = 10.0
-"""The seconds that a monitor has to send its request, so that an idle connection does not occupy a thread."""
+"""Seconds within which a monitor must send its request, so that an idle connection does not occupy a thread."""
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def _state(look: Callable[[], IndexStatus], path: str, *, needs_analysis: bool) 
         return HTTPStatus.NOT_FOUND, {"detail": "ask /healthz, /readyz or /metrics"}
     statuses = look()
     problems = [str(problem) for problem in statuses.problems]
-    if statuses.chains or not problems:  # it is ready while a chain can be read
+    if statuses.chains or not problems:  # the index is ready as long as one chain can be read
         problems = _problems(statuses.chains, needs_analysis=needs_analysis)
     status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
     missing = {"missing": statuses.missing} if statuses.missing else {}
@@ -93,7 +93,7 @@ def _problems(chains: list[ChainStatus], *, needs_analysis: bool) -> list[str]:
         if chain.problem is not None:
             problems.append(f"chain {chain.chain_id}: {chain.problem}")
         elif (seconds := _silence(chain)) > _MAX_SILENCE:
-            problems.append(f"chain {chain.chain_id} was last looked at {seconds:.0f} seconds ago")
+            problems.append(f"chain {chain.chain_id} was last polled {seconds:.0f} seconds ago")
         if needs_analysis and (lack := chain.standings.lack):
             problems.append(f"chain {chain.chain_id} {lack}")
     return problems
@@ -107,21 +107,21 @@ CHAIN: Final = ("chain_id",)
 _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainStatus], float]], ...]] = (
     ("chain_block", "The last indexed block.", lambda chain: chain.block),
     ("chain_head", "The head of the chain.", lambda chain: chain.head),
-    ("chain_lag_blocks", "The blocks between the two.", lambda chain: chain.lag),
-    ("chain_silence_seconds", "Seconds since the last look.", _silence),
-    ("chain_events", "The stored events.", lambda chain: chain.event_rows),
+    ("chain_lag_blocks", "Blocks between the head of the chain and the last indexed block.", lambda chain: chain.lag),
+    ("chain_silence_seconds", "Seconds since the chain was last polled.", _silence),
+    ("chain_events", "Stored events.", lambda chain: chain.event_rows),
     ("chain_reorganizations", "Reorganisations that removed blocks.", lambda chain: chain.reorganizations),
-    ("chain_waits", "1 while a problem stops the chain.", lambda chain: chain.problem is not None),
-    ("chain_files_waiting", "Files that were not fetched yet.", lambda chain: chain.files_waiting),
-    ("standings_age_seconds", "Seconds since standings were made.", lambda chain: chain.standings.age or 0),
-    ("standings_fail", "1 while the analysis fails.", lambda chain: chain.standings.problem is not None),
-    ("standings_missing", "1 before the first analysis.", lambda chain: chain.standings.is_missing),
-    ("standings_stale", "1 while standings are stale.", lambda chain: chain.standings.is_stale),
+    ("chain_waits", "1 while a problem stops indexing of the chain.", lambda chain: chain.problem is not None),
+    ("chain_files_waiting", "Files that have not been fetched yet.", lambda chain: chain.files_waiting),
+    ("standings_age_seconds", "Seconds since the standings were computed.", lambda chain: chain.standings.age or 0),
+    ("standings_fail", "1 if the last analysis failed.", lambda chain: chain.standings.problem is not None),
+    ("standings_missing", "1 until the first analysis.", lambda chain: chain.standings.is_missing),
+    ("standings_stale", "1 while the standings are out of date.", lambda chain: chain.standings.is_stale),
 )
 
 
 class _Figures(Collector):
-    """The metrics of each chain, read on request."""
+    """The metrics of each chain, which are read on request."""
 
     def __init__(self, engine: Engine, look: Callable[[], IndexStatus], *, has_servers: bool) -> None:
         self._engine = engine
@@ -133,7 +133,7 @@ class _Figures(Collector):
         return ()
 
     def collect(self) -> Iterable[Any]:
-        """Read the metrics. If the database is unavailable, there are none, which a monitor can detect by itself."""
+        """Read the metrics. If the database is unavailable, return none, which monitoring systems can detect."""
         statuses = self._look()
         for name, text, figure in _FIGURES:
             yield gauge(name, text, CHAIN, ((chain.chain_id, figure(chain)) for chain in statuses.chains))
@@ -149,15 +149,15 @@ class _Figures(Collector):
         except DBAPIError:
             return
         states = ((state, getattr(figures, state)) for state in ("active", "failing", "stopped"))
-        yield gauge("webhooks", "The webhooks.", ("state",), states)
+        yield gauge("webhooks", "Webhooks, by state.", ("state",), states)
         seconds = figures.failing_seconds
-        yield GaugeMetricFamily("bilateral_webhook_failing_seconds", "Seconds of the longest failure.", seconds)
-        yield CounterMetricFamily("bilateral_webhook_deliveries", "Deliveries that were taken.", figures.delivered)
-        yield CounterMetricFamily("bilateral_webhook_failures", "Attempts that failed.", figures.failed)
+        yield GaugeMetricFamily("bilateral_webhook_failing_seconds", "The longest current failure.", seconds)
+        yield CounterMetricFamily("bilateral_webhook_deliveries", "Accepted deliveries.", figures.delivered)
+        yield CounterMetricFamily("bilateral_webhook_failures", "Failed delivery attempts.", figures.failed)
 
 
 def gauge(name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[object, ...]]) -> GaugeMetricFamily:
-    """Return a metric; each row of values starts with its label values."""
+    """Return a metric. Each row of values starts with the values of the labels."""
     family = GaugeMetricFamily(f"bilateral_{name}", text, labels=labels)
     for *row, value in values:
         family.add_metric(list(map(str, row)), float(value))  # type: ignore[arg-type]  # it is a number

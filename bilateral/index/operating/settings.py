@@ -1,4 +1,4 @@
-"""Index settings: which chains to follow, through which endpoints, and in which database to store them."""
+"""The settings of an index: the chains to follow, the endpoints to use, and the database for the chains."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class Shard(_Table):
 
     Attributes:
         url: The SQLAlchemy URL of a PostgreSQL database.
-        chains: The chains whose tables it contains.
+        chains: The chains whose tables the database contains.
     """
 
     url: str
@@ -40,8 +40,8 @@ class Databases(_Table):
 
     Attributes:
         url: The SQLAlchemy URL of the database that workers write to; None for the default database.
-        readers: The URLs of its PostgreSQL replicas, from which the service reads.
-        max_delay: The seconds that a replica may lag before the service reads from a different server.
+        readers: The URLs of the database's PostgreSQL replicas, from which the service reads.
+        max_delay: How many seconds a replica may lag before the service reads from another server.
         shards: The databases that contain the chains' tables, by name. If there are any, `url` is the coordinator.
     """
 
@@ -52,7 +52,7 @@ class Databases(_Table):
 
 
 def databases_of(value: Any) -> Databases:
-    """Return the databases in a settings file's `database` entry."""
+    """Return the databases that the `database` entry of a settings file describes."""
     if value is None or isinstance(value, str):
         return Databases(url=value)
     try:
@@ -94,15 +94,15 @@ class ChainSettings:
     """One chain's settings.
 
     Attributes:
-        rpc_urls: Its nodes' JSON-RPC URLs, the preferred one first.
-        deployments: Its registries; if empty, the packaged deployments for the nodes' chain.
+        rpc_urls: The JSON-RPC URLs of the chain's nodes, with the preferred one first.
+        deployments: The chain's registries; if empty, the packaged deployments for the nodes' chain.
         from_block: The first block to index; None to start at the block in which the first registry was deployed.
-        payments: The terms under which transfers to agents count as payments; None to leave payments out.
+        payments: The terms under which transfers to agents count as payments; None to index no payments.
         books: Address books, which list deployments by chain id. Each must contain the nodes' chain.
-        trusts_reorganisation: True to remove finalized blocks on the evidence of a single endpoint. Not settable in a
-            file, because it should not stay on.
-        adds_registries: True to read again the blocks with possible events from registries that the database lacks. Not
-            settable in a file.
+        trusts_reorganisation: True to remove finalized blocks on the evidence of a single endpoint. It cannot be set in
+            a file, because it should not remain enabled.
+        adds_registries: True to read blocks again that may contain events from registries that the database lacks. It
+            cannot be set in a file.
     """
 
     rpc_urls: tuple[str, ...]
@@ -128,12 +128,12 @@ class IndexSettings:
     Attributes:
         chains: The chains to follow.
         database: The SQLAlchemy URL of the database; None for the default database.
-        poll_seconds: The seconds between checks for a new block.
+        poll_seconds: The number of seconds between checks for a new block.
         files: The settings of the queue that fetches files.
-        max_wait: The seconds without success after which a run to the head fails: long enough for a node or database to
-            restart.
-        analyses: True to run trust analyses in a separate process, which keep standings current; ranks and checks need
-            them.
+        max_wait: The number of seconds without success after which a run to the head fails: long enough for a node or
+            database to restart.
+        analyses: True to run trust analyses in a separate process. They keep standings current, which ranks and checks
+            require.
         feed: The limits of the change feed.
         shards: The databases that contain the chains' tables, by name; empty if `database` contains them.
     """

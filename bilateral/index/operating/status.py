@@ -31,7 +31,7 @@ class ChainStatus:
         last_reorganization_at: The time of the last reorganisation; None if there was none.
         last_reorganization_depth: The number of blocks that the last reorganisation removed.
         problem: The reason why the worker is waiting; None while it is working.
-        files_waiting: The number of files that its events refer to and that have not been fetched yet.
+        files_waiting: The number of files to which the chain's events refer and that have not been fetched yet.
         files_loaded: The number of files that are stored and valid.
         files_malformed: The number of files that are stored but malformed.
         files_failed: The number of files that could not be loaded.
@@ -65,10 +65,10 @@ class ChainStatus:
 
 @dataclass(frozen=True)
 class IndexStatus:
-    """The progress of all chains that can be read.
+    """The progress of all chains that can be read, and the reasons why other chains cannot.
 
     Attributes:
-        chains: The status of each of these chains, in order of chain id.
+        chains: The status of each chain that can be read, in order of chain id.
         missing: The ids of the chains whose server cannot be read, in ascending order.
         problems: The reasons, one per server.
     """
@@ -83,7 +83,7 @@ _COPIED: Final = (
     *("chain_id", "first_block", "event_rows", "endpoint", "problem"),
     *("reorganizations", "last_reorganization_depth"),
 )
-"""The columns of a chain that are copied into its status."""
+"""The columns of a chain's row that are copied into the chain's status."""
 
 
 def chain_statuses(engine: Engine) -> list[ChainStatus]:

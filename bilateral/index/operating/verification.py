@@ -1,4 +1,4 @@
-"""Compare the stored rows with what an endpoint reports."""
+"""Compare the stored rows with the data that an endpoint returns."""
 
 import random
 import re
@@ -35,7 +35,7 @@ _OWNER: Final = re.compile(r"0x0{24}([0-9a-fA-F]{40})")
 
 @dataclass(frozen=True)
 class OwnerComparison:
-    """The comparison of the given agents' owners.
+    """The result of comparing the owners of some agents.
 
     Attributes:
         compared: The number of agents that were compared.
@@ -54,7 +54,7 @@ def compare_owners(
     query = (
         select(agent.identity_registry, agent.agent_id, agent.owner)
         .where(agent.chain_id == chain_id)
-        .order_by(agent.identity_registry, agent.agent_id)  # one seed chooses the same agents again
+        .order_by(agent.identity_registry, agent.agent_id)  # the same seed chooses the same agents
         .execution_options(stream_results=True)
     )
     choice = random.Random(seed)  # noqa: S311  # a sample, not a secret
@@ -71,7 +71,7 @@ def compare_owners(
 
 
 def _owner_of(endpoint: Endpoint, registry: str, agent_id: int, block: int) -> str | None:
-    """Return an agent's checksummed owner as of a block; None if the registry reverts because the agent is missing."""
+    """Return an agent's checksummed owner as of a block; None if the call reverts because the agent does not exist."""
     data = "0x" + (_SELECTOR + encode(["uint256"], [agent_id])).hex()
     try:
         answer = endpoint.request("eth_call", ({"to": registry, "data": data}, hex(block)), str)
@@ -87,17 +87,17 @@ def _owner_of(endpoint: Endpoint, registry: str, agent_id: int, block: int) -> s
 
 
 _MOST_LISTED: Final = 20
-"""The number of rows of each kind to list: enough to find the cause, but readable even if a whole table is missing."""
+"""The maximum number of rows to list of each kind: enough to find the cause, even if a whole table is missing."""
 
 
 @dataclass(frozen=True)
 class DerivedComparison:
-    """The comparison for one derived table.
+    """The result of comparing one derived table.
 
     Attributes:
         rows: The number of rows derived from the events.
         missing: The number of derived rows that the table lacks.
-        stale: The number of rows in the table that are not derived from the events.
+        stale: The number of rows in the table that cannot be derived from the events.
         different: The number of rows with the right key but different values.
         places: The kind of difference and the key of the first of these rows.
     """
@@ -122,10 +122,10 @@ def compare_derived(
     cursor = select(schema.chain.c.block_number).where(schema.chain.c.chain_id == chain_id)
     with engine.connect() as connection, connection.begin() as changes:
         wait_for_locks(connection)
-        connection.execute(cursor.with_for_update()).all()  # no worker adds events meanwhile
+        connection.execute(cursor.with_for_update()).all()  # prevents workers from adding events in the meantime
         retained = [_copy(connection, table, chain_id) for table in DERIVED_TABLES]
         for projection in PROJECTIONS:
-            if projection.derived:  # files change the other tables meanwhile, so a comparison would blame rows
+            if projection.derived:  # files change other tables in the meantime, which would appear as differences
                 projection.rebuild(connection, chain_id, progress)
         comparisons = [
             _compare(connection, table, copy, chain_id) for table, copy in zip(DERIVED_TABLES, retained, strict=True)
@@ -135,7 +135,7 @@ def compare_derived(
 
 
 def _copy(connection: Connection, table: Table, chain_id: int) -> Table:
-    """Copy a chain's rows from a table to a temporary table, which the rollback removes."""
+    """Copy a chain's rows from a table to a temporary table, which disappears in the rollback."""
     columns = [Column(column.name, column.type) for column in table.c]
     copy = Table(f"verified_{table.name}", MetaData(), *columns, prefixes=["TEMPORARY"])
     copy.create(connection, checkfirst=False)
@@ -174,7 +174,7 @@ RANGE_BLOCKS: Final = 2_000
 
 @dataclass(frozen=True)
 class Comparison:
-    """The comparison for one range of blocks.
+    """The result of comparing one range of blocks.
 
     Attributes:
         first: The first block.
@@ -200,7 +200,7 @@ class Verifier:
     """Reads ranges of blocks again and compares them with the stored rows.
 
     Args:
-        source: The chain as reported by an endpoint, preferably not the one from which it was indexed.
+        source: The chain as reported by an endpoint, preferably not the one that was used for indexing.
     """
 
     def __init__(self, engine: Engine, source: Source, registries: Mapping[str, Registry]) -> None:
@@ -210,7 +210,7 @@ class Verifier:
         self._extraction = Extraction(self._chain_id, registries)
 
     def compare(self, first: int, last: int, *, samples: int | None = None, seed: int = 0) -> Iterator[Comparison]:
-        """Compare blocks."""
+        """Compare a range of blocks, and yield the result for each segment of the range."""
         if (head := self._source.head()) < last:
             raise EndpointLiesError(self._source.name, f"its last block is {head}, but block {last} is indexed")
         starts = list(range(first, last + 1, RANGE_BLOCKS))
@@ -218,7 +218,7 @@ class Verifier:
             starts = sorted(random.Random(seed).sample(starts, samples))  # noqa: S311  # a sample, not a secret
         for start in starts:
             stop, end = min(start + RANGE_BLOCKS - 1, last), start - 1
-            while end < stop:  # an endpoint may give less at once
+            while end < stop:  # an endpoint may return fewer blocks at once
                 begin = end + 1
                 logs, end = self._source.logs(begin, stop)
                 yield self._compare_range(begin, end, logs)

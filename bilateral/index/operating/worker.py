@@ -1,4 +1,4 @@
-"""A worker for each chain, and the index process, with threads for the chains and for the files in their events."""
+"""A worker for each chain, and the index process with its threads, which follow the chains and fetch files."""
 
 import logging
 import threading
@@ -34,18 +34,18 @@ from bilateral.index.projections import PROJECTIONS, READERS
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _RETRY_SECONDS: Final = 2.0
-"""Seconds between checks for a first block that the chain does not have yet."""
+"""Seconds between checks for the first block if the chain does not have it yet."""
 
 
 class Worker:
     """Follows one chain.
 
     Args:
-        poll_seconds: The seconds between checks for a new block.
-        max_wait: The seconds without success after which a run to the head fails.
+        poll_seconds: The number of seconds between checks for a new block.
+        max_wait: The number of seconds without success after which a run to the head fails.
 
     Raises:
-        NoEndpointError: No endpoint reports its chain.
+        NoEndpointError: No endpoint reports the id of its chain.
         UnknownDeploymentError: No deployment was passed, and none is packaged for the chain.
         WrongChainError: A deployment is for a different chain.
         OtherRegistriesError: The database contains the chain with different registries, and adding registries is not
@@ -94,7 +94,7 @@ class Worker:
         self._follower = Follower(store, self._pool, registries, begin, enough=enough, trusts_reorganisation=trusts)
         if added:
             self._go_back(added, deployments, begin, is_cut=settings.from_block is not None)
-        record_registries(engine, self.chain_id, deployments, first)  # last: until then a new start goes back again
+        record_registries(engine, self.chain_id, deployments, first)  # last, so that an earlier restart goes back again
         cursor = store.cursor()
         self._before = begin - 1 if cursor is None else cursor.number
         self._payments: PaymentFollower | None = None
@@ -143,17 +143,17 @@ class Worker:
 
     def _try_step(self, retry: Backoff, *, until_head: bool) -> Step | None:
         try:
-            self._limits.store()  # of a step that failed
+            self._limits.store()  # even if the step failed
             step = self._follower.step()
             if step.outcome is Outcome.WAITED and self._payments is not None and self._payments.step():
-                return None  # the index first, so that it stays near the head
+                return None  # index first, so that the index stays near the head
             self._limits.store()
             self._note_success(step.endpoint)
         except NoEndpointError as problem:
             if until_head and problem.is_final:
                 raise
             if retry.is_over and not self._is_last_try:
-                self._is_last_try = True  # endpoints on the bench were not asked for some time
+                self._is_last_try = True  # benched endpoints have not been used for some time
                 self._pool.release()
             else:
                 retry.wait(problem)
@@ -171,7 +171,7 @@ class Worker:
         return None
 
     def _wait_for_first_block(self, problem: FirstBlockAheadError, *, until_head: bool) -> None:
-        """Wait for the chain to grow, or stop at its end. Endpoints that lag are benched first."""
+        """Wait for the chain to grow, or stop at the chain's end. Endpoints that lag are benched first."""
         if self._pool.compare_heads_now():
             return
         if until_head:
@@ -194,13 +194,13 @@ class Worker:
     def _report_failure(self, problem: str) -> None:
         """Log that the worker is waiting, and store why: no endpoint is usable, or the database is unavailable."""
         _LOGGER.warning("chain=%d outcome=waits problem=%r", self.chain_id, problem)
-        self._endpoint = ""  # the next step notes that the problem is over
-        with suppress(DBAPIError):  # it may be the problem
+        self._endpoint = ""  # so that the next step records that the problem is over
+        with suppress(DBAPIError):  # the database may be the problem
             self._note(problem=printable(problem))
 
 
 def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, ...]:
-    """Return a chain's deployments: those in the settings, or the canonical and project deployments in the package."""
+    """Return a chain's deployments: those in the settings or, if there are none, the packaged ones."""
     if any(chain_id not in book for book in settings.books):
         raise errors.DeploymentRecordError(
             f"the address book has no chain {chain_id}: pass a --deployment with that chain's registries"
@@ -217,14 +217,14 @@ def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, 
 
 
 def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
-    """Find the block in which the first registry was deployed, by bisection on whether its code exists."""
+    """Find the block in which the first registry was deployed, by bisecting on whether its code exists."""
     addresses = [deployment.identity for deployment in deployments]
     problems: list[Exception] = []
     has_code = False
     for source in pool.usable():
         try:
             _require_code(source, addresses, head := source.head())
-        except (*errors.NODE_FAILURES, errors.UnexpectedAnswerError) as problem:  # an endpoint may be far behind, too
+        except (*errors.NODE_FAILURES, errors.UnexpectedAnswerError) as problem:  # an endpoint may also lag far behind
             problems.append(problem)
             continue
         has_code = True
@@ -252,7 +252,7 @@ def _require_code(source: Source, addresses: Sequence[str], block: int) -> None:
 def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]) -> int:
     """Return the chain of the first endpoint that responds, preferring one that is on the deployments' chain.
 
-    The pool checks the other endpoints against it.
+    The pool checks that the other endpoints are on the same chain.
     """
     requested = {deployment.chain_id for deployment in deployments}
     problems: list[str] = []
@@ -275,10 +275,10 @@ def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]
 
 
 _SIGNAL_SECONDS: Final = 0.2
-"""The interval at which a waiting main thread checks for signals, in seconds."""
+"""The interval in seconds at which a waiting main thread checks for signals."""
 
 _GRACE_SECONDS: Final = 5.0
-"""Seconds that a step has to finish once the process is stopped. A step that takes longer is rolled back."""
+"""Seconds that a step has to finish after the process is stopped. A step that takes longer is rolled back."""
 
 
 def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
@@ -287,10 +287,10 @@ def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
 
 
 class _Process:
-    """One process's threads."""
+    """The threads of one process."""
 
     def __init__(self, engine: Engine, settings: IndexSettings, stop: threading.Event) -> None:
-        self._failures: list[Exception] = []  # that ended threads, in order
+        self._failures: list[Exception] = []  # the exceptions that ended threads, in order
         self._engine = engine
         self._settings = settings
         self._stop = stop
@@ -321,7 +321,7 @@ class _Process:
         return is_done
 
     def _worker_of(self, chain: ChainSettings, until_head: bool) -> Worker | None:
-        """Create a chain's worker, and retry while that fails. Return None when the process ends."""
+        """Create a chain's worker, retrying while that fails. Return None when the process ends."""
         settings = self._settings
         writers = len(settings.chains) + (settings.files.workers > 0)
         options: dict[str, Any] = {"enough": max(1, ENOUGH_LOGS // writers), "max_wait": settings.max_wait}
@@ -348,7 +348,7 @@ class _Process:
                 if (worker := self._worker_of(chain, until_head)) is not None:
                     self._files.add_chain(worker.chain_id)
                     worker.run(until_head=until_head)
-            except (NoEndpointError, FirstBlockAheadError) as failure:  # of one chain: the others go on
+            except (NoEndpointError, FirstBlockAheadError) as failure:  # the other chains continue
                 self._failures.append(failure)
                 if len(self._settings.chains) > 1:
                     _LOGGER.warning("outcome=ended problem=%r", str(failure))
@@ -364,6 +364,6 @@ class _Process:
         end = None
         for thread in threads:
             while thread.is_alive() and (end is None or time.monotonic() < end):
-                thread.join(_SIGNAL_SECONDS)  # a join without end would keep signals waiting
+                thread.join(_SIGNAL_SECONDS)  # an unlimited join would delay signals
                 if end is None and self._stop.is_set():
                     end = time.monotonic() + _GRACE_SECONDS

@@ -1,1 +1,1 @@
-"""Token payments to agents' wallets, as recorded on chain: transfers authorized by the payer's signature."""
+"""Token payments to agents' wallets, as recorded on chain: transfers that the payer authorized by signature."""

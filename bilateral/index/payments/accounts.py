@@ -41,7 +41,7 @@ def store_accounts(connection: Connection, rows: Rows, chain_id: int, first: int
 
 
 def _changes(events: EventRows) -> list[tuple[Any, ...]]:
-    """Return the owner and wallet changes in chain order, each with its event's type at the end."""
+    """Return the owner and wallet changes in chain order. Each ends with its event's type."""
     changes = [
         (*pick(row), event) for event, pick in _PICK.items() for row in events.get(schema.EVENT_TABLES[event], ())
     ]
@@ -81,14 +81,14 @@ _CAN_BE_PAID: Final = (agent_account.c.wallet.is_not(None), agent_account.c.owne
 
 
 def accounts_until(connection: Connection, chain_id: int, column: Literal["wallet", "owner"]) -> list[str]:
-    """Return all accounts that have ever been the wallet or the owner of an agent that can be paid, in order."""
+    """Return all accounts that were ever the wallet or the owner of an agent that can be paid, in order."""
     table = agent_account.c
     query = select(table[column]).where(table.chain_id == chain_id, *_CAN_BE_PAID).distinct().order_by(table[column])
     return list(connection.execute(query).scalars())
 
 
 def first_blocks(connection: Connection, chain_id: int, accounts: Collection[str]) -> dict[str, int]:
-    """Return the blocks in which accounts first became the wallet or the owner of an agent with a wallet."""
+    """Return the block in which each account first became the wallet or the owner of an agent with a wallet."""
     table = agent_account.c
     owners: dict[str, int] = {}
     for part in in_parts(sorted(accounts)):
@@ -101,7 +101,7 @@ def first_blocks(connection: Connection, chain_id: int, accounts: Collection[str
 
 
 class Wallets:
-    """The given wallets' agents at any position in the chain."""
+    """The agents of some wallets, at any position in the chain."""
 
     def __init__(self, connection: Connection, chain_id: int, wallets: Sequence[str]) -> None:
         self._periods: dict[str, list[tuple[tuple[int, int], tuple[int, int], str, int, str]]] = defaultdict(list)

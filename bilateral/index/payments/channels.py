@@ -1,8 +1,8 @@
 """Payments through channels: claims, to the extent that they spend the payer's own money.
 
-Anyone can open a channel in any payer's name, with their own money and their own voucher key, and its claims look like
-all others. Each deposit is therefore attributed to the account whose transfer funded it. Money that leaves a channel is
-taken first from the payer's share, then from that of other funders, and last from money of unknown origin.
+Anyone can open a channel in any payer's name, with their own money and voucher key, and its claims look like any other
+claims. Each deposit is therefore attributed to the account whose transfer funded it. Money that leaves a channel is
+taken first from the payer's share, then from other funders' shares, and last from money of unknown origin.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ from bilateral.index.payments.transfers import TokenTransfer, TransferSource
 
 _TOPICS: Final = {"0x" + topic.hex(): topic for topic in (CHANNEL_CREATED, DEPOSITED, CLAIMED, REFUNDED, WITHDRAWN)}
 _CREATED_WORDS: Final = 8
-"""The number of 32-byte words for a new channel, its id first. Other events have at least id, caller and amount."""
+"""The number of 32-byte words in the event for a new channel, its id first. Other events have at least three."""
 
 
 _Step: TypeAlias = tuple[bytes, bytes, bytes]
@@ -99,7 +99,7 @@ def read_channel_logs(source: TransferSource, first: int, last: int) -> ChannelL
 
 @dataclass
 class _Channel:
-    """A channel in a listed token, and each account's money in it, as far as it has been read."""
+    """A channel for a listed token, and the money of each account in it, as far as it has been read."""
 
     payer: str
     receiver: str
@@ -110,11 +110,11 @@ class _Channel:
 
 @dataclass
 class ChannelFlows:
-    """Money that left channels, as one transfer per channel, transaction and pair of accounts.
+    """The money that left channels, as one transfer per channel, transaction and pair of accounts.
 
     Attributes:
         claims: The claims that spend the payer's own money, which are payments.
-        returns: All money that went to an account other than its source.
+        returns: All money that went to an account other than the one that it came from.
     """
 
     claims: list[TokenTransfer] = field(default_factory=list)
@@ -137,7 +137,7 @@ def store_channels(connection: Connection, chain_id: int, tokens: Collection[str
 
 
 class _Ledger:
-    """The money in the given channels, updated with each event."""
+    """The money in some channels, updated with each event."""
 
     def __init__(self, connection: Connection, chain_id: int, tokens: Collection[str], ids: Collection[bytes]) -> None:
         self._connection, self._chain_id, self._tokens = connection, chain_id, tokens
@@ -148,7 +148,7 @@ class _Ledger:
         self._last: dict[_Step, ChannelEvent] = {}
 
     def apply(self, event: ChannelEvent, transfers: list[TokenTransfer]) -> None:
-        """Apply an event, given the preceding transfers in its transaction that are not yet matched to a deposit."""
+        """Apply an event, given the preceding transfers in its transaction that no deposit has used yet."""
         current = self._channels.get(event.channel_id)
         if current is None:
             if event.parties and event.parties[2] in self._tokens:
@@ -164,7 +164,7 @@ class _Ledger:
 
     def _spend(self, event: ChannelEvent, current: _Channel) -> None:
         step, left = (event.transaction_hash, event.channel_id, event.topic), event.amount
-        self._last[step] = event  # the last event of several stands for them
+        self._last[step] = event  # the last of several events represents them
         if current.funds[current.payer] < left:
             self._read_funds(event.channel_id, current)
         for funder in [current.payer, *sorted(current.funds.keys() - {current.payer})]:
@@ -205,7 +205,7 @@ class _Ledger:
                 yield bytes(channel_id), _Channel(payer, receiver, token, {payer: remaining or 0})
 
     def _read_funds(self, channel_id: bytes, current: _Channel) -> None:
-        """Read the money from funders other than the payer, which few channels have."""
+        """Read the money from funders other than the payer. Few channels have any."""
         if current.has_all_funds:
             return
         funder, is_here = channel_fund.c.funder, channel_fund.c.channel_id == channel_id
@@ -224,7 +224,7 @@ class _Ledger:
 
 
 def _take_funder(transfers: list[TokenTransfer], token: str, amount: int) -> str | None:
-    """Remove the transfer that funded a deposit from the preceding transfers, and return the account that sent it."""
+    """Remove the transfer that funded a deposit from the preceding transfers, and return its sender."""
     funder, before = _take_sender(transfers, (BATCH, token, amount), len(transfers))
     if funder == EIP3009_COLLECTOR:
         funder, _ = _take_sender(transfers, (EIP3009_COLLECTOR, token, amount), before)

@@ -22,12 +22,12 @@ class Payments(Projection):
         yield
         connection, chain_id, block = removal.connection, removal.chain_id, removal.target.number
         cursor, late = payment_cursor, late_payment
-        # First, because it locks the cursor: a worker that stores payments of these blocks ends before, or gives up.
+        # First, because it locks the cursor: a worker that stores payments of these blocks finishes first or gives up.
         connection.execute(update(cursor).where(cursor.c.chain_id == chain_id).values(changed_at=int(time.time())))
         for column in (*(table.c.block_number for table in CHAIN_TABLES), late.c.first_block):
             connection.execute(delete(column.table).where(column.table.c.chain_id == chain_id, column > block))
-        # Payments that were read at removed blocks count from the block after the last one that stays: an answer at
-        # that one did not have them.
+        # Payments that were read at removed blocks count from the block after the last remaining block, because
+        # responses at that block did not include them.
         for column, values in (
             (late.c.seen_block, {"seen_block": block + 1}),
             (cursor.c.block_number, {"block_number": block, "block_hash": removal.target.hash}),
@@ -38,13 +38,13 @@ class Payments(Projection):
 
 
 def note_late_payments(connection: Connection, chain_id: int, blocks: Collection[int]) -> None:
-    """Record the block that was last indexed when payments were read, if it is later than the payments' block."""
+    """Record the block that was last indexed when payments were read, if it is later than the payments' own block."""
     if blocks:
         _note(connection, chain_id, min(blocks))
 
 
 def note_forgotten_payments(connection: Connection, chain_id: int) -> None:
-    """Record that all of a chain's payments will be read again, so it is no longer known when each was first stored."""
+    """Record that all of a chain's payments will be read again, so it is unknown when each was first stored."""
     connection.execute(delete(late_payment).where(late_payment.c.chain_id == chain_id))
     _note(connection, chain_id, FORGOTTEN)
 

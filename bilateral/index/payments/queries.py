@@ -1,7 +1,7 @@
-"""The payments behind feedback: those that a file claims, compared with those that the index found on chain.
+"""The payments behind feedback: those that a file claims, compared with the payments that the index found on chain.
 
-On chain, the only limit on a metered payment is its signed ceiling. A seller that always takes the maximum may not be
-metering at all, which is worth noting but proves nothing.
+On chain, the only limit on a metered payment is the ceiling that the payer signed. A seller that always takes the
+maximum may not be metering at all, which is worth noting but proves nothing.
 """
 
 import re
@@ -29,9 +29,9 @@ from bilateral.index.reading.prepared import CHAIN, Prepared
 from bilateral.index.reading.registries import AgentKey, Exact, exact
 
 _NEWEST: Final = 20_000
-"""The number of newest events searched per kind. An index by transaction would slow down storing every event."""
+"""The number of newest events of each kind to search. An index by transaction would slow down storing every event."""
 
-_MOST: Final = 20  # events; a batch may have more
+_MOST: Final = 20  # events per transaction; a batch may have more
 
 _PAGES: Final[dict[type[events.Event], tuple[str, tuple[str, ...]]]] = {
     events.NewFeedback: ("rating", ()),
@@ -46,10 +46,10 @@ _PAGES: Final[dict[type[events.Event], tuple[str, tuple[str, ...]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """One of a transaction's events that has its own page.
+    """An event of a transaction that has a page of its own.
 
     Attributes:
-        kind: `rating`, `validation` or `registration`.
+        log_index: The event's position in the block.
         log_index: Its position in the block.
         name: The hash of a validation request, or the id of a registered agent; None for ratings.
     """
@@ -61,7 +61,7 @@ class Logged:
 
 
 def logged_in(connection: Connection, chain_id: int, transaction: bytes) -> tuple[Logged, ...]:
-    """Return a transaction's events that have their own page, among the newest 20,000 events of each kind."""
+    """Return a transaction's events that have their own page, if they are among the newest 20,000 of their kind."""
     logged: list[Logged] = []
     for event, (kind, name) in _PAGES.items():
         columns = schema.EVENT_TABLES[event].c
@@ -78,7 +78,7 @@ def logged_in(connection: Connection, chain_id: int, transaction: bytes) -> tupl
 
 
 def paid_in(connection: Connection, chain_id: int, transaction: bytes) -> Sequence[Row[str, int, str]]:
-    """Return `identity_registry`, `agent_id` and `payer` for each agent paid by a transaction of any age."""
+    """Return `identity_registry`, `agent_id` and `payer` for each agent that a transaction of any age paid."""
     columns = payment.c
     of_transaction = columns.transaction_hash == transaction, columns.chain_id == chain_id
     query = select(columns.identity_registry, columns.agent_id, columns.payer).where(*of_transaction)
@@ -90,7 +90,7 @@ class PaymentProgress:
     """The progress of one chain's payments, which are read after its blocks are indexed.
 
     Attributes:
-        block: The last block whose payments are stored or, if there is none, the block before the first indexed one.
+        block: The last block whose payments are stored or, if there is none, the block before the first indexed block.
         first_block: The first indexed block.
         lag: The number of indexed blocks with enough confirmations whose payments are not stored.
     """
@@ -126,7 +126,7 @@ PROVEN: Final = "proven"
 """The client paid the rated agent in the claimed transaction, as proven on chain."""
 
 TO_ITSELF: Final = "to itself"
-"""Like `PROVEN`, but the client owns the agent, is its wallet, or may act for it. Such a payment proves nothing."""
+"""Like `PROVEN`, but the client owns the agent, is its wallet, or may act for it, so the payment proves nothing."""
 
 USED: Final = "used"
 """The client paid the agent in the claimed transaction, but earlier feedback already claims that payment."""
@@ -151,8 +151,8 @@ class Payment:
         kind: `eip3009`, `permit2-exact`, `permit2-upto`, `channel` or `plain`.
         dollars: The amount in dollars, exact to millionths and rounded down.
         ceiling: The maximum amount that the payer signed for, in dollars; None if it signed for the exact amount.
-        is_to_itself: True if the payer owns the agent, is its wallet, or is authorised to act for it.
-        log_index: Its position in the block.
+        is_to_itself: True if the payer owns the agent, is the agent's wallet, or is authorised to act for the agent.
+        log_index: The payment's position in the block.
         time: The block time, in Unix seconds.
     """
 
@@ -173,7 +173,7 @@ class Payment:
 
 @dataclass(frozen=True, slots=True)
 class PaymentProof:
-    """Whether feedback was paid for.
+    """The evidence of whether feedback was paid for.
 
     Attributes:
         state: `proven`, `to itself`, `used`, `claimed` or `none`.
@@ -187,7 +187,7 @@ class PaymentProof:
 
 
 class _Claim(NamedTuple):
-    """A feedback entry, and the transaction of the payment that its file claims."""
+    """A feedback entry, with the transaction of the payment that its file claims."""
 
     transaction: str | None
     client: str
@@ -200,7 +200,7 @@ class _Claim(NamedTuple):
 def proofs_of(
     connection: Connection, identities: dict[str, str], chain_id: int, entries: Sequence[Feedback]
 ) -> tuple[PaymentProof, ...]:
-    """Compare the payments that feedback claims with those in the index."""
+    """Compare the payments that feedback entries claim with the payments in the index."""
     claims = []
     for entry in entries:
         transaction = entry.file.payment_transaction if entry.file else None
@@ -211,7 +211,7 @@ def proofs_of(
 def proof_of(
     connection: Connection, identity: str | None, entry: AuthorizedFeedback, transaction: str | None
 ) -> PaymentProof:
-    """Compare the payment that one authorised feedback entry claims with those in the index."""
+    """Compare the payment that an authorised feedback entry claims with the payments in the index."""
     chain_id, agent_id = map(int, entry.agent.split(":"))
     return _proofs(connection, chain_id, [_claim(entry, transaction, identity, agent_id)])[0]
 
@@ -229,7 +229,7 @@ def _claim(
 
 
 def payments_of(connection: Connection, chain_id: int, account: str, side: str, limit: int = 12) -> tuple[Payment, ...]:
-    """Return the newest payments from an account (`payer`) to agents, or those to it (`payee`) as agents' wallet."""
+    """Return the newest payments by an account (`payer`) to agents, or to it (`payee`) as the wallet of agents."""
     rows = _BY_SIDE[side].all(connection, {"chain": chain_id, "account": account, "limit": limit})
     return tuple(_payment(chain_id, *row[1:]) for row in rows)
 
@@ -237,7 +237,7 @@ def payments_of(connection: Connection, chain_id: int, account: str, side: str, 
 def _proofs(connection: Connection, chain_id: int, claims: Sequence[_Claim]) -> tuple[PaymentProof, ...]:
     """Return the proof of each claim. A payment backs the first feedback that claims it, in chain order.
 
-    If a transaction contains several payments from a client to an agent, each payment backs one feedback entry.
+    If a transaction contains several payments from a client to an agent, each of them backs one feedback entry.
     """
     transactions = [_normalized(claim.transaction) for claim in claims]
     payments: dict[tuple[str | None, ...], list[Payment]] = defaultdict(list)
@@ -250,7 +250,7 @@ def _proofs(connection: Connection, chain_id: int, claims: Sequence[_Claim]) -> 
     places = _places_of_claims(connection, chain_id, list(chain(*payments.values())), last)
     proofs = []
     for claim, transaction in zip(claims, transactions, strict=True):
-        # A payment of somebody else, or to another agent, proves nothing.
+        # A payment by another account, or to another agent, proves nothing.
         subject = transaction, claim.client, claim.identity, f"{chain_id}:{claim.agent_id}"
         paying = sorted(payments.get(subject, ()), key=lambda paid: (paid.is_to_itself, paid.log_index))
         if not paying or claim.place < (paying[0].block, 0):
@@ -271,7 +271,7 @@ def _normalized(transaction: str | None) -> str:
 def _places_of_claims(
     connection: Connection, chain_id: int, payments: Sequence[Payment], last: int
 ) -> Mapping[tuple[Any, ...], list[tuple[int, int]]]:
-    """Return the positions of the payers' unrevoked feedback that claims payments, by transaction and rated agent."""
+    """Return where the payers' unrevoked feedback claims payments, by transaction and rated agent."""
     places: dict[tuple[Any, ...], list[tuple[int, int]]] = defaultdict(list)
     first = min((paid.block for paid in payments), default=0)
     payers, names = ({getattr(paid, name) for paid in payments} for name in ("payer", "transaction"))
@@ -314,11 +314,11 @@ TERMS: Final = (
     .scalar_subquery()
     .label("terms")
 )
-"""The column with the terms under which a payment was stored, which include the token's decimals."""
+"""The column for the terms under which a payment was stored, which include the token's decimals."""
 
 
 def ceiling_micros(terms: str, token: str, ceiling: Any) -> int | None:
-    """Return the maximum that a payer signed for, in millionths of a dollar; None if it signed for the exact amount."""
+    """Return a payer's signed maximum in millionths of a dollar; None if the payer signed for the exact amount."""
     return None if ceiling is None else _terms(terms).micros(token, int(ceiling))
 
 
@@ -340,14 +340,14 @@ PAYMENT_SIDES: Final = ("payer", "payee")
 _BY_SIDE: Final = {side: _of_account(side) for side in PAYMENT_SIDES}
 
 
-_OWN: Final = 300  # newest payments to the accounts of an agent
-_OF_OTHERS: Final = 3_000  # newest payments of the chain, read only for an agent that takes all
+_OWN: Final = 300  # newest payments to the agent's accounts
+_OF_OTHERS: Final = 3_000  # newest payments on the chain, read only for an agent that always takes the maximum
 _ALL: Final = 0.99
 
 
 @dataclass(frozen=True, slots=True)
 class MeteredSales:
-    """The share of signed ceilings that a seller charged in its newest payments.
+    """The share of the signed ceilings that a seller charged in its newest payments.
 
     Attributes:
         share: The share, 0 to 1. Payments are weighted by amount, so that small ones cannot hide a large one.

@@ -16,7 +16,7 @@ from bilateral.index.log.columns import (
 )
 
 FORGOTTEN: Final = -1
-"""The first block of a row recording that all payments were read again."""
+"""The first block in a row which records that all payments were read again."""
 
 
 metadata: Final = sa.MetaData()
@@ -57,7 +57,7 @@ payment: Final = sa.Table(
     sa.PrimaryKeyConstraint(*PLACE_KEY),
 )
 sa.Index("payment_by_payer", *(payment.c[name] for name in ("chain_id", "payer", "block_number", "log_index")))
-sa.Index(  # all that a buyer's score needs of its payments, in the order of their sellers
+sa.Index(  # contains all that a buyer's score needs of the payments, ordered by seller
     "payment_by_seller",
     *(payment.c[name] for name in ("chain_id", "payer", "identity_registry", "agent_id")),
     *(payment.c[name] for name in ("block_number", "kinship", "micros", "block_time")),
@@ -71,7 +71,7 @@ payment_return: Final = sa.Table(
     *place_columns("token"),
     *required(ADDRESS, "payee", "receiver"),
     sa.Column("micros", sa.BigInteger, nullable=False),
-    sa.PrimaryKeyConstraint(*PLACE_KEY, "payee"),  # one claim of a channel may spend the money of several accounts
+    sa.PrimaryKeyConstraint(*PLACE_KEY, "payee"),  # a claim from a channel may spend several accounts' money
 )
 sa.Index("payment_return_by_receiver", *(payment_return.c[name] for name in ("chain_id", "receiver", "payee")))
 
@@ -81,7 +81,7 @@ channel: Final = sa.Table(
     *place_columns("token"),
     *required(HASH, "channel_id"),
     *required(ADDRESS, "payer", "receiver"),
-    sa.PrimaryKeyConstraint(*PLACE_KEY),  # by which rollbacks find its rows
+    sa.PrimaryKeyConstraint(*PLACE_KEY),  # rollbacks find the rows by this key
 )
 sa.Index("channel_by_id", *(channel.c[name] for name in ("chain_id", "channel_id")))
 

@@ -13,13 +13,13 @@ MICROS: Final = 6
 """The number of decimals in stored volumes, which are in millionths of a dollar."""
 
 _RETURNS: Final = "owners"
-"""The rule that determines whose transfers count as returns. Payments stored under an older rule are read again."""
+"""The rule that determines which transfers count as returns. Payments stored under an older rule are read again."""
 
 _KINDS: Final = [kind for kind in PaymentKind if kind in PROVABLE or kind is PaymentKind.CHANNEL]
 """The kinds of payments that count. Payments that were stored when fewer kinds counted are read again."""
 
-_MOST_DECIMALS: Final = 18  # as ether; stablecoins have 6 or 18
-_MOST_CONFIRMATIONS: Final = 64  # two epochs of Ethereum, after which a block is final
+_MOST_DECIMALS: Final = 18  # as for ether; stablecoins have 6 or 18
+_MOST_CONFIRMATIONS: Final = 64  # two Ethereum epochs, after which a block is final
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class PaymentTerms:
     Attributes:
         tokens: The decimals of each token that is worth a dollar, by its address.
         confirmations: The number of blocks that must confirm a payment, including its own.
-        counts_plain: True if transfers without an authorization count too. Anyone can send such transfers to themselves
-            for less gas, so they are excluded by default.
-        traces: True if Permit2 payments that a contract settles for others count too. Each endpoint must support
-            `debug_traceTransaction`, and its traces cannot be proven.
+        counts_plain: True if transfers without an authorization also count. Anyone can send such transfers to
+            themselves for less gas, so they are excluded by default.
+        traces: True if Permit2 payments that a contract settles for others also count. Each endpoint must support
+            `debug_traceTransaction`, whose traces cannot be proven.
     """
 
     tokens: Mapping[str, int] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class PaymentTerms:
 
     @property
     def text(self) -> str:
-        """The terms on which stored payments depend, as text. If they change, payments are read again."""
+        """The terms on which stored payments depend, as text. If the text changes, payments are read again."""
         rules: dict[str, Any] = {"kinds": _KINDS, "plain": self.counts_plain, "traces": self.traces}
         return json.dumps({**rules, "returns": _RETURNS, "tokens": dict(sorted(self.tokens.items()))})
 

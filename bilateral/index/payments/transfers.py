@@ -1,4 +1,4 @@
-"""Token transfers that are payments, according to token events and the calldata of Permit2 proxies."""
+"""Token transfers that are payments, according to token events and the calldata of the Permit2 proxies."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -35,14 +35,14 @@ USED_TOPIC: Final = "0x" + AUTHORIZATION_USED.hex()
 """The first topic of the event for a used authorization (EIP-3009)."""
 
 TOPICS: Final = 3
-"""The topics of both events."""
+"""The number of topics of both events."""
 
 _ACCOUNTS: Final = 500
-"""The number of accounts per request: as many as most public endpoints allow."""
+"""The number of accounts per request, which most public endpoints allow."""
 
 
 Group: TypeAlias = tuple[int, bytes, str, str]
-"""Block, transaction, token and account, which are the same for a transfer and the use of its authorization."""
+"""Block, transaction, token and account. They are the same for a transfer and for the use of its authorization."""
 
 Authorizations: TypeAlias = Mapping[tuple[Group, int], bytes]
 """The nonces of authorizations, by group and log index."""
@@ -52,13 +52,13 @@ class TokenTransfer(NamedTuple):
     """A transfer of a token.
 
     Attributes:
-        log_index: The index of its log in the block.
+        log_index: The index of the transfer's log in the block.
         block_time: The time of the block, in Unix seconds.
         sender: The account that sent the tokens.
         receiver: The account that received the tokens.
         amount: The amount, in the token's smallest unit.
         nonce: The nonce of the payment that the transfer settled, or the channel's id for a claim; None if there is
-            none.
+            neither.
         kind: The kind of that payment.
         ceiling: The amount that the payer of a metered payment signed for.
     """
@@ -93,11 +93,11 @@ class TokenTransfer(NamedTuple):
 
 
 class FilteredSource(Source):
-    """The given contracts' logs with the given topics, as one endpoint reports them.
+    """Logs with certain topics of certain contracts, as reported by one endpoint.
 
     Args:
         contracts: The contracts, in checksum form.
-        wait: Waits the given number of seconds; returns False to give up.
+        wait: Waits for the given number of seconds; returns False to give up.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class FilteredSource(Source):
             first = end + 1
 
     def read_timed(self, topics: list[Any], first: int, last: int) -> list[BlockLogs]:
-        """Return the same blocks with their times, after comparing each block with its header."""
+        """Return the blocks that `read` yields, with their times, after comparing each block with its header."""
         blocks = list(self.read(topics, first, last))
         for block, header in zip(blocks, self.headers_of([block.number for block in blocks]), strict=True):
             if block.hash != header.block.hash:
@@ -131,14 +131,14 @@ class FilteredSource(Source):
 
 
 class TransferSource(FilteredSource):
-    """Token logs as one endpoint reports them.
+    """Token logs as reported by one endpoint.
 
     Args:
         tokens: The tokens, in checksum form.
-        wait: Waits the given number of seconds; returns False to give up.
+        wait: Waits for the given number of seconds; returns False to give up.
 
     Attributes:
-        proxies: The logs of the Permit2 proxies. Each source determines separately how many blocks fit into a response.
+        proxies: The logs of the Permit2 proxies. Each source determines for itself how many blocks fit into a response.
         channels: The logs of the channel contract.
     """
 
@@ -176,7 +176,7 @@ class TransferSource(FilteredSource):
     def _read_transfers(self, topics: list[Any], first: int, last: int) -> Iterator[TokenTransfer]:
         for block in self.read_timed(topics, first, last):
             for index, entry in zip(block.indices, block.entries, strict=True):
-                # A token may have other events under the same topic: those of ERC-721 have four topics.
+                # A token may emit other events under the same topic. Those of ERC-721 have four topics.
                 if len(entry.topics) != TOPICS or entry.topics[0].lower() != TRANSFER_TOPIC:
                     continue
                 data = bytes_of(entry.data)
@@ -197,7 +197,7 @@ def _account(topic: str) -> str:
 
 
 def unsure_senders(transfers: Iterable[TokenTransfer], used: Authorizations) -> set[str]:
-    """Return the senders whose other transfers are needed to match the given ones with authorizations."""
+    """Return the senders whose other transfers are needed to match the given transfers with authorizations."""
     return {sender for *_, sender in unsure_groups((transfer.place_in_group for transfer in transfers), used)}
 
 
@@ -216,14 +216,14 @@ def with_nonces(
 _TOPICS: Final = ["0x" + topic.hex() for topic in sorted(SETTLED)]
 
 _TRACES: Final = 3
-"""Failures after which a trace is abandoned: anyone can create a transaction that no node can trace."""
+"""The number of failures after which a trace is abandoned. Anyone can create a transaction that no node can trace."""
 
 
 class PermitReader:
-    """Finds the Permit2 payments among transfers.
+    """Finds the Permit2 payments among token transfers.
 
     Args:
-        terms: The payment terms. If they enable traces, these are searched for calls through other contracts.
+        terms: The payment terms. If they enable traces, the traces are searched for calls through other contracts.
     """
 
     def __init__(self, terms: PaymentTerms) -> None:
@@ -234,8 +234,8 @@ class PermitReader:
         """Return the transfers, marked with the Permit2 payments that they settled."""
         candidates: dict[bytes, list[TokenTransfer]] = defaultdict(list)
         for transfer in transfers:
-            # Metered payments may be of a unit of a stablecoin, and count. Less is no money, and each look-up that a
-            # stranger causes costs him a settlement of 50,000 gas at least, as the proxy's event must be there too.
+            # Metered payments of a stablecoin's single unit count; less is not money. Each look-up that a stranger
+            # causes costs the stranger a settlement of at least 50,000 gas, because the proxy's event must exist too.
             is_money = self._terms.micros(transfer.token, transfer.amount) > 0
             if transfer.nonce is None and is_money and transfer.sender not in CANONICAL:
                 candidates[transfer.transaction_hash].append(transfer)
@@ -264,7 +264,7 @@ class PermitReader:
                     self._failures[hash_] += 1
                     problem = failure
         if problem is not None:
-            raise problem  # another endpoint may be able to
+            raise problem  # another endpoint may be able to trace it
         for hash_ in entries:
             del self._failures[hash_]
         return calls
@@ -273,7 +273,7 @@ class PermitReader:
 def _settlements(
     proxies: FilteredSource, candidates: Mapping[bytes, Sequence[TokenTransfer]]
 ) -> dict[bytes, list[tuple[ReceiptLog, LogEntry]]]:
-    # The events name nobody, so those of the whole chain come.
+    # The events do not contain the accounts, so the events of the whole chain are returned.
     blocks = [transfers[0].block_number for transfers in candidates.values()]
     events: dict[bytes, list[tuple[ReceiptLog, LogEntry]]] = defaultdict(list)
     for block in proxies.read([_TOPICS], min(blocks), max(blocks)):

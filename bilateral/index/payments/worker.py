@@ -1,4 +1,4 @@
-"""Read one chain's payments, following behind its index."""
+"""Read the payments of one chain after its blocks have been indexed."""
 
 import logging
 import time
@@ -30,12 +30,12 @@ from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.transfers import PermitReader, TokenTransfer, TransferSource, unsure_senders, with_nonces
 
 _MOST_BLOCKS: Final = 10_000
-"""The number of blocks per step, whose rows are kept in memory."""
+"""The number of blocks per step, whose rows are held in memory."""
 
 _POSITIONS: Final = {**dict.fromkeys(PROXIES, 1 << 20), PaymentKind.CHANNEL: 1 << 21}
 """The first position in a transaction for payments of the kinds added in table version 1.1.
 
-Buyers' messages identify a payment by its position. The positions of other payments remain 0, 1, 2, …
+Buyers' messages identify a payment by its position. Payments of other kinds keep the positions 0, 1, 2, …
 """
 
 _NO_CHANNELS: Final = ChannelLogs()
@@ -43,13 +43,13 @@ _NO_CHANNELS: Final = ChannelLogs()
 
 @dataclass(frozen=True)
 class PaymentRange:
-    """A range of blocks whose payments are due.
+    """A range of blocks whose payments need to be read.
 
     Attributes:
         first: The first block.
         last: The last block.
         hash: The hash of the last block, as indexed.
-        previous: The number and hash of the cursor's block before the range.
+        previous: The number and hash of the block at the cursor, before the range.
     """
 
     first: int
@@ -59,7 +59,7 @@ class PaymentRange:
 
 
 class PaymentStore:
-    """One chain's payment rows."""
+    """The payment rows of one chain."""
 
     def __init__(self, engine: Engine, chain_id: int, terms: PaymentTerms) -> None:
         self._engine = engine
@@ -67,7 +67,7 @@ class PaymentStore:
         self.terms = terms
 
     def begin(self, first_block: int) -> None:
-        """Store a cursor for a chain that has none, so that monitors see that its payments have not been read yet."""
+        """Store a cursor for a chain without one, so that monitors can see that its payments have not been read yet."""
         with self._engine.begin() as connection:
             self._cursor(connection, first_block - 1)
 
@@ -82,7 +82,7 @@ class PaymentStore:
             is_due = block.chain_id == self.chain_id, block.block_number > cursor[0], block.block_number <= last
             existing = select(block.block_number, block.block_hash).where(*is_due).limit(1)
             near = existing.where(block.block_number <= cursor[0] + _MOST_BLOCKS)
-            # Deep in the chain the index keeps the hashes of some blocks only: a range may have to be longer.
+            # Deep in the chain, the index stores the hashes of only some blocks, so a range may have to be longer.
             end = connection.execute(near.order_by(block.block_number.desc())).one_or_none()
             end = end or connection.execute(existing.order_by(block.block_number)).one_or_none()
         if end is None:
@@ -90,12 +90,12 @@ class PaymentStore:
         return PaymentRange(cursor[0] + 1, end.block_number, bytes(end.block_hash), cursor)
 
     def accounts(self, due: PaymentRange) -> tuple[list[str], list[str]]:
-        """Store agents' accounts up to the end of a range, and return all their wallets and owners so far."""
+        """Store agents' accounts up to the end of a range, and return all wallets and owners that they have had."""
         with self._engine.begin() as connection:
             self._lock(connection, due, due.previous)
             table = agent_account
             within = table.c.chain_id == self.chain_id, table.c.block_number >= due.first
-            connection.execute(delete(table).where(*within))  # of a range that was not finished
+            connection.execute(delete(table).where(*within))  # rows of an unfinished range
             store_accounts(connection, rows_of(connection), self.chain_id, due.first, due.last)
             wallets = accounts_until(connection, self.chain_id, "wallet")
             owners = accounts_until(connection, self.chain_id, "owner")
@@ -108,7 +108,7 @@ class PaymentStore:
         returned: Sequence[TokenTransfer],
         channels: ChannelLogs = _NO_CHANNELS,
     ) -> int:
-        """Store a range's payments, and move the cursor to its end."""
+        """Store a range's payments, move the cursor to the end of the range, and return the number of payments."""
         with self._engine.begin() as connection:
             self._lock(connection, due, (due.last, due.hash))
             blocks = {log.block_number: log.block_hash for log in (*paid, *returned, *channels.transfers)}
@@ -117,7 +117,7 @@ class PaymentStore:
             flows = store_channels(connection, self.chain_id, self.terms.tokens, channels)
             ordered = sorted((*paid, *flows.claims), key=itemgetter(0, 1))
             payments = self._payments(connection, [transfer for transfer in ordered if transfer.amount > 0])
-            # A range ends at any block, so that an account may be a seller only after its transfer.
+            # A range may end at any block, so an account may become a seller only after its transfer was read.
             returned = (*returned, *flows.returns)
             sellers = first_blocks(connection, self.chain_id, {transfer.sender for transfer in returned})
             back = [
@@ -133,7 +133,7 @@ class PaymentStore:
         return len(payments)
 
     def _payments(self, connection: Connection, paid: Sequence[TokenTransfer]) -> list[tuple[Any, ...]]:
-        """Return the rows for the transfers to accounts that were agents' wallets at the time of the transfer."""
+        """Return the rows for the transfers to accounts that were wallets of agents at the time of the transfer."""
         wallets = Wallets(connection, self.chain_id, sorted({transfer.receiver for transfer in paid}))
         sellers = [
             (transfer, agents)
@@ -149,7 +149,7 @@ class PaymentStore:
             position = start + positions[transfer.transaction_hash, start]
             positions[transfer.transaction_hash, start] += 1
             if {transfer.sender, transfer.receiver} & CANONICAL:
-                continue  # it has a position all the same
+                continue  # it still has a position
             registry, agent_id, owner = agents[0]
             row = (self.chain_id, *transfer[:9], self.terms.micros(transfer.token, transfer.amount), transfer.nonce)
             of_seller = registry, agent_id, owner, _relation(transfer, agents, operators)
@@ -162,7 +162,7 @@ class PaymentStore:
         return connection.execute(query).one_or_none()
 
     def _cursor(self, connection: Connection, before: int) -> tuple[int, bytes]:
-        """Return the cursor. A new cursor, or one stored under different terms, starts before the first block."""
+        """Return the cursor. If it is new, or was stored under different terms, it starts before the first block."""
         table, agreed = payment_cursor, {"terms": self.terms.text, "confirmations": self.terms.confirmations}
         current = update(table).where(table.c.chain_id == self.chain_id)
         row = connection.execute(select(table).where(table.c.chain_id == self.chain_id)).one_or_none()
@@ -175,14 +175,14 @@ class PaymentStore:
             rows_of(connection).insert_if_absent(table, {"chain_id": self.chain_id, **values})
         else:
             if not connection.execute(current.where(table.c.terms == row.terms).values(values)).rowcount:
-                return self._cursor(connection, before)  # another worker began anew meanwhile
+                return self._cursor(connection, before)  # another worker started again in the meantime
             for chain_table in CHAIN_TABLES:
                 connection.execute(delete(chain_table).where(chain_table.c.chain_id == self.chain_id))
             note_forgotten_payments(connection, self.chain_id)
         return before, bytes(32)
 
     def _lock(self, connection: Connection, due: PaymentRange, new: tuple[int, bytes]) -> None:
-        """Move the cursor, and prevent rollbacks until the end of the transaction."""
+        """Move the cursor, and prevent rollbacks until the transaction ends."""
         table, (number, hash_) = payment_cursor, due.previous
         is_ours = table.c.chain_id == self.chain_id, table.c.terms == self.terms.text
         at_cursor = update(table).where(*is_ours, table.c.block_number == number, table.c.block_hash == hash_)
@@ -199,7 +199,7 @@ class PaymentStore:
             table.c.block_number.between(due.first if expected else due.last, due.last),
         )
         existing = {row.block_number: bytes(row.block_hash) for row in connection.execute(query)}
-        # A checkpoint deep in the chain may have been forgotten meanwhile; then no reorganisation reaches it.
+        # A checkpoint deep in the chain may have been deleted since then; if so, no reorganisation can reach it.
         index = self._index_cursor(connection)
         is_deep = index is not None and index.block_number - due.last > JOURNAL_BLOCKS
         if existing.get(due.last, due.hash if is_deep else None) != due.hash:
@@ -210,7 +210,7 @@ class PaymentStore:
 
 
 class _Operators:
-    """The accounts that the given owners had approved for all their agents, for any position in the chain."""
+    """The accounts that some owners had approved for all their agents, at any position in the chain."""
 
     def __init__(self, connection: Connection, chain_id: int, owners: Collection[str]) -> None:
         self._changes: dict[tuple[str, str, str], list[tuple[tuple[int, int], bool]]] = defaultdict(list)
@@ -228,8 +228,8 @@ class _Operators:
 
 
 def _relation(transfer: TokenTransfer, agents: Sequence[tuple[str, int, str]], operators: _Operators) -> str | None:
-    """Return the reason why a payer counts as paying itself; None if no reason is found on chain."""
-    # Only acts of the payer count. A seller can approve any account as its operator, and would brand its buyers.
+    """Return the reason why a payer counts as paying itself; None if the chain shows no reason."""
+    # Only the payer's own actions count. Otherwise, a seller could discredit a buyer by approving it as operator.
     if transfer.sender == transfer.receiver:
         return "wallet"
     if any(transfer.sender == owner for _, _, owner in agents):
@@ -246,7 +246,7 @@ class PaymentFollower:
     """Follows one chain's payments, range by range.
 
     Args:
-        wait: Waits the given number of seconds; returns False to give up.
+        wait: Waits for the given number of seconds; returns False to give up.
     """
 
     def __init__(self, store: PaymentStore, pool: Pool, wait: Callable[[float], bool] | None = None) -> None:
@@ -257,7 +257,7 @@ class PaymentFollower:
         self._permits = PermitReader(store.terms)
 
     def step(self) -> bool:
-        """Store the next block range's payments."""
+        """Store the payments in the next range of blocks. Return False if there is nothing to do."""
         due = self._store.next_range()
         if due is None:
             return False

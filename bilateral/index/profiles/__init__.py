@@ -1,1 +1,1 @@
-"""An agent, with everything that the index stores about it."""
+"""An agent with everything that the index stores about it."""

@@ -20,9 +20,9 @@ class Service:
     """A service in an agent's registration file; untrusted text.
 
     Attributes:
-        name: Its kind, such as `MCP`.
-        endpoint: Its address.
-        version: The version of its protocol.
+        name: The service's kind, such as `MCP`.
+        endpoint: The service's address.
+        version: The version of the service's protocol.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Capability:
 
     Attributes:
         kind: `mcp_tool`, `mcp_prompt`, `mcp_resource`, `a2a_skill`, `oasf_skill`, `oasf_domain` or `trust`.
-        value: Its name.
+        value: The capability's name.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class Registration:
     Attributes:
         state: `waiting`, `loaded`, `malformed` or `failed`.
         integrity: `inline`, `cid` or `hash` if the author published these bytes; None if only the server vouches for
-            them.
+            the bytes.
         reason: The kind of failure, if loading failed.
         checked_at: The time of the last check, in Unix seconds.
         is_confirmed: True if the file refers back to the agent.
@@ -80,7 +80,7 @@ class AgentMetadata:
 
     Attributes:
         value: The first 1,024 bytes of the value, as `0x…`.
-        size: Its total size in bytes.
+        size: The value's total size in bytes.
     """
 
     key: str
@@ -95,20 +95,20 @@ class Agent:
     Attributes:
         id: The short id, such as `8453:247`.
         global_id: The global id, such as `eip155:8453:0x8004…#247`.
-        identity_registry: The address of its identity registry.
-        agent_id: Its token id.
+        identity_registry: The address of the agent's identity registry.
+        agent_id: The agent's token id.
         owner: The owner's address.
-        wallet: The address that receives its payments; None if there is none.
-        uri: The URI of its registration file.
-        domain: Its domain, as set through the August 2025 functions.
-        registered_block: The block of its registration.
-        registered_at: The time of that block, in Unix seconds.
-        updated_block: The block of its last change.
-        updated_at: The time of that block, in Unix seconds.
-        registration: Its registration file; None if it has none.
-        metadata: Its on-chain metadata.
-        ratings: The summaries of its feedback and ratings.
-        newest: Its newest feedback entries, up to the requested number.
+        wallet: The address that receives the agent's payments; None if there is none.
+        uri: The URI of the agent's registration file.
+        domain: The agent's domain, as set through the August 2025 functions.
+        registered_block: The block of the agent's registration.
+        registered_at: The time of the registration's block, in Unix seconds.
+        updated_block: The block of the agent's last change.
+        updated_at: The time of the last change's block, in Unix seconds.
+        registration: The agent's registration file; None if there is none.
+        metadata: The agent's on-chain metadata.
+        ratings: The summaries of the agent's feedback and ratings.
+        newest: The agent's newest feedback entries, up to the requested number.
     """
 
     id: str
@@ -174,7 +174,7 @@ def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | Non
 
 @cache
 def _statement(expressions: EntityDialect) -> Prepared:
-    """Read an agent and all of its lists in one statement: on PostgreSQL, each statement costs a round trip."""
+    """Return the statement that reads an agent with its lists: on PostgreSQL, each statement costs a round trip."""
     agent, service, capability = agent_tables.agent.c, files.registration_service.c, files.registration_capability.c
     view = table("agent_registration", *(column(name) for name in (*_KEY, "content_hash", *_FILE_COLUMNS)))
     services = select(service.name, service.endpoint, service.version).order_by(service.position)
@@ -191,7 +191,7 @@ def _statement(expressions: EntityDialect) -> Prepared:
         .order_by(entry.metadata_key)
         .limit(MAX_ENTRIES)
     )
-    # The summaries have a statement of their own: SQLite rounds the numbers of JSON.
+    # The summaries have a separate statement, because SQLite rounds numbers in JSON.
     lists = (_listed(query, expressions) for query in (*of_file, metadata))
     return Prepared(
         select(*(agent[name] for name in _COLUMNS), *(view.c[name] for name in _FILE_COLUMNS), *lists)

@@ -15,8 +15,8 @@ from bilateral.index.reading.registries import AgentKey, hexadecimal, short_text
 
 _TABLE: Final = schema.EVENT_TABLES[NewAuthorizedFeedback]
 _PLACE: Final = (_TABLE.c.block_number, _TABLE.c.log_index)
-_TAG_BYTES: Final = 32  # the registry's tags are bytes32
-_MOST_TAGS: Final = 1_000  # of one agent that differ in invalid bytes alone: made to annoy
+_TAG_BYTES: Final = 32  # a tag in this registry is a bytes32
+_MOST_TAGS: Final = 1_000  # tags of one agent that differ only in invalid bytes, which only an attacker would create
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class AuthorizedFeedback:
         tag1: The first tag; hexadecimal digits if it is not UTF-8.
         tag2: The second tag, in the same form as `tag1`.
         uri: The URI of the feedback file.
-        hash: The on-chain hash of that file; None if there is none.
-        log_index: Its position in the block.
+        hash: The on-chain hash of the feedback file; None if there is none.
+        log_index: The feedback's position in the block.
         time: The block time, in Unix seconds.
     """
 
@@ -59,7 +59,7 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[AuthorizedFeedback]:
-    """Return the authorised feedback on an agent, newest first."""
+    """Return the authorised feedback on an agent, with the newest first."""
     columns, kind = _TABLE.c, f"authorized feedback of {key.global_id}"
     of_agent = and_(*key.in_registries(columns))
     statement = authorized_selection().where(of_agent)

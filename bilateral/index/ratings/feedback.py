@@ -79,13 +79,13 @@ class Feedback:
         tag2: The second tag, a qualifier.
         endpoint: The endpoint that was used.
         uri: The URI of the feedback file.
-        hash: The on-chain hash of that file; None if there is none.
-        is_revoked: True if the client revoked it.
+        hash: The on-chain hash of the feedback file; None if there is none.
+        is_revoked: True if the client revoked the feedback.
         revoked_block: The block of the revocation.
-        is_blind: True if it was sealed before either side saw the other's rating.
-        log_index: Its position in the block.
+        is_blind: True if the feedback was sealed before either side saw the other's rating.
+        log_index: The feedback's position in the block.
         time: The block time, in Unix seconds.
-        file: Its file; None if it has none.
+        file: The content of the feedback file; None if there is no file.
     """
 
     id: str
@@ -112,7 +112,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class FeedbackFilter:
-    """The feedback to return.
+    """The feedback entries to return.
 
     Attributes:
         tag1: The first tag; None for any.
@@ -137,7 +137,7 @@ def _selection() -> sa.Select[Any]:
     names = ("chain_id", "agent_id", "registry", "client_address", "feedback_index", "value", "value_decimals")
     texts = ("tag1", "tag2", "endpoint", "feedback_uri", "feedback_hash", "is_revoked", "revoked_block", "is_blind")
     of_file, of_content = ("state", "integrity", "reason"), [field.name for field in fields(FileContent)[3:]]
-    # The view `referenced_file` would do, but SQLite reads all of it before it joins it.
+    # The view `referenced_file` has the same rows, but SQLite would read all of them before joining.
     place = [reference.c[name] == columns[name] for name in ("chain_id", "block_number", "log_index")]
     return (
         sa.select(*event_columns(columns, *names, *texts))
@@ -172,7 +172,7 @@ def feedback_of(
     cursor: str | None = None,
 ) -> Page[Feedback]:
     """Return the feedback on an agent, newest first."""
-    # One statement a registry: each ends after a page, by the index of the agent's feedback. With IN none would.
+    # Run one statement per registry, which stops after one page of the index of the agent's feedback. IN would not.
     registries = key.reputations or key.registries
     parameters = [{"chain": key.chain_id, "agent": key.agent_id, "registry": registry} for registry in registries]
     return _page(connection, _OF_AGENT, parameters, filters, limit, cursor, f"feedback of {key.global_id}")
@@ -221,14 +221,14 @@ _PLACE: Final = tuple([column.name for column in SELECTION.selected_columns].ind
 
 _FILTERED: Final = {"tag1": VIEW.c.tag1, "tag2": VIEW.c.tag2, "client": VIEW.c.client_address}
 _LAST: Final = ("last_block", "last_index")
-"""The parameters for a cursor's position."""
+"""The names of the parameters for a cursor's position."""
 
 
 @cache
 def _listed(
     statement: sa.Select[Any], filters: tuple[str, ...], include_revoked: bool, only_blind: bool, is_first: bool
 ) -> Prepared:
-    """Return a statement with the conditions for the given filters. Each statement has 64 variants."""
+    """Return a statement with the conditions for some filters. Each statement has 64 variants."""
     query = statement.where(*(_bound(name, _FILTERED[name]) for name in filters))
     if not include_revoked:
         query = query.where(VIEW.c.is_revoked.is_(False))
@@ -242,7 +242,7 @@ def _listed(
 
 
 def feedback(connection: sa.Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
-    """Return a feedback entry from each registry that has it: an identity registry may have several registries."""
+    """Return a feedback entry from each registry that has it. An identity registry may have several registries."""
     columns = VIEW.c
     is_requested = columns.client_address == client, columns.feedback_index == feedback_index
     statement = SELECTION.where(*key.in_registries(columns), *is_requested)
@@ -265,8 +265,8 @@ def feedback_of_row(row: Sequence[Any]) -> Feedback:
 
 
 def _feedback_id(agent: str, client: str, index: int) -> str:
-    """Return the textual id. Feedback with index 0, which third-party registries may emit, has none."""
-    # `FeedbackId` would check again what the tables hold: an address in checksum form, and numbers within their ranges.
+    """Return the textual id. Feedback with index 0, which third-party registries may emit, has no textual id."""
+    # `FeedbackId` would check again what the tables guarantee: checksummed addresses, and numbers within their ranges.
     return f"{agent}:{client}:{index - 1}" if index else f"{agent}:{client}:"
 
 
@@ -278,8 +278,8 @@ class Response:
         feedback: The textual id of the feedback.
         responder: The address that responded.
         uri: The URI of the response.
-        hash: The on-chain hash of that file; None if there is none.
-        log_index: Its position in the block.
+        hash: The on-chain hash of the file at the URI; None if there is none.
+        log_index: The response's position in the block.
         time: The block time, in Unix seconds.
     """
 

@@ -23,17 +23,17 @@ from bilateral.index.reading.prepared import CHAIN, Prepared
 from bilateral.index.reading.registries import AgentKey
 
 TENTHS: Final = 10
-"""The number of parts in a scale, one per histogram bar."""
+"""The number of parts into which a scale is divided, one per bar of the histogram."""
 
 MAX_COUNTERPARTS: Final = 10_000
-"""The maximum number of counterparts that are counted, or among which those with the most ratings are selected."""
+"""The maximum number of counterparts to count, or from which to select those with the most ratings."""
 
 
 def distribution(connection: sa.Connection, key: AgentKey, summary: RatingSummary) -> tuple[int, ...]:
-    """Return how many counterparts have a mean in each tenth of the tag's scale, starting with the lowest tenth.
+    """Return the number of counterparts with a mean in each tenth of the tag's scale, starting with the lowest tenth.
 
     A mean at the top of the scale counts towards the last tenth. The database reads one row per counterpart, for at
-    most `MAX_COUNTERPARTS` counterparts: the first ones by address, which is an arbitrary selection.
+    most `MAX_COUNTERPARTS` counterparts. These are the first by address, which is an arbitrary selection.
     """
     columns = rating_tables.counterpart.c
     of_agent = columns.chain_id == key.chain_id, columns.registry == summary.registry, columns.agent_id == key.agent_id
@@ -52,7 +52,7 @@ MAX_EDGES: Final = 500
 """The maximum number of edges of each kind in one response."""
 
 _AGENT: Final = "agent "
-"""The prefix of counterparts that are agents rather than accounts."""
+"""The prefix of counterparts that are agents instead of accounts."""
 
 _SERVER: Final = "server"
 
@@ -60,23 +60,23 @@ _KEY: Final = ("chain_id", "registry", "agent_id", "tag", "account")
 """The columns that identify an account's entries about an agent."""
 
 _KEYS_AT_ONCE: Final = 100
-"""The number of rows to request per statement."""
+"""The number of rows requested per statement."""
 
 _TALLY: Final = ("agent_id", "side", "account", "tag", "count", "share_sum")
 _Tally: TypeAlias = sa.Row[*tuple[Any, ...]]
-"""The columns of a counterpart that form an edge."""
+"""The columns of a counterpart that make up an edge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The values of one tag between the agent and one counterpart.
+    """The values of one tag that one counterpart gave the agent, or the agent gave the counterpart.
 
     Attributes:
         direction: `received` if the counterpart gave the values, or `given` if the agent did.
         side: The side of the rated agent: `server` for feedback, `client` or `validator` for ratings by servers.
-        agent: The counterpart's short id, if it is an agent or has a primary agent.
+        agent: The short id of the counterpart, if it is an agent or has a primary agent.
         account: The account that gave the feedback; None for ratings, which agents give.
-        tag: The tag; a rating has none.
+        tag: The tag; empty for ratings, which have none.
         count: The number of values.
         share: The mean value as a share of the tag's scale, 0 to 1; None for a tag without a scale.
     """
@@ -96,7 +96,7 @@ class Neighbourhood:
 
     Attributes:
         agent: The agent's short id.
-        edges: The edges: first those received, then those given, each in descending order of count.
+        edges: The edges, first those received and then those given, in descending order of count.
         is_whole: False if the agent has more edges of a kind than were returned.
     """
 
@@ -106,7 +106,7 @@ class Neighbourhood:
 
 
 def neighbourhood(connection: sa.Connection, key: AgentKey, *, limit: int = 100) -> Neighbourhood:
-    """Return the accounts and agents that rated an agent, and those that it rated. Revoked feedback is ignored.
+    """Return the accounts and agents that rated an agent, and those that the agent rated. Revoked feedback is ignored.
 
     Feedback from the agent's owner and wallet counts as feedback from the agent.
     """
@@ -125,7 +125,7 @@ def neighbourhood(connection: sa.Connection, key: AgentKey, *, limit: int = 100)
 
 
 def _received(connection: sa.Connection, key: AgentKey, limit: int) -> Sequence[_Tally]:
-    """Return the counterparts that rated the agent, limited to the first `MAX_COUNTERPARTS` by address."""
+    """Return the counterparts that rated the agent, up to the first `MAX_COUNTERPARTS` by address."""
     columns = rating_tables.counterpart.c
     first = sa.select(*(columns[name] for name in _TALLY)).where(*key.in_registries(columns), is_plain(columns.side))
     tally = first.limit(MAX_COUNTERPARTS).subquery()
@@ -134,10 +134,10 @@ def _received(connection: sa.Connection, key: AgentKey, limit: int) -> Sequence[
 
 
 def _links_by_agent(connection: sa.Connection, key: AgentKey, limit: int) -> tuple[list[_Tally], bool]:
-    """Return the other agents' counterparts that are this agent's owner or wallet, and False if there may be more."""
-    # The last `MAX_COUNTERPARTS` entries of each account and kind of feedback name agents and tags. The rows of those
-    # with the most entries are read first, until no other can have more: revoked entries do not count, so a row has at
-    # most the entries that name it.
+    """Return other agents' counterparts that are this agent's owner or wallet, and False if there may be more."""
+    # The last `MAX_COUNTERPARTS` entries of each account and kind of feedback show which agents and tags occur. Rows
+    # with the most entries are read first, until no other row can have more. Because revoked entries do not count, a
+    # row counts at most as many entries as were seen for its agent and tag.
     agent = agent_tables.agent.c
     people = connection.execute(sa.select(agent.owner, agent.wallet).where(*key.of(agent))).first()
     if people is None:
@@ -161,7 +161,7 @@ def _links_by_agent(connection: sa.Connection, key: AgentKey, limit: int) -> tup
 
 
 def _of_keys(keys: Sequence[tuple[Any, ...]], chain_id: int) -> sa.Select[Any]:
-    """Return the query for a chain's counterparts with the given keys, which consist of the columns in `_KEY`."""
+    """Return the query for a chain's counterparts that have the given keys, which consist of the columns in `_KEY`."""
     columns = rating_tables.counterpart.c
     requested = sa.values(*(sa.column(name, columns[name].type) for name in _KEY), name="wanted").data(list(keys)).cte()
     return (
@@ -169,7 +169,7 @@ def _of_keys(keys: Sequence[tuple[Any, ...]], chain_id: int) -> sa.Select[Any]:
         .select_from(
             requested.join(rating_tables.counterpart, sa.and_(*(columns[name] == requested.c[name] for name in _KEY)))
         )
-        # PostgreSQL reads one partition by this. SQLite must look each row up by its whole key.
+        # With this condition, PostgreSQL reads one partition. SQLite must look up each row by its whole key.
         .where(unindexed(columns.chain_id) == chain_id, columns.side == _SERVER)
     )
 
@@ -202,7 +202,7 @@ def _agents_of(connection: sa.Connection, key: AgentKey, accounts: Iterable[str]
 
 
 def _speaker(chain_id: Any, identity: Any) -> sa.ColumnElement[bool]:
-    """Return the condition that an account's primary agent is in an identity registry and still its agent."""
+    """Return the condition that an account's primary agent is in an identity registry and still the account's."""
     primary, agent = agent_tables.primary_agent.c, agent_tables.agent.c
     return sa.and_(
         agent.chain_id == chain_id,
@@ -224,13 +224,13 @@ def _edge(key: AgentKey, direction: Direction, row: _Tally, speaks_as: dict[str,
 
 
 MAX_RATINGS: Final = 20_000
-"""The number of newest ratings in each direction from which a network is built."""
+"""The number of newest ratings, in each direction, from which a network is built."""
 
 MAX_NODES: Final = 5_000
-"""The maximum number of agents and accounts in a network. Those with the most ratings are included."""
+"""The maximum number of agents and accounts in a network, which includes those with the most ratings."""
 
 
-@dataclass(slots=True, unsafe_hash=True)  # a network makes 20,000, and frozen ones take four times as long
+@dataclass(slots=True, unsafe_hash=True)  # a network has 20,000 links, and frozen ones take four times as long
 class Link:
     """The ratings of one agent by one rater.
 
@@ -250,9 +250,9 @@ class Link:
 
 
 def newest_links(connection: sa.Connection, chain_id: int, identity: str, limit: int = MAX_RATINGS) -> tuple[Link, ...]:
-    """Return who rated whom in a chain's newest ratings, with the most frequent pairs first.
+    """Return who rated whom in a chain's newest ratings, starting with the most frequent pairs.
 
-    An account with a primary agent counts as that agent. Revoked feedback counts too. The result contains at most
+    An account with a primary agent counts as that agent. Revoked feedback also counts. The result contains at most
     `MAX_NODES` nodes.
     """
     registry = schema.registry.c
@@ -272,7 +272,7 @@ def newest_links(connection: sa.Connection, chain_id: int, identity: str, limit:
     return _largest(sums)
 
 
-@lru_cache(maxsize=1 << 16)  # to convert the numbers of all rows takes as long as all the rest
+@lru_cache(maxsize=1 << 16)  # converting the numbers in all rows takes as long as everything else
 def _short_id(chain_id: int, agent: Any) -> str:
     return f"{chain_id}:{python_integer(agent)}"
 
@@ -284,7 +284,7 @@ def _share(tag: str, value: Any, decimals: int) -> int | None:
 
 
 def _add(total: list[int], share: int | None) -> None:
-    """Add a rating to the counts of all ratings and of ratings with a share, and to the sum of shares."""
+    """Add a rating to the number of ratings and, if it has a share, to the number and sum of shares."""
     total[0] += 1
     if share is not None:
         total[1] += 1
@@ -314,12 +314,12 @@ def _newest(event: type[Event], *names: str) -> sa.Subquery:
 
 
 def _raw(subquery: sa.Subquery) -> list[sa.ColumnElement[Any]]:
-    """Return event columns as stored in the database."""
+    """Return an event's columns in the form in which the database stores them."""
     return [sa.type_coerce(column, NullType()).label(column.name) for column in subquery.c]
 
 
 def _newest_feedback() -> Prepared:
-    """Return the statement for the newest feedback, with its client's primary agent or NULL if there is none."""
+    """Return the statement for the newest feedback with the client's primary agent, or NULL if there is none."""
     newest = _newest(NewFeedback, "agent_id", "client_address", "value", "value_decimals", "tag1")
     primary, agent = agent_tables.primary_agent, agent_tables.agent
     chosen = sa.and_(

@@ -1,8 +1,8 @@
-"""Rating summaries by agent, side and tag, kept up to date batch by batch.
+"""Rating summaries by agent, side and tag, which are updated with each batch.
 
 A batch of events causes one change per summary and one per counterpart, in a time that does not depend on the number of
-existing entries. All sums are exact integers, so adding and removing entries in any order produces the same rows as
-recomputing them. A rollback subtracts the changes that the removed events caused, and needs no record of previous rows.
+existing entries. All sums are exact integers, so adding and removing entries in any order yields the same rows as
+recomputing them. A rollback subtracts the changes caused by the removed events, and needs no record of previous rows.
 """
 
 from collections import defaultdict
@@ -28,10 +28,10 @@ from bilateral.index.ratings.tables import DECIMALS, SUMMARY_TABLES
 
 _UNITS: Final = [10 ** (DECIMALS - decimals) for decimals in range(DECIMALS + 1)]
 _BLOCK: Final = 1
-"""The position of the block number in a row, followed by the log index."""
+"""The position of the block number in a row. The log index follows it."""
 
 _NOTHING: Final = (0, 0, 0)
-"""A counterpart's zero state: number of entries, sum of their shares, sum of their values."""
+"""A counterpart's initial state: number of entries, sum of their shares, sum of their values."""
 
 _FEEDBACK_KEY: Final = ("registry", "agent_id", "client_address", "feedback_index")
 
@@ -53,7 +53,7 @@ SUMMARY_COLUMNS: Final = (
     *("block_number", "log_index", *_FEEDBACK_KEY, "tag1", "value", "value_decimals", "score"),
     *("client_id", "validator_id", "server_id", "rating", "client"),
 )
-"""The columns of these events from which summaries are derived."""
+"""The columns of the events from which summaries are derived."""
 
 Subject: TypeAlias = tuple[str, int, str, str]
 """Registry, agent, side and tag: the key of a summary, except for the chain."""
@@ -64,7 +64,7 @@ _Openings: TypeAlias = "dict[Row, Row]"
 
 @dataclass(slots=True)
 class _Change:
-    """The changes to a summary, and to the number of entries, sum of shares and sum of units of each counterpart."""
+    """The changes to a summary, and for each counterpart to the number of entries, sum of shares and sum of units."""
 
     count: int = 0
     value_sum: int = 0
@@ -82,7 +82,7 @@ class Ratings(Projection):
         SummaryTables(step.chain_id, step.rows).derive(step.batch.rows)
 
     def undo(self, removal: Removal) -> Iterator[None]:
-        # The latest blocks come out first, so that the tables go through states that the chain had.
+        # Process the latest blocks first, so that the tables only pass through states that the chain had.
         removed = removal.connection, removal.chain_id, SUMMARY_EVENTS, removal.target.number + 1
         for _, events in stored_batches(*removed, columns=SUMMARY_COLUMNS, latest_first=True):
             SummaryTables(removal.chain_id, removal.rows).derive(events, sign=-1)
@@ -129,7 +129,7 @@ class SummaryTables:
             self._add((registry, agent_id, side, key_text(tag)), client, value, decimals, sign)
 
     def _revoke(self, revoked: list[Row], opened: _Openings, sign: int) -> None:
-        """Remove revoked feedback from this and earlier batches, whose openings are in the tables."""
+        """Remove revoked feedback of this and earlier batches, whose openings are in the tables."""
         if not revoked:
             return
         places = [(self._chain_id, row[_BLOCK], row[_BLOCK + 1] + 1) for row in revoked]
@@ -148,8 +148,8 @@ class SummaryTables:
 
     def _revoked(self, events: EventRows) -> list[Row]:
         """Return the rows of the feedback that is revoked by the given events."""
-        # A registry of the standard gives each index once, and revokes it once, afterwards. Others may do as they like:
-        # a revocation removes the latest feedback with its index, if that still counts.
+        # A standard registry assigns each index once, and revokes it at most once, afterwards. For other registries, a
+        # revocation removes the latest feedback with its index, if that feedback still counts.
         of_batch = {table: events.get(table, ()) for table in (_NEW, _REVOKED)}
         keys = {_pick_feedback[_REVOKED](row) for row in of_batch[_REVOKED]}
         if not keys:
@@ -158,7 +158,7 @@ class SummaryTables:
         requested = [(self._chain_id, *key) for key in keys]
         history: list[tuple[Row, Table, Row]] = []
         for table, pick in _pick_feedback.items():
-            # The tables may hold the events of the batch too, and later ones.
+            # The tables may also contain the events of the batch, and later events.
             stored = self._rows.select(table, ("chain_id", *_FEEDBACK_KEY), requested)
             relevant = [row for row in stored if row[_BLOCK] < first]
             relevant += [row for row in of_batch[table] if pick(row) in keys]
@@ -183,7 +183,7 @@ class SummaryTables:
         chain_id, changes = self._chain_id, dict(sorted(self._changes.items()))  # in the order of the tables' pages
         self._changes = defaultdict(_Change)
         previous_summaries = self._existing(rating_tables.summary, [(chain_id, *subject) for subject in changes])
-        # Without a summary there are no counterparts, whose entries it counts.
+        # A summary counts its counterparts' entries, so without a summary there are no counterparts.
         existing_keys = (key for subject in changes if (key := (chain_id, *subject)) in previous_summaries)
         accounts = [(*key, account) for key in existing_keys for account in changes[key[1:]].counterparts]
         previous_counterparts = self._existing(rating_tables.counterpart, accounts)
@@ -218,8 +218,8 @@ class SummaryTables:
 
 
 def _opens_feedback(opened: _Openings, row: Row) -> bool:
-    """Return True if an opening directly follows feedback and refers to it, so that the feedback was sealed first."""
-    # A registry of somebody else may emit what it likes, and marks its own feedback alone.
+    """Return True if an opening directly follows feedback and refers to it: the feedback was sealed first."""
+    # A third-party registry may emit any opening, but can only mark its own feedback.
     opening = opened.get((row[_BLOCK], row[_BLOCK + 1] + 1))
     if opening is None:
         return False
@@ -227,7 +227,7 @@ def _opens_feedback(opened: _Openings, row: Row) -> bool:
 
 
 def _opens_rating(opened: _Openings, row: Row) -> bool:
-    """Return True if an opening follows a client's rating, directly or after the feedback opened with it."""
+    """Return True if an opening follows a client's rating, directly or after feedback that was opened with it."""
     registry, client_id, server_id, _ = _pick_client(row)
     places = ((row[_BLOCK], row[_BLOCK + 1] + distance) for distance in (1, 2))
     return any(opened[place][:3] == (registry, client_id, server_id) for place in places if place in opened)

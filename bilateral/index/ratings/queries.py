@@ -25,7 +25,7 @@ from bilateral.index.reading.prepared import CHAIN, Prepared, one_of, spread
 from bilateral.index.reading.registries import AgentKey, Wide, hexadecimal
 
 MAX_ENTRIES: Final = 500
-"""The maximum number of an agent's metadata entries, and of its summaries, in a response: anyone can add more."""
+"""The maximum number of an agent's metadata entries, and of its summaries, in a response. Anyone can add more."""
 _KEY: Final = ("chain_id", "identity_registry", "agent_id")
 _SUMMARY: Final = summary.c
 _SUMMARY_COLUMNS: Final = ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")
@@ -39,7 +39,7 @@ def summaries(connection: sa.Connection, key: AgentKey) -> tuple[RatingSummary, 
 
 
 def _parameters(key: AgentKey) -> dict[str, Any]:
-    """Return an agent as parameters for statements that are built once, because building takes as long as running."""
+    """Return an agent as parameters for statements that are built only once. Building takes as long as running."""
     return dict(zip(_KEY, (key.chain_id, key.identity_registry, key.agent_id), strict=True))
 
 
@@ -65,7 +65,7 @@ class RatingSummary:
 
     Attributes:
         side: `server` for feedback, `client` and `validator` for ratings by servers.
-        tag: The tag; a rating has none.
+        tag: The tag; empty for ratings, which have none.
         count: The number of entries that count.
         counterparts: The number of distinct accounts or agents that gave the values.
         mean: The mean value.
@@ -88,7 +88,7 @@ class Direction(StrEnum):
     """Servers rated the agent."""
 
     GIVEN = "given"
-    """The agent, as a server, rated others."""
+    """The agent, as a server, rated other agents."""
 
 
 class RatedSide(StrEnum):
@@ -110,18 +110,18 @@ _LAST: Final = ("last_block", "last_log_index")
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """A server's rating of a client or validator. It is final.
+    """A server's rating of a client or validator. Ratings are final.
 
     Attributes:
         side: The role in which the agent was rated, `client` or `validator`.
         agent: The short id of the rated agent.
-        agent_id: Its token id.
+        agent_id: The rated agent's token id.
         server: The short id of the server that gave the rating.
-        server_id: Its token id.
+        server_id: The server's token id.
         rating: The rating, 0 to 100.
-        is_blind: True if it was sealed before either side saw the other's rating.
-        is_answer: True if it was not sealed, and the client gave the server feedback within the preceding day.
-        log_index: Its position in the block.
+        is_blind: True if the rating was sealed before either side saw the other's rating.
+        is_answer: True if the rating was not sealed, and the client gave the server feedback within the preceding day.
+        log_index: The rating's position in the block.
         time: The block time, in Unix seconds.
     """
 
@@ -165,7 +165,7 @@ def ratings_of(  # noqa: PLR0913  # one a filter
 
 
 def client_rating(connection: sa.Connection, key: AgentKey, server_id: int, reputation: str) -> int | None:
-    """Return the rating that a server gave a client (EIP-8004a, `getClientRating`); None if it is not in the index."""
+    """Return the rating that a server gave a client (EIP-8004a, `getClientRating`); None if the index has none."""
     table, subject = SIDES[RatedSide.CLIENT]
     columns = table.c
     conditions = columns.chain_id == key.chain_id, columns.registry == reputation, columns[subject] == key.agent_id
@@ -175,11 +175,11 @@ def client_rating(connection: sa.Connection, key: AgentKey, server_id: int, repu
 
 @cache
 def _statement(direction: Direction, side: RatedSide | None, **options: bool) -> sa.Select[Any]:
-    """Return the statement for a page of ratings. Building it takes longer than running it."""
+    """Return the statement for a page of ratings, which takes longer to build than to run."""
     parts = [_part(part_side, direction, **options) for part_side in RatedSide if side in (None, part_side)]
     united = sa.union_all(*(part.subquery().select() for part in parts)).subquery()
     place = (united.c.block_number.desc(), united.c.log_index.desc())
-    # Out here, it is computed for one page of ratings, and not for all that the parts sort.
+    # Here, this is computed only for one page of ratings, and not for all ratings that the parts sort.
     is_open = sa.and_(united.c.side == RatedSide.CLIENT.value, sa.not_(united.c.is_blind))
     answers = sa.and_(is_open, follows_feedback(united, "agent_id", CHAIN)).label("is_answer")
     return sa.select(united, answers).order_by(*place).limit(sa.bindparam("limit", type_=sa.BigInteger))
@@ -235,13 +235,13 @@ class FileEvidence:
     Attributes:
         state: `waiting`, `loaded`, `malformed` or `failed`.
         integrity: `inline`, `cid`, `hash` or `variant` if the hash matches; None if only the server vouches for it.
-        content_hash: The SHA-256 under which the index stores its bytes; None if there are none.
-        size: Its total size in bytes.
-        interaction_hash: The hash of the request and answer that the file is about.
+        content_hash: The SHA-256 hash under which the index stores the file's bytes; None if there are none.
+        size: The file's total size in bytes.
+        interaction_hash: The hash of the request and response that the file is about.
         agent_signature: The agent's signature in the file, which is not verified.
         client_signature: The client's signature in the file, which is not verified.
         payment_from: The payer, as claimed by a feedback file.
-        payment_to: The receiver of that payment.
+        payment_to: The receiver of the claimed payment.
     """
 
     uri: str
@@ -281,7 +281,7 @@ def rating_at(
 
 
 def file_evidence(connection: sa.Connection, chain_id: int, block: int, log_index: int) -> FileEvidence | None:
-    """Return the file that an event refers to; None if there is none."""
+    """Return the file to which an event refers; None if there is none."""
     reference = files.file_reference
     place = {"chain_id": chain_id, "block_number": block, "log_index": log_index}
     return _file(connection, reference, *(reference.c[name] == value for name, value in place.items()))

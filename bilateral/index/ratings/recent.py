@@ -24,9 +24,9 @@ class Answer:
 
     Attributes:
         responder: The account that responded.
-        is_by_agent: True if it is the agent's owner or wallet.
+        is_by_agent: True if the responder is the agent's owner or wallet.
         uri: The URI of the response, untrusted text.
-        time: The time of its block, in Unix seconds.
+        time: The time of the response's block, in Unix seconds.
     """
 
     responder: str
@@ -40,7 +40,7 @@ _FEEDBACK: Final = ("registry", "agent_id", "client_address", "feedback_index")
 
 
 def _newest_answer(*names: str) -> Prepared:
-    """Return the statement for the newest response to a feedback entry. A database index provides the order."""
+    """Return the statement for the newest response to a feedback entry, in the order of a database index."""
     columns = schema.EVENT_TABLES[ResponseAppended].c
     place, key = (columns.block_number, columns.log_index), ("chain_id", *_FEEDBACK, *names)
     is_about = (columns[name] == bindparam(name, type_=columns[name].type) for name in key)
@@ -55,7 +55,7 @@ _BY_ANYBODY: Final = _newest_answer()
 def answers_to(
     connection: Connection, chain_id: int, entries: Iterable[Feedback], of_agent: Collection[str]
 ) -> tuple[Answer | None, ...]:
-    """Return the response to each feedback entry; None if there is none."""
+    """Return the most relevant response to each feedback entry; None if there is none."""
     answered = []
     for entry in entries:
         name = entry.registry, entry.agent_id, entry.client, entry.feedback_index
@@ -85,8 +85,8 @@ class LatestRating:
         agent: The short id of the rated agent.
         by_agent: The short id of the server that gave the rating; None for feedback.
         by_account: The account that gave the feedback; None for a rating.
-        tag: The tag; a rating has none.
-        log_index: Its position in the block.
+        tag: The tag; empty for ratings, which have none.
+        log_index: The position of the feedback or rating in the block.
         time: The block time, in Unix seconds.
     """
 
@@ -105,7 +105,7 @@ class LatestRating:
 def latest_ratings(
     connection: Connection, chain_id: int, limit: int = 12, side: str | None = None
 ) -> tuple[LatestRating, ...]:
-    """Return the latest feedback, and ratings of clients, on a chain, newest first. Revoked feedback is included."""
+    """Return the latest feedback and ratings of clients on a chain, newest first. Revoked feedback is included."""
     rows: list[tuple[Any, ...]] = []
     for rated, (columns, selected) in _RATINGS.items():
         if side in (None, rated):
@@ -124,21 +124,21 @@ def _rating(chain_id: int, row: tuple[Any, ...]) -> LatestRating:
 
 
 MOST: Final = 300
-"""The maximum number of feedback entries and of ratings to read."""
+"""The maximum number of feedback entries, and of ratings, to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecentFeedback:
-    """Feedback in brief.
+    """A feedback entry in brief.
 
     Attributes:
         registry: The reputation registry.
-        log_index: Its position in the block.
+        log_index: The feedback's position in the block.
         tag: The first tag, which states what the value measures.
-        time: The time of its block, in Unix seconds.
-        payment_transaction: The transaction of a payment that its file claims, untrusted text; None if there is none.
-        is_answered: True if someone responded.
-        is_revoked: True if the client revoked it.
+        time: The time of the feedback's block, in Unix seconds.
+        payment_transaction: The transaction of a payment that the file claims, untrusted text; None if there is none.
+        is_answered: True if someone responded to the feedback.
+        is_revoked: True if the client revoked the feedback.
     """
 
     registry: str
@@ -176,7 +176,7 @@ def rating_times(connection: Connection, key: AgentKey) -> tuple[int, ...]:
 
 @cache
 def _newest_feedback() -> Select[Any]:
-    """Return the statement for a registry's newest feedback. Building it takes longer than running it."""
+    """Return the statement for a registry's newest feedback, which takes longer to build than to run."""
     newest = (
         select(*event_columns(_NEW, *_FEEDBACK, "tag1", "value", "value_decimals"))
         .where(_NEW.chain_id == CHAIN)

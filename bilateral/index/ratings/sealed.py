@@ -15,7 +15,7 @@ from bilateral.index.reading.pages import Page, newest_page
 from bilateral.index.reading.registries import AgentKey, Wide
 
 ANSWER_SECONDS: Final = 86_400
-"""How long after a client's feedback on a server the server's rating may count as an answer to it."""
+"""The number of seconds after a client's feedback within which the server's rating may be a response to it."""
 
 _SEALED: Final = schema.EVENT_TABLES[RatingsSealed]
 _OPENED: Final = schema.EVENT_TABLES[RatingsOpened]
@@ -24,7 +24,7 @@ _OPENED: Final = schema.EVENT_TABLES[RatingsOpened]
 def is_sealed_feedback(
     rows: sa.FromClause, account: str = "client_address", chain: Any = None
 ) -> sa.ColumnElement[bool]:
-    """Return the condition that feedback was sealed first: its opening is the next log, and refers to it."""
+    """Return the condition that feedback was sealed first, because the next log is an opening that refers to it."""
     columns, opened = rows.c, _OPENED.alias("opened")
     same = [opened.c.server_id == columns.agent_id, opened.c.client == columns[account]]
     if "feedback_index" in columns:
@@ -33,7 +33,7 @@ def is_sealed_feedback(
 
 
 def is_sealed_rating(rows: sa.FromClause, chain: Any = None) -> sa.ColumnElement[bool]:
-    """Return the condition that a client's rating was sealed first: its opening, or its feedback's, follows."""
+    """Return the condition that a client's rating was sealed first, because its or its feedback's opening follows."""
     rated, opened = rows.c, _OPENED.alias("opened")
     same = [opened.c.client_id == rated.client_id, opened.c.server_id == rated.server_id]
     return sa.exists().where(*_beside(opened, rows, 1, 2, chain=chain), *same).correlate(rows)
@@ -42,14 +42,14 @@ def is_sealed_rating(rows: sa.FromClause, chain: Any = None) -> sa.ColumnElement
 def follows_feedback(rows: sa.FromClause, client: str = "client_id", chain: Any = None) -> sa.ColumnElement[bool]:
     """Return the condition that a client gave a server feedback within the day before the server's rating.
 
-    The client is the account that owns the client agent or is its wallet. Revoked feedback counts, because it was
-    visible.
+    The client is the account that owns the client agent or is the agent's wallet. Revoked feedback counts, because the
+    server could see it.
     """
     rated, feedback = rows.c, schema.EVENT_TABLES[NewFeedback].alias("answered")
     speaker, kind = agent_tables.agent.alias("speaker"), schema.registry.alias("rated_in")
     chain = rated.chain_id if chain is None else chain
     place = (unindexed(feedback.c.block_number), feedback.c.log_index)
-    # One lookup for each account: for a list of accounts SQLite reads all feedback on the server.
+    # Look up each account separately: for a list of accounts, SQLite would read all feedback on the server.
     return sa.or_(
         *(
             sa.exists()
@@ -73,7 +73,7 @@ def follows_feedback(rows: sa.FromClause, client: str = "client_id", chain: Any 
 
 
 def _beside(opened: sa.FromClause, rows: sa.FromClause, *distances: int, chain: Any) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions that an opening comes after a row in the same registry's log."""
+    """Return the conditions that an opening comes after a row in the log of the same registry."""
     return [
         opened.c.chain_id == (rows.c.chain_id if chain is None else chain),
         opened.c.block_number == rows.c.block_number,
@@ -110,16 +110,16 @@ class SealedPair:
 
     Attributes:
         client: The client's short id.
-        client_id: Its token id.
+        client_id: The client's token id.
         server: The server's short id.
-        server_id: Its token id.
+        server_id: The server's token id.
         state: `sealed`, `withheld` or `opened`.
         missing: The sides that have not opened their ratings: `client`, `server`.
         feedback: The textual id of the client's feedback; None while it is sealed.
         feedback_opened_at: The time at which the feedback was opened, in Unix seconds; None while it is sealed.
         rating_opened_at: The time at which the server's rating was opened, in Unix seconds; None while it is sealed.
         block: The block of the seal.
-        log_index: Its position in the block.
+        log_index: The seal's position in the block.
         time: The time of the seal, in Unix seconds.
         transaction: The transaction of the seal.
     """
@@ -151,7 +151,7 @@ def sealed_pairs_of(
 ) -> Page[SealedPair]:
     """Return the pairs that an agent sealed, as client or server, newest first.
 
-    An exchange seals and opens ratings in one step: they count as sealed first, but are not listed as a pair.
+    In an exchange, ratings are sealed and opened in one step. They count as sealed first, but are not listed as a pair.
     """
     pair = _VIEW.c
     names = ("chain_id", "client_id", "server_id", "registry", "interaction", "state", "client_address")

@@ -11,7 +11,7 @@ from bilateral.index.log.columns import BY_CHAIN, WideInteger, agent_columns, ke
 metadata: Final = MetaData()
 
 DECIMALS: Final = 18
-"""The maximum number of decimals that feedback can have in order to count."""
+"""The maximum number of decimals with which feedback counts."""
 
 
 summary: Final = Table(
@@ -26,7 +26,7 @@ summary: Final = Table(
     Column("mean", Float(53), nullable=False),
     Column("lower_bound", Float(53)),
     PrimaryKeyConstraint("chain_id", "registry", "agent_id", "side", "tag"),
-    # Searches walk down this index, and read nothing else of a summary: its other columns are in it too.
+    # Searches read only this index, which therefore includes the summary's other columns.
     Index(
         "summary_by_lower_bound",
         *("chain_id", "side", "tag", "lower_bound", "registry", "agent_id", "count", "counterparts", "mean"),
@@ -62,5 +62,5 @@ def event_columns(columns: Any, *names: str) -> list[sa.ColumnElement[Any]]:
 
 
 def place_values(block: int, log_index: int, time: int, transaction: bytes) -> tuple[Any, ...]:
-    """Return the last four values of a row with `event_columns`, in the form used in responses."""
+    """Return the last four values of a row that ends with `event_columns`, in the form used in responses."""
     return block, log_index, time, f"0x{bytes(transaction).hex()}"

@@ -12,7 +12,7 @@ from bilateral.index.ratings.tables import event_columns, place_values
 from bilateral.index.reading.pages import Page, after, decode_cursor, encode_cursor, page_of, require_limit
 from bilateral.index.reading.registries import AgentKey, Wide, hexadecimal
 
-_MOST_ANSWERS: Final = 100  # a request has one validator, which may answer as often as it likes
+_MOST_ANSWERS: Final = 100  # a request has one validator, which may respond any number of times
 
 VIEW: Final = table(
     "validation",
@@ -33,17 +33,17 @@ class Validation:
     Attributes:
         request_hash: The hash that identifies the request.
         agent: The short id of the agent.
-        agent_id: Its token id.
+        agent_id: The agent's token id.
         validator: The validator's address.
         request_uri: The URI of the material to validate.
         requested_block: The block of the request.
-        requested_at: The time of that block, in Unix seconds.
+        requested_at: The time of the request's block, in Unix seconds.
         response: The response, 0 to 100; None if there is none yet.
         response_uri: The URI of the evidence.
         response_hash: The on-chain hash of the evidence; None if there is none.
         tag: The tag with which the validator categorises the response.
         answered_block: The block of the latest response.
-        answered_at: The time of that block, in Unix seconds.
+        answered_at: The time of the response's block, in Unix seconds.
     """
 
     request_hash: str
@@ -112,7 +112,7 @@ class ValidationAnswer:
         uri: The URI of the evidence.
         hash: The on-chain hash of the evidence; None if there is none.
         tag: The tag with which the validator categorises the response.
-        log_index: Its position in the block.
+        log_index: The response's position in the block.
         time: The block time, in Unix seconds.
     """
 
@@ -129,14 +129,14 @@ class ValidationAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ValidationRecord:
-    """A validation request with all responses to it.
+    """A validation request with the responses to it.
 
     Attributes:
         request_hash: The hash that identifies the request.
         agent: The short id of the agent.
         validator: The address of the validator.
         uri: The URI of the material to validate.
-        log_index: Its position in the block.
+        log_index: The request's position in the block.
         time: The block time, in Unix seconds.
         answers: The 100 newest responses, newest first.
     """

@@ -23,10 +23,10 @@ from bilateral.index.reading.readers import Reader
 _LOGGER: Final = logging.getLogger("bilateral.api.database")
 
 _LOOK_SECONDS: Final = 1.0
-"""The seconds between checks of a server: a response's age is reported in whole seconds."""
+"""Seconds between checks of a server, because the age of responses is reported in whole seconds."""
 
 _LOOK_LIMIT: Final = 2.0
-"""The time limit for a check. A server that needs longer for a few rows would delay readers."""
+"""The time limit for a check, in seconds. A server that needs longer for a few rows would delay readers."""
 
 _GUARDED: Final[Mapping[str, str]] = {
     "connect_timeout": "2",
@@ -35,18 +35,18 @@ _GUARDED: Final[Mapping[str, str]] = {
     "keepalives_count": "3",
     "tcp_user_timeout": "5000",
 }
-"""Options with which a connection detects an unreachable machine. Without them, detection takes minutes."""
+"""Options with which a connection detects an unreachable machine quickly. Without them, detection takes minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainState:
-    """One chain's state on one server.
+    """The state of one chain on one server.
 
     Attributes:
         block: The last indexed block.
         block_time: The block time, in Unix seconds.
         head: The chain's head when the index last checked.
-        updated_at: The time of that check.
+        updated_at: The time of the last check.
     """
 
     block: int
@@ -60,8 +60,8 @@ class Visit:
     """A request whose reads all go to one server.
 
     Attributes:
-        key: A number by which the server is chosen. A client's requests share the same number, so that the client never
-            sees an older state than before.
+        key: A number by which the server is chosen. All requests of a client have the same number, so that the client
+            never sees an older state than before.
         copy: The server that responded last; None before the first read.
     """
 
@@ -75,15 +75,15 @@ VISIT: Final[ContextVar[Visit | None]] = ContextVar("bilateral_visit", default=N
 
 @dataclass(eq=False)
 class Copy:
-    """A server that has the index.
+    """A server that has a copy of the index.
 
     Attributes:
         url: The SQLAlchemy URL, with options that detect an unreachable machine.
-        name: Its host, port and database, for metrics and logs.
-        is_primary: True for the server that workers write to.
-        is_up: True while it responds and its tables have this version.
+        name: The server's host, port and database, for metrics and logs.
+        is_primary: True for the server to which workers write.
+        is_up: True while the server responds and its tables have the required version.
         states: Each chain's state at the last check.
-        delay: The number of seconds by which it lagged behind the primary at the last check.
+        delay: The number of seconds by which the server lagged behind the primary at the last check.
     """
 
     url: str
@@ -116,7 +116,7 @@ class Copy:
             self._reader.close()
 
     def look(self, primary: Copy) -> None:
-        """Read the chains' progress, and log when the server fails or recovers."""
+        """Read the chains' progress, and log a message when the server fails or recovers."""
         problem = None
         try:
             if self._reader is None:
@@ -131,14 +131,14 @@ class Copy:
             self.delay = math.inf if primary.states.keys() - common else float(max([0, *delays]))
         self.is_up = problem is None
         if problem is not None and self._problem is None:
-            _LOGGER.warning("the database %s is left out of reads: %s", self.name, problem)
+            _LOGGER.warning("the database %s is excluded from reads: %s", self.name, problem)
         elif problem is None and self._problem is not None:
-            _LOGGER.warning("the database %s answers again", self.name)
+            _LOGGER.warning("the database %s responds again", self.name)
         self._problem = problem
 
 
 def guarded_url(url: str | None) -> str:
-    """Return a URL whose connections detect an unreachable machine. The URL's own options are kept."""
+    """Return a URL whose connections detect an unreachable machine. Options in the URL take precedence."""
     parsed = parsed_url(url)
     own = {name: value for name, value in _GUARDED.items() if name not in parsed.query}
     return parsed.update_query_dict(own).render_as_string(hide_password=False)
@@ -148,7 +148,7 @@ class Copies:
     """The primary server and its replicas, each monitored by a thread.
 
     Args:
-        max_delay: The seconds that a replica may lag before readers use a different server.
+        max_delay: How many seconds a replica may lag before readers use a different server.
 
     Attributes:
         primary: The primary server.
@@ -186,8 +186,8 @@ class Copies:
     def in_order(self) -> list[Copy]:
         """Return the servers to try for a read, in order.
 
-        Responding replicas that do not lag come first, then the primary, then the others: a stale response is better
-            than none.
+        Replicas that respond and do not lag come first, then the primary, then the other servers, because a stale
+            response is better than none.
         """
         visit = VISIT.get()
         ready = [copy for copy in self.replicas if copy.is_up and copy.delay <= self._max_delay]
@@ -220,13 +220,12 @@ _UNUSABLE: Final = (errors.DatabaseUnavailableError, errors.NewerSchemaError, er
 
 
 class ReplicatedReader(Reader):
-    """Reads an index on its replicas. Each visit sees one consistent state of a single server.
+    """Reads an index from its replicas. Each visit sees one consistent state of a single server.
 
-    A replica that is not responding is excluded until it recovers. Its reads are taken over by the next replica or the
-    primary.
+    A replica that is not responding is excluded until it recovers. The next replica or the primary serves its reads.
 
     Args:
-        max_delay: The seconds that a replica may lag before visits use a different server.
+        max_delay: How many seconds a replica may lag before visits use a different server.
 
     Attributes:
         copies: The servers.
@@ -260,7 +259,7 @@ class ReplicatedReader(Reader):
 
     @contextmanager
     def connect(self, spent: float = 0.0) -> Iterator[Connection]:
-        """Provide a connection to the first server that can provide one. See `Reader.connect`."""
+        """Provide a connection to the first server that accepts one. See `Reader.connect`."""
         *copies, last = self.copies.in_order()
         for copy in (*copies, last):
             with _suspending(copy), ExitStack() as stack:
@@ -307,7 +306,7 @@ def _suspending(copy: Copy) -> Iterator[None]:
     try:
         yield
     except (errors.ChainServerFailedError, errors.MissingChainError):
-        raise  # another copy would not have the rows either
+        raise  # other copies would not have the rows either
     except errors.DatabaseUnavailableError:
         copy.suspend()
         raise

@@ -18,13 +18,13 @@ def has_all(
     *conditions: sa.ColumnElement[bool],
     folded: bool = False,
 ) -> sa.ColumnElement[bool]:
-    """Return an expression that is true if every entry occurs as the value of a row."""
+    """Return an expression that is true if every entry occurs as a row's value."""
     requested = sorted({entry.lower() for entry in entries} if folded else set(entries))
     if folded:
         value = lower(value, "".join(requested))
     if len(requested) == 1:
         return sa.exists().where(*conditions, value == requested[0]).select_from(rows).correlate_except(rows)
-    # One query counts all entries: an engine would plan a query for each of them.
+    # A single query counts all entries, because the engine would otherwise plan a query for each entry.
     count = sa.select(sa.func.count(sa.distinct(value))).where(*conditions, value.in_(requested)).select_from(rows)
     return count.correlate_except(rows).scalar_subquery() == len(requested)
 
@@ -32,16 +32,16 @@ def has_all(
 Member = tuple[str, "sa.ColumnElement[Any]"]
 
 _MOST_MEMBERS: Final = 45
-"""The maximum number of members per JSON function: PostgreSQL accepts 100 arguments."""
+"""The maximum number of members per JSON function, because PostgreSQL functions accept at most 100 arguments."""
 
 _DIGITS: Final = 100
-"""The number of digits before the decimal point in a sort key: more than any value has."""
+"""The number of digits before the decimal point in a sort key, which is more than any value has."""
 
-_EXACT: Final = Context(prec=800, Emax=MAX_EMAX, Emin=MIN_EMIN)  # more digits than 2^256 with 255 decimals has
+_EXACT: Final = Context(prec=800, Emax=MAX_EMAX, Emin=MIN_EMIN)  # more digits than 2^256 with 255 decimals
 
 
 class EntityDialect:
-    """Expressions that differ between the two engines, in the form for PostgreSQL."""
+    """Expressions that differ between the two engines. This class has the form for PostgreSQL."""
 
     has_small_parser: ClassVar[bool] = False
     """True if the engine rejects deeply nested expressions."""
@@ -58,7 +58,7 @@ class EntityDialect:
         return self.embedded(joined + sa.literal_column("'}'", sa.Text))
 
     def row_by_row(self, query: sa.Select[Any]) -> sa.Select[Any]:
-        """Return a query for `EXISTS` that runs once per row; otherwise PostgreSQL would find all linked rows first."""
+        """Return a query for `EXISTS` that runs once per row. PostgreSQL would otherwise find all linked rows first."""
         return query.offset(0)
 
     def json_object(self, members: Sequence[Member]) -> sa.ColumnElement[Any]:
@@ -66,7 +66,7 @@ class EntityDialect:
         return sa.func.json_build_object(*_arguments(members), type_=sa.JSON)
 
     def json_list(self, item: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """Return a JSON list with one item per row, in the rows' order; an empty list if there are no rows."""
+        """Return a JSON list with one item per row, in the order of the rows; an empty list if there are no rows."""
         return sa.func.coalesce(sa.func.json_agg(item), sa.cast(sa.literal_column("'[]'"), sa.JSON))
 
     def embedded(self, text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
@@ -100,7 +100,7 @@ class EntityDialect:
         return sa.func.decode(sa.func.substr(expression, 3), sa.literal_column("'hex'"), type_=sa.LargeBinary)
 
     def ordered(self, expression: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-        """Return a string in a form that is compared by code points."""
+        """Return a string in a form that databases compare by code points."""
         return sa.collate(expression, "C")
 
     def decimal_text(self, value: sa.ColumnElement[Any], decimals: sa.ColumnElement[int]) -> sa.ColumnElement[str]:
@@ -108,12 +108,12 @@ class EntityDialect:
         return sa.cast(sa.func.trim_scale(self.decimal_key(value, decimals)), sa.Text)
 
     def decimal_key(self, value: sa.ColumnElement[Any], decimals: sa.ColumnElement[int]) -> sa.ColumnElement[Any]:
-        """Return a fixed-point number in a form that is compared by its exact value."""
+        """Return a fixed-point number in a form that databases compare by its exact value."""
         unit = sa.cast(sa.literal_column("'1e-'", sa.Text) + sa.cast(decimals, sa.Text), sa.Numeric)
         return sa.type_coerce(sa.cast(value, sa.Numeric) * unit, sa.Numeric)
 
     def decimal_operand(self, value: Decimal) -> sa.ColumnElement[Any]:
-        """Return a number in the form of `decimal_key`."""
+        """Return a number in the form that `decimal_key` returns, to compare the two."""
         return sa.literal(value, sa.Numeric)
 
     def decimal_in(
@@ -123,7 +123,7 @@ class EntityDialect:
         return self.decimal_key(value, decimals).in_([self.decimal_operand(operand) for operand in operands])
 
     def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> sa.Select[Any]:
-        """Return a query for the given three-column keys. It has one parameter, regardless of the number of keys."""
+        """Return a query for some three-column keys. It has one parameter, regardless of the number of keys."""
         listed = msgspec.json.encode([(str(number), text, str(of)) for number, text, of in keys])
         keys_table = sa.func.json_array_elements(sa.cast(sa.literal(listed.decode(), sa.Text), sa.JSON)).table_valued(
             "value"
@@ -177,11 +177,11 @@ class SqliteDialect(EntityDialect):
 
     def hexadecimal(self, expression: sa.ColumnElement[Any], *, is_nullable: bool = True) -> sa.ColumnElement[str]:
         text = sa.literal_column("'0x'", sa.Text) + sa.func.lower(sa.func.hex(expression), type_=sa.Text)
-        # hex(NULL) is an empty text. SQLite computes an expression as often as it stands in the statement.
+        # hex(NULL) is empty text. SQLite evaluates an expression as often as it occurs in the statement.
         return sa.case((expression.is_not(None), text)) if is_nullable else text
 
     def lower(self, expression: sa.ColumnElement[str], needle: str) -> sa.ColumnElement[str]:
-        # SQLite's own function is fast, and knows the letters of ASCII only.
+        # SQLite's own function is fast, but only handles ASCII letters.
         return sa.func.lower(expression) if needle.isascii() else sa.func.bilateral_lower(expression, type_=sa.Text)
 
     def position(self, expression: sa.ColumnElement[Any], needle: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
@@ -229,7 +229,7 @@ def entity_dialect(connection: sa.Connection) -> EntityDialect:
     """Return the expressions for a connection's engine, and prepare the connection for them."""
     info = connection.connection.info
     if connection.dialect.name == "sqlite" and not info.get("has_entities"):
-        # Once for each connection: after it, SQLite prepares all statements anew.
+        # Do this once per connection, because SQLite then prepares all statements again.
         driver: Any = connection.connection.driver_connection
         for name, function in _FUNCTIONS.items():
             driver.create_function(name, -1, function, deterministic=True)
@@ -238,7 +238,7 @@ def entity_dialect(connection: sa.Connection) -> EntityDialect:
 
 
 def _arguments(members: Sequence[Member]) -> Iterator[sa.ColumnElement[Any]]:
-    """Yield names and values in turn, as the functions of both engines expect."""
+    """Yield names and values alternately, as the functions of both engines expect."""
     for name, value in members:
         yield from (_quoted(name), value)
 
@@ -267,7 +267,7 @@ def _key(value: Any, decimals: Any) -> str | None:
 
 
 def _sort_key(number: Decimal) -> str:
-    """Return a string that sorts in numerical order: a negative number's digits are replaced with their complements."""
+    """Return a string that sorts in numerical order. A negative number's digits are replaced with their complements."""
     whole, _, fraction = format(abs(number), "f").partition(".")
     text = whole.rjust(_DIGITS, "0") + fraction.rstrip("0")
     if number >= 0:
@@ -284,4 +284,4 @@ _FUNCTIONS: Final[dict[str, Any]] = {
     "bilateral_decimal": _decimal,
     "bilateral_key": _key,
 }
-"""Functions to add to SQLite, by name."""
+"""The functions to add to SQLite, by name."""

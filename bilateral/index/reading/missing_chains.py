@@ -1,4 +1,4 @@
-"""Track which of a coordinator's shards are not responding, so that visits leave them out."""
+"""Track which of a coordinator's shards are not responding, so that visits can skip them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from bilateral.index.log.places import DOWN, LENIENT, MISSING, REACHABLE, has_re
 _LOGGER: Final = logging.getLogger("bilateral.api.database")
 
 _LOOK_SECONDS: Final = 1.0
-"""The seconds between checks while a shard is not responding, as for replicas."""
+"""Seconds between checks while a shard is not responding, the same as for replicas."""
 
 _LOOK_MILLISECONDS: Final = 3_000
-"""The time limit for a check: more than the coordinator's two-second limit for connecting to a shard."""
+"""The time limit for a check, which exceeds the coordinator's two-second limit for connecting to a shard."""
 
-MISSING_FIGURE: Final = ("chain_missing", "1 while its shard fails.")
+MISSING_FIGURE: Final = ("chain_missing", "1 while the chain's shard is not responding.")
 """The name and help text of the metric, which has one value per chain."""
 
-NO_ANSWER: Final = "no shard answers"
+NO_ANSWER: Final = "no shard is responding"
 """The reason why an index is not ready while a chain's server is not responding."""
 
 _PREPARE: Final = text(
@@ -39,12 +39,12 @@ _PREPARE: Final = text(
 """The settings for one visit. A cached plan would be for a different set of shards."""
 
 _IS_LENIENT: Final = ContextVar("is_lenient", default=False)
-"""True while visits leave out the rows of chains whose shard is not responding."""
+"""True while visits skip the rows of chains whose shard is not responding."""
 
 
 @contextmanager
 def without_missing_chains() -> Iterator[None]:
-    """Let visits leave out rows of chains whose shard is not responding. Other visits fail if they need such rows."""
+    """Let visits skip rows of chains whose shard is not responding. Other visits fail if they need such rows."""
     token = _IS_LENIENT.set(True)
     try:
         yield
@@ -53,7 +53,7 @@ def without_missing_chains() -> Iterator[None]:
 
 
 class ChainServers:
-    """A coordinator's shards, from which it reads chains.
+    """The shards from which a coordinator reads chains.
 
     Attributes:
         down: The names of the shards that did not respond at the last check.
@@ -64,7 +64,7 @@ class ChainServers:
         self.down: frozenset[str] = frozenset()
         self.missing: frozenset[int] = frozenset()
         self._path = f"{REACHABLE}, {path}"
-        self._engine = create_engine(url, poolclass=NullPool)  # a kept connection would not see a shard that is back
+        self._engine = create_engine(url, poolclass=NullPool)  # an old connection would not see that a shard is back
         self._checked_at = 0.0
         self._is_over = threading.Event()
         self._lock = threading.Lock()
@@ -99,7 +99,7 @@ class ChainServers:
         return ChainServerFailedError(str(failure))
 
     def recheck(self) -> None:
-        """Check all shards in the background, and keep checking every second while one of them is not responding."""
+        """Check all shards in the background, and repeat this every second while one of them is not responding."""
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._look_again, name="shards", daemon=True)
             self._thread.start()
@@ -128,9 +128,9 @@ class ChainServers:
             problems = list(threads.map(self._problem, [shard.number for shard in shards]))
         failing = {shard.name: problem for shard, problem in zip(shards, problems, strict=True) if problem is not None}
         for name in sorted(failing.keys() - self.down):
-            _LOGGER.warning("the shard %s is left out of reads: %s", name, failing[name])
+            _LOGGER.warning("the shard %s is excluded from reads: %s", name, failing[name])
         for name in sorted(self.down - failing.keys()):
-            _LOGGER.warning("the shard %s answers again", name)
+            _LOGGER.warning("the shard %s responds again", name)
         self.missing = frozenset(chain_id for shard in shards if shard.name in failing for chain_id in shard.chains)
         self.down = frozenset(failing)
         self._checked_at = time.monotonic()

@@ -16,7 +16,7 @@ from bilateral.core.errors import FormattedError, InvalidArgumentError
 T = TypeVar("T")
 R = TypeVar("R")
 
-DEFAULT_LIMIT: Final = 20  # entries that a reader looks through; programs ask for more
+DEFAULT_LIMIT: Final = 20  # entries that a person can read; programs request more
 MAX_LIMIT: Final = 1_000
 """The maximum number of entries per page."""
 
@@ -26,11 +26,11 @@ _MAX_CURSOR: Final = 1_200  # characters: two texts of `MAX_KEY_BYTES` in base64
 
 
 class Wide(int):
-    """The type of a value of up to 256 bits in a cursor, such as an agent's id. `int` has up to 63 bits."""
+    """The type of values of up to 256 bits in a cursor, such as agents' ids. `int` stands for up to 63 bits."""
 
 
 class Small(int):
-    """The type of a value of up to 31 bits in a cursor, such as an event's position in its block."""
+    """The type of values of up to 31 bits in a cursor, such as an event's position in the block."""
 
 
 class InvalidCursorError(FormattedError, InvalidArgumentError):
@@ -82,7 +82,7 @@ def after(
 
 
 def page_of(rows: Sequence[R], limit: int, convert: Callable[[R], T], cursor_of: Callable[[R], str]) -> Page[T]:
-    """Return the page for the given rows."""
+    """Return a page with some rows, and the cursor of the next page."""
     displayed = rows[:limit]
     return Page(tuple(convert(row) for row in displayed), cursor_of(displayed[-1]) if len(rows) > limit else None)
 
@@ -113,7 +113,7 @@ def require_limit(limit: int) -> int:
 
 
 def _is_of(value: object, expected: type) -> bool:
-    """Check the type and range of a cursor's value, because other values would cause a database error."""
+    """Check the type and range of a cursor's value, because an invalid value would cause a database error."""
     if expected is bytes:
         return isinstance(value, str) and _HEXADECIMAL.fullmatch(value) is not None
     if expected is str:
@@ -128,8 +128,8 @@ def _is_of(value: object, expected: type) -> bool:
     return isinstance(value, int) and value.bit_length() <= _BITS[expected]
 
 
-_BITS: Final[dict[type, int]] = {int: 63, Small: 31, Wide: 256}  # of a positive BIGINT, INTEGER, and an agent's id
+_BITS: Final[dict[type, int]] = {int: 63, Small: 31, Wide: 256}  # for a BIGINT, an INTEGER and an agent's id
 _CONVERSIONS: Final[dict[type, Callable[[Any], Any]]] = {
     **dict.fromkeys((int, Wide, Small), int), float: float, str: str, bytes: bytes.fromhex,
 }  # fmt: skip
-"""JSON cannot represent bytes, and writes 1.0 as 1, which databases treat as an integer."""
+"""Conversions for bytes, which JSON cannot represent, and for 1.0, which it writes as 1, an integer in databases."""

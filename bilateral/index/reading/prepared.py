@@ -1,4 +1,4 @@
-"""Precompiled statements. SQLAlchemy takes longer to look up most statements than the database takes to run them."""
+"""Precompiled statements. For most statements, SQLAlchemy's lookup takes longer than the database takes to run them."""
 
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,41 +23,41 @@ from bilateral.index.log.dialects import DIALECTS, dialect_of
 _Convert: TypeAlias = Callable[[Any], Any]
 
 CHAIN: Final = bindparam("chain", type_=BigInteger)
-"""The parameter for a statement's chain. Subqueries use it too, so that a coordinator queries only one server."""
+"""The parameter for a statement's chain. Subqueries also use it, so that a coordinator queries only one server."""
 
 
 def plan_by_values(connection: Connection) -> None:
-    """Have PostgreSQL plan a visit's statements anew for their values.
+    """Make PostgreSQL plan each of a visit's statements for its values.
 
-    PostgreSQL plans a prepared statement a few times, and then keeps a generic plan if that seems equally cheap.
-    Searches differ too much for that: a word may be in three files or in all of them.
+    PostgreSQL plans a prepared statement a few times, and then uses a generic plan if that seems equally cheap.
+    Searches differ too much for a generic plan: a word may be in three files or in all of them.
     """
     dialect_of(connection).set_local(connection, "plan_cache_mode", "force_custom_plan")
 
 
 def at_most(count: int) -> ColumnElement[Any]:
-    """Return a statement's limit as a literal in its text.
+    """Return a statement's limit as a literal in the statement's text.
 
-    If the limit is a parameter, PostgreSQL assumes that a tenth of all rows is needed, and therefore creates a new plan
-    for each run.
+    If the limit were a parameter, PostgreSQL would assume that a tenth of all rows is needed, and therefore create a
+    new plan for each run.
     """
     return literal_column(str(int(count)))
 
 
 def size_for(values: Sequence[Any]) -> int:
-    """Return how many parameters to use for a list: the next power of two, so that few statements are distinct."""
+    """Return how many parameters to use for a list: the next power of two, to limit the number of statements."""
     return 1 << max(0, len(values) - 1).bit_length()
 
 
 def one_of(name: str, column: ColumnElement[Any], size: int) -> ColumnElement[bool]:
-    """Return the condition that a column has one of the given values, each a separate parameter. See `spread`."""
+    """Return the condition that a column has one of several values, each with its own parameter. See `spread`."""
     if not size:
         return false()
     return column.in_([bindparam(f"{name}_{place}", type_=column.type) for place in range(size)])
 
 
 def spread(name: str, values: Sequence[Any], size: int) -> dict[str, Any]:
-    """Return the parameters for `one_of`. The last value is repeated to fill them. Without values, no row matches."""
+    """Return the parameters for `one_of`. The last value fills the remaining ones; without values, no row matches."""
     last = values[-1] if values else None
     return {f"{name}_{place}": values[place] if place < len(values) else last for place in range(size)}
 
@@ -73,7 +73,7 @@ def listed(names: Iterable[str], lists: Iterable[Iterable[Any]]) -> tuple[dict[s
 
 
 def entries_of(parameter: BindParameter[Any]) -> Sequence[Any]:
-    """Return the values of a parameter: several if it is a list (`IN`)."""
+    """Return the values of a parameter, which are several if it is a list (`IN`)."""
     return (parameter.value or ()) if parameter.expanding else (parameter.value,)
 
 
@@ -84,8 +84,8 @@ class Prepared:
         statement: The statement. A parameter for a list (`IN`) has a fixed length (see `one_of`).
         is_literal: True to write all constants into the text. PostgreSQL plans a statement without parameters only
             once, even after `plan_by_values`.
-        parameters: Parameters without names. Their values are identified by number; each value in a list has its own
-            number.
+        parameters: The parameters without names. Their values are identified by number; each value in a list has its
+            own number.
     """
 
     def __init__(
@@ -150,10 +150,10 @@ class _Compiled:
 
     def rows(self, connection: Connection, values: Mapping[Any, Any]) -> Sequence[tuple[Any, ...]]:
         if not connection.in_transaction():
-            connection.begin()  # ends with the visit
+            connection.begin()  # the transaction ends with the visit
         cursor = connection.connection.cursor()
         try:
-            shorten = connection.connection.info.get("shorten")  # of a `Reader` on PostgreSQL
+            shorten = connection.connection.info.get("shorten")  # set by a `Reader` on PostgreSQL
             if shorten is not None:
                 shorten(connection, cursor)
             cursor.execute(self._text, self._parameters(values), **self._options)
@@ -172,7 +172,7 @@ class _Compiled:
     def _converted(
         self, rows: Sequence[tuple[Any, ...]], dialect: Dialect, description: Sequence[Any]
     ) -> Sequence[tuple[Any, ...]]:
-        if self._converts is None:  # only the server tells the types of the columns
+        if self._converts is None:  # only the server knows the types of the columns
             processors = (
                 kind.dialect_impl(dialect).result_processor(dialect, column[1])
                 for kind, column in zip(self._types, description, strict=True)

@@ -25,43 +25,43 @@ T = TypeVar("T")
 _BRIEF: Final = "bilateral_is_brief"
 
 _STEPS: Final = 5_000
-"""The number of SQLite virtual machine steps between checks of the clock: some hundred microseconds."""
+"""The number of SQLite virtual machine steps between checks of the clock, which take a few hundred microseconds."""
 
 _CLOCK_FACTOR: Final = 5
-"""The wall-clock limit, as a multiple of the processor time limit: eight threads share two cores."""
+"""The wall-clock limit as a multiple of the processor time limit, because eight threads share two cores."""
 
 _CANCELED: Final = "57014"
-"""PostgreSQL's error code for a statement that took too long."""
+"""PostgreSQL's error code for a statement that exceeded its time limit."""
 
 _ABANDONED: Final = "25P03"
-"""PostgreSQL's error code for an idle transaction: a visit took too long between two statements."""
+"""PostgreSQL's error code for a transaction that was idle too long between two statements of a visit."""
 
 _SHORTENED: Final = 0.9
-"""The fraction of a limit below which the remaining time is sent to the server, which costs a round trip."""
+"""The fraction of a limit below which the server is sent the remaining time, which costs a round trip."""
 
 _SHORT: Final = {"jit": "off", "max_parallel_workers_per_gather": "0"}
-"""PostgreSQL settings for short queries: compiling or parallelizing one takes longer than running it."""
+"""PostgreSQL settings for short queries, which take longer to compile or parallelise than to run."""
 
 _PREPARED: Final = 500
 """The number of statements that each PostgreSQL connection keeps prepared."""
 
 _CACHE_KIB: Final = 16 * 1024
-"""The number of pages that a reader caches. Each process has several readers, and the system caches pages as well."""
+"""The size of a reader's cache. Each process has several readers, and the operating system also caches pages."""
 
 MOST_BYTES: Final = 32 * 1024 * 1024
 """The maximum size, in bytes, of a value in SQLite and of a GraphQL response.
 
-An untrusted file has up to 1 MiB, and a query may request it thousands of times.
+An untrusted file may have up to 1 MiB, and a query may request it thousands of times.
 """
 
 _TOO_LARGE: Final = "string or blob too big"
 
 _MAPPED_BYTES: Final = 64 * 1024**3
-"""The bytes of a database file that SQLite maps into memory. The system can reclaim these pages."""
+"""The number of bytes of a database file that SQLite maps into memory, which the system can reclaim."""
 
 
 class _Limit:
-    """A visit's remaining processor time and wall-clock time. The wall-clock limit is a multiple of the other."""
+    """A visit's remaining processor and wall-clock time. The wall-clock limit is a multiple of the other."""
 
     def __init__(self, seconds: float, clock_factor: int) -> None:
         self.by_clock = seconds * clock_factor
@@ -78,7 +78,7 @@ class _Limit:
 
 
 class Reader:
-    """Reads an index's database. It cannot write, and on SQLite it never waits for a writer.
+    """Reads an index's database. A reader cannot write, and on SQLite it never waits for a writer.
 
     All statements of one connection see the same state of the database.
 
@@ -86,7 +86,7 @@ class Reader:
         url: The SQLAlchemy URL of the database; the default database if omitted.
         seconds: The time limit for all statements of a visit together.
         connections: The maximum number of concurrent connections.
-        is_brief: True if visits block other requests (see `require_patience`).
+        is_brief: True if visits block other requests, so that they must be short (see `require_patience`).
 
     Raises:
         InvalidArgumentError: The URL is malformed, or the database is not supported.
@@ -133,14 +133,14 @@ class Reader:
     def connect(self, spent: float = 0.0) -> Iterator[Connection]:
         """Provide a connection in a read-only transaction.
 
-        The time limit starts here and includes work between statements. It is enforced only while statements run: work
-        after the last statement has no limit. SQLite runs in the caller's thread, so the limit applies to processor
-        time, and no query fails because the machine is busy. The wall-clock limit is five times as long or, for a brief
-        visit, equally long. On PostgreSQL, the limit applies to wall-clock time, including the wait for a connection,
-        and a statement that starts within the first tenth of the limit may take the full limit again.
+        The time limit starts here and includes work between statements. It is only enforced while statements run, so
+        work after the last statement has no limit. SQLite runs in the caller's thread, so the limit applies to
+        processor time, and no query fails because the machine is busy. The wall-clock limit is five times as long or,
+        for a brief visit, equally long. On PostgreSQL, the limit applies to wall-clock time, including the wait for a
+        connection. A statement that starts within the first tenth of the limit may take the full limit again.
 
         Args:
-            spent: The seconds of the limit that the caller has already used.
+            spent: The number of seconds of the limit that the caller has already used.
 
         Raises:
             QueryTimeoutError: The visit took too long.
@@ -148,7 +148,7 @@ class Reader:
             ReadersBusyError: No connection became free in time.
             LargeAnswerError: SQLite would produce a value that is too large.
             DatabaseUnavailableError: The database is not responding.
-            ChainServerFailedError: A chain's server failed. The next visit leaves it out.
+            ChainServerFailedError: A chain's server failed. The next visit skips it.
             MissingChainError: The visit needs rows from a server that is not responding.
         """
         seconds = self.seconds - spent
@@ -160,7 +160,7 @@ class Reader:
                 if self._servers is not None:
                     self._servers.prepare(connection)
                 yield connection
-                connection.commit()  # after a rollback, psycopg forgets its prepared statements: planning is dear
+                connection.commit()  # after a rollback, psycopg forgets its prepared statements
         except PoolTimeoutError:
             raise errors.ReadersBusyError from None
         except DBAPIError as problem:
@@ -169,7 +169,7 @@ class Reader:
                 raise errors.LargeAnswerError(MOST_BYTES) from None
             if words == "interrupted" and not limit.is_used_up:
                 raise errors.StarvedError(limit.by_clock) from None
-            # The reason of the server is lost if it came together with the previous answer.
+            # The server's reason is lost if it arrived together with the previous response.
             was_late = problem.connection_invalidated and time.monotonic() > deadline
             if was_late or words == "interrupted" or getattr(problem.orig, "sqlstate", None) in (_CANCELED, _ABANDONED):
                 if self._servers is not None:
@@ -188,7 +188,7 @@ class Reader:
         return self.visit(lambda connection: query(connection, *arguments, **options))
 
     def visit(self, work: Callable[[Connection], T], spent: float = 0.0) -> T:
-        """Run a visit, and restart it if the server of a chain that it may not need fails.
+        """Run a visit, and restart it if the server of a chain fails that the visit may not need.
 
         Args:
             spent: See `connect`.
@@ -214,10 +214,10 @@ class Reader:
 
 
 def require_patience(connection: Connection) -> None:
-    """End a brief visit before starting work whose duration depends on untrusted input.
+    """Stop a brief visit before work whose duration depends on untrusted input.
 
     Raises:
-        QueryTimeoutError: The visit is brief. It will be restarted in a thread.
+        QueryTimeoutError: The visit is brief, and will be restarted in a thread.
     """
     if connection.get_execution_options().get(_BRIEF):
         raise errors.QueryTimeoutError(0)
@@ -271,7 +271,7 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, record: Any) -> None:
         record.info["deadline"] = float("inf")  # until a visit begins
-        record.info["shorten"] = shorten  # for statements that go past SQLAlchemy, see `Prepared`
+        record.info["shorten"] = shorten  # for statements that bypass SQLAlchemy, see `Prepared`
         if record.info["is_pooled"]:
             return
         connection.execute(of_session)
@@ -294,7 +294,7 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
 
     @event.listens_for(engine, "before_cursor_execute")
     def shorten(connection: Connection, cursor: Any, *_: Any) -> None:
-        """Limit a later statement to the remaining time. Statements of short visits keep the original limit."""
+        """Limit later statements to the remaining time. Statements of short visits keep the original limit."""
         info = connection.connection.info
         left = info["deadline"] - time.monotonic()
         if left <= 0:
@@ -305,4 +305,4 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
 
 
 _PREPARE: Final = {"sqlite": _prepare_sqlite, "postgresql": _prepare_postgresql}
-"""Functions that set up an engine's connections, by its dialect's name."""
+"""The functions that set up connections, by the name of the engine's dialect."""

@@ -1,4 +1,4 @@
-"""The indexed registries, agent ids in all published forms, and number types for responses."""
+"""The indexed registries, agents' ids in all published forms, and the number types of responses."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,11 +20,11 @@ _DIGITS = Annotated[str, Field(pattern=r"^-?\d+$")]
 _DECIMALS = Annotated[str, Field(pattern=r"^-?\d+(\.\d+)?$")]
 
 Wide = Annotated[int, PlainSerializer(str, return_type=_DIGITS, when_used="json")]
-"""An integer of up to 256 bits. In JSON it is a string, because many programs misread numbers larger than 2^53."""
+"""An integer of up to 256 bits. In JSON, it is a string, because many programs misread numbers larger than 2^53."""
 
 
 def hexadecimal(raw: bytes | None) -> str | None:
-    """Return bytes as `0x…`; None for None and for 32 zero bytes, which mean "no hash" in the registries."""
+    """Return bytes as `0x…`; None for None and for 32 zero bytes, which the registries use to mean "no hash"."""
     return None if raw is None or raw == bytes(32) else f"0x{raw.hex()}"
 
 
@@ -34,11 +34,11 @@ def exact(value: int, decimals: int) -> Decimal:
 
 
 Exact = Annotated[Decimal, PlainSerializer(lambda number: format(number, "f"), return_type=_DECIMALS, when_used="json")]
-"""An exact number. In JSON it is a string in plain decimal notation."""
+"""An exact number. In JSON, it is a string in plain decimal notation."""
 
 
 def short_text(raw: bytes) -> str:
-    """Return a text that a registry stores in 32 bytes; hexadecimal digits if it is not UTF-8."""
+    """Return a text that a registry stores in 32 bytes, or hexadecimal digits if the bytes are not UTF-8."""
     text = raw.rstrip(b"\0")
     try:
         return text.decode() if b"\0" not in text else f"0x{raw.hex()}"
@@ -56,8 +56,8 @@ class IndexedRegistry:
 
     Attributes:
         kind: The contract's name.
-        identity_registry: The identity registry to which it belongs.
-        first_block: The block from which it is indexed.
+        identity_registry: The identity registry to which the registry belongs.
+        first_block: The block from which the registry is indexed.
     """
 
     chain_id: int
@@ -72,10 +72,10 @@ class AgentKey:
     """An agent's key in the index's tables.
 
     Attributes:
-        identity_registry: The address of its identity registry.
-        agent_id: Its token id.
+        identity_registry: The address of the agent's identity registry.
+        agent_id: The agent's token id.
         registries: The addresses of all registries that belong to the identity registry.
-        reputations: The addresses of the registries among these that accept open feedback; empty if unknown.
+        reputations: The addresses of those registries that accept open feedback; empty if unknown.
     """
 
     chain_id: int
@@ -95,12 +95,12 @@ class AgentKey:
         return global_agent_id(self.chain_id, self.identity_registry, self.agent_id)
 
     def of(self, columns: Any) -> list[ColumnElement[bool]]:
-        """Return the conditions for rows with the agent's key."""
+        """Return the conditions that select rows with the agent's key."""
         names = ("chain_id", "identity_registry", "agent_id")
         return [columns[name] == getattr(self, name) for name in names]
 
     def in_registries(self, columns: Any) -> list[ColumnElement[bool]]:
-        """Return the conditions for events from the related registries that concern the agent."""
+        """Return the conditions that select the agent's events in the related registries."""
         is_of_registry = columns.registry.in_(self.registries)
         return [columns.chain_id == self.chain_id, is_of_registry, columns.agent_id == self.agent_id]
 
@@ -124,7 +124,7 @@ class Registries:
         return [registry.address for registry in self.by_chain.get(chain_id, ()) if registry.kind == Registry.IDENTITY]
 
     def identity_of(self, chain_id: int) -> str:
-        """Return the identity registry for ids that do not specify one: the canonical registry, or else the oldest.
+        """Return the identity registry for ids that do not specify one: the canonical registry, or else the oldest one.
 
         Raises:
             ChainNotIndexedError: The chain is not indexed.
@@ -147,8 +147,8 @@ class Registries:
         """Return an agent's key.
 
         Args:
-            agent_id: Its token id.
-            identity_registry: The address of its registry; None for the one that `identity_of` returns.
+            agent_id: The agent's token id.
+            identity_registry: The address of the agent's registry; None for the one that `identity_of` returns.
 
         Raises:
             ChainNotIndexedError: The chain is not indexed.
@@ -165,7 +165,7 @@ class Registries:
 
 
 def canonical_first(chain_id: int, identities: Sequence[str]) -> list[str]:
-    """Return a chain's identity registries, starting with the registry for ids that do not specify one.
+    """Return a chain's identity registries, starting with the one for ids that do not specify a registry.
 
     Args:
         identities: The registries' addresses, oldest first.

@@ -12,9 +12,9 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.log import tables as schema
 
 MAX_DAYS: Final = 366
-"""The maximum number of days in one response, which is a leap year."""
+"""The maximum number of days in one response: a leap year."""
 
-_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
+_DAY: Final = 86_400  # seconds; Unix time ignores leap seconds
 
 _COUNTED: Final = {
     "agents": events.Registered,
@@ -62,7 +62,7 @@ def statistics(
 ) -> tuple[DayStatistics, ...]:
     """Return the chains' statistics for each day with at least one event.
 
-    The cost grows with the number of events on these days, not with the total number on the chain.
+    The cost grows with the number of events on the requested days, not with the total number on the chain.
     """
     if not 0 <= (last - first).days < MAX_DAYS:
         raise InvalidArgumentError(f"the period {first} to {last} must cover 1 to {MAX_DAYS} days")
@@ -94,7 +94,7 @@ def count_by_day(table: Table, chain_id: int) -> Select[Any]:
     """Return the statement that counts a table's events per day, in a form that lets each chain's server count.
 
     A coordinator delegates grouping to a server only for a whole partition, so the chain must be part of the grouping
-    key. PostgreSQL drops a key that equals a constant, but it keeps a key that is in a list and still uses indexes.
+    key. PostgreSQL drops a key that equals a constant, but keeps a key that is in a list, and still uses indexes.
     """
     day = (table.c.block_time // _DAY).label("day")
     return select(day, func.count()).where(table.c.chain_id.in_([chain_id, chain_id])).group_by(table.c.chain_id, day)
@@ -102,7 +102,7 @@ def count_by_day(table: Table, chain_id: int) -> Select[Any]:
 
 def _block_at(connection: Connection, table: Table, chain_id: int, as_of: int) -> int | None:
     """Return the first block of a table's events at or after a time; None if all are earlier."""
-    # Times grow with blocks, and the primary key finds the event next to any block: bisection needs no further index.
+    # Times increase with blocks, and the primary key finds the event next to any block, which suffices for bisection.
     columns = table.c
     of_chain = columns.chain_id == chain_id
     ends = (select(find(columns.block_number)).where(of_chain).scalar_subquery() for find in (func.min, func.max))

@@ -1,4 +1,4 @@
-"""Search for open feedback on a chain, for any agents and from any clients, newest first."""
+"""Search a chain for open feedback about any agents and from any clients, newest first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def counted_feedback(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Feedback]:
-    """Return the feedback on an agent that counts for a gate, including revoked entries, newest first."""
+    """Return the feedback on an agent that counts for a gate, newest first, including revoked entries."""
     columns = VIEW.c
     conditions = key.in_registries(columns)
     if tag is not None:
@@ -55,7 +55,7 @@ def counted_feedback(  # noqa: PLR0913  # one a filter
 
 
 def speakers(connection: Connection, key: AgentKey) -> tuple[str, ...]:
-    """Return the accounts whose primary agent is a given agent: its owner and wallet, if they selected it."""
+    """Return the accounts that selected an agent as their primary agent, which are its owner or its wallet."""
     columns, chosen = agent.c, primary_agent.c
     row = connection.execute(select(columns.owner, columns.wallet).where(*key.of(columns))).first()
     query = select(chosen.account).where(
@@ -79,10 +79,10 @@ def _claims(key: AgentKey, payment: Payment) -> ColumnElement[bool]:
 
 @dataclass(frozen=True)
 class FeedbackSearch:
-    """A search for feedback on one chain. All conditions must hold.
+    """A search for feedback on one chain. Feedback must meet all conditions.
 
     Attributes:
-        agents: Find only feedback on these agents, all on this chain; on all agents if empty.
+        agents: Find only feedback on these agents, which must be on this chain; on all agents if empty.
         reviewers: Find only feedback from these clients; from all clients if empty.
         tag1: Find only feedback with this first tag.
         tag2: Find only feedback with this second tag.
@@ -171,7 +171,7 @@ def _conditions(search: FeedbackSearch, dialect: Dialect) -> list[ColumnElement[
         conditions.append(columns.is_revoked.is_(False))
     if search.blind is not None:
         opened = schema.EVENT_TABLES[RatingsOpened].c
-        # Blind feedback may be rare, so begin with the openings and not with all feedback of the chain.
+        # Blind feedback may be rare, so begin with the openings instead of all feedback on the chain.
         places = select(opened.block_number, opened.log_index - 1).where(opened.chain_id == search.chain_id)
         conditions += [place.in_(places), columns.is_blind.is_(True)]
     response = schema.EVENT_TABLES[ResponseAppended].c
@@ -185,7 +185,7 @@ def _conditions(search: FeedbackSearch, dialect: Dialect) -> list[ColumnElement[
 
 
 def _compared(dialect: Dialect, limit: Decimal, *, is_least: bool) -> ColumnElement[bool]:
-    """Compare exact values with a limit, regardless of their number of decimals."""
+    """Compare exact values with a limit, whatever their number of decimals."""
     parts = []
     with localcontext(prec=100):
         for decimals in range(MAX_DECIMALS + 1):

@@ -1,4 +1,4 @@
-"""Filters for agent searches. Each is validated when created, so that a query never contains an invalid filter.
+"""Filters for agent searches. Each filter is validated when it is created, so queries never contain invalid ones.
 
 A word is a sequence of letters and digits, in lower case and without accents. Both engines use this definition, so that
 a search finds the same agents on SQLite and PostgreSQL. Each Chinese or Japanese character is a separate word, because
@@ -29,7 +29,7 @@ MAX_QUERY_WORDS: Final = 16
 """The maximum number of different words in a query's text."""
 
 MAX_LISTED: Final = 200
-"""The maximum number of entries in each list of a filter, such as its reviewers."""
+"""The maximum number of entries in each list of a filter, such as the gate's reviewers."""
 
 MAX_GATES: Final = 5
 """The maximum number of gates per search."""
@@ -46,12 +46,12 @@ SIMILAR_LENGTHS: Final = range(4, 25)
 
 _ASCII_WORD: Final = re.compile("[a-z0-9]+")
 
-# Kana, and Chinese characters, whose words no space parts (the blocks of Unicode).
+# Kana and Chinese characters, by Unicode block. Their words are not separated by spaces.
 _UNSPACED: Final = (range(0x3040, 0x3100), range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0x20000, 0x32000))
 
 
 class Side(StrEnum):
-    """The roles in which an agent is rated."""
+    """The roles in which an agent can be rated."""
 
     SERVER = "server"
     """As a server, by its clients' feedback."""
@@ -67,17 +67,17 @@ class Order(StrEnum):
     """The sort orders of search results. Agents with the same rank are ordered by chain, registry and id."""
 
     STANDING = "standing"
-    """Agents with the query's words in their names come first. Then agents are sorted by standing on the first gate's
-    side, highest first. Agents that have not been analysed yet follow in order of registration. Withheld agents come
-    after all others."""
+    """Agents with the query's words in their names come first. Within these groups, agents are sorted by standing on
+    the first gate's side, highest first. Agents that have not been analysed yet follow in order of registration.
+    Withheld agents come after all others."""
 
     RELEVANCE = "relevance"
-    """Agents with the query's words in their names first; then by lower bound, highest first."""
+    """Agents with the query's words in their names come first; then agents are sorted by lower bound, highest first."""
 
     MEANING = "meaning"
     """Agents whose files are closest to the text in meaning, or contain its rare words. Files need not contain any of
     the words. Agents with the same file are sorted by standing. Withheld agents come after all others. At most 400
-    files are found. Requires the `semantic` extra."""
+    files are found. This order requires the `semantic` extra."""
 
     LOWER_BOUND = "lower_bound"
     """By lower bound for the first gate, highest first."""
@@ -107,7 +107,7 @@ _OF_TEXT: Final = (Order.RELEVANCE, Order.MEANING)
 
 
 class Payment(StrEnum):
-    """The degrees of evidence that feedback was paid for. None of them is proof: no transfers are checked."""
+    """The degrees of evidence that feedback was paid for. None of them is proof, because no transfers are checked."""
 
     CLAIMED = "claimed"
     """The feedback file refers to a transaction, which is only a claim by the file's author."""
@@ -131,7 +131,7 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True)
 class Gate:
-    """A condition on an agent's ratings: values from one registry, for one side and tag, must meet all parts of it.
+    """A condition on an agent's ratings: values from one registry, for one side and tag, must meet all of its parts.
 
     Values with different tags, or from different registries, are never averaged together.
 
@@ -184,21 +184,21 @@ class Gate:
 
     @property
     def only_sealed(self) -> bool:
-        """True to count only ratings that were sealed before either side saw the other's."""
+        """True to count only ratings that were sealed before either side saw the other's rating."""
         return self.blind is not None
 
     @property
     def summed_side(self) -> str:
-        """The side under which the summary tables store the ratings that count."""
+        """The side under which the summary tables store the ratings that count for the gate."""
         return SEALED_SIDES[self.side.value] if self.only_sealed else self.side.value
 
     @property
     def is_of_few(self) -> bool:
-        """True for a gate on reviewers or claims: there are few such ratings, so it is best to collect them first."""
+        """True for a gate on reviewers or claims. Few ratings pass it, so it is best to collect them first."""
         return self.payment is not None or bool(self.reviewers)
 
     def _reviewer(self, text: str) -> str:
-        """Return a reviewer in the form used in the counterpart table."""
+        """Return a reviewer in the form that the counterpart table uses."""
         if self.side is Side.SERVER:
             return address("reviewer", text)
         if text.startswith("agent "):
@@ -211,19 +211,19 @@ class Gate:
 
 @dataclass(frozen=True)
 class AgentSearch:
-    """A search for agents. All conditions must hold; a search without conditions finds every agent.
+    """A search for agents. Agents must meet all conditions; a search without conditions finds every agent.
 
     Attributes:
-        text: Words to search for. For each of them, the registration file's name, description, services or capabilities
-            must contain a word that begins with it. A word that is not in any file is replaced with similar words from
-            names.
+        text: Words to search for. For each of them, the name, description, services or capabilities in the registration
+            file must contain a word that begins with it. A word that is not in any file is replaced with similar words
+            from names.
         chains: Match only agents on these chains; on all chains if empty.
         owner: Match only agents with this owner.
         wallet: Match only agents with this wallet.
         capabilities: Match only agents with all of these capabilities, each a kind and an exact value.
         services: Match only agents with all of these kinds of services, such as `mcp`, ignoring case.
-        active: Match only agents whose file has this value; None for all.
-        x402: Match only agents whose file has this value; None for all.
+        active: Match only agents whose file declares this value; None for all.
+        x402: Match only agents whose file declares this value; None for all.
         verified_domain: True for agents that are listed by the domain of one of their services, False for all other
             agents; None for all.
         alive: Match only agents that respond now, responded before or never responded, according to a watchtower; None
@@ -234,7 +234,7 @@ class AgentSearch:
         updated_to: Match only agents last changed at this time or earlier, in Unix seconds.
         metadata: Match only agents with these on-chain metadata entries: the key, and the value or None for any value.
         rated: True for agents with feedback that counts, False for agents without; None for all.
-        gates: The conditions on ratings. The first one determines the rank.
+        gates: The conditions on ratings. The first gate determines the rank.
         order: The sort order; None to sort by standing.
 
     Raises:
@@ -285,17 +285,17 @@ class AgentSearch:
 
     @property
     def words(self) -> list[str]:
-        """The words in the text; empty if there is none. For a search by meaning, only a long text's first words."""
+        """The words in the text; empty if there is no text. A search by meaning uses only a long text's first words."""
         return query_words(self.text, are_optional=self.order is Order.MEANING)
 
     @property
     def ranking(self) -> Order:
-        """The sort order, with the default applied."""
+        """The sort order, or the default order if none is set."""
         return Order.STANDING if self.order is None else self.order
 
     @property
     def rated_side(self) -> Side:
-        """The first gate's side, whose standings determine the rank."""
+        """The side of the first gate. Standings on this side determine the rank."""
         return self.gates[0].side if self.gates else Side.SERVER
 
 
@@ -359,7 +359,7 @@ def require_in_range(*values: int | None) -> None:
 
 
 def storable(text: str) -> str:
-    """Return a text as the index stores it: without NUL and lone surrogates, which databases cannot store."""
+    """Return a text in the form that the index stores, without NUL and lone surrogates, which databases reject."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 
@@ -376,13 +376,13 @@ def trigrams(word: str) -> set[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    if text.isascii():  # as below, in a tenth of the time
+    if text.isascii():  # the code below does the same in ten times as long
         yield from (word[:MAX_WORD] for word in _ASCII_WORD.findall(text.lower()))
         return
     letters: list[str] = []
     for character in (*unicodedata.normalize("NFKD", text.casefold()).casefold(), " "):
         is_word = any(ord(character) in signs for signs in _UNSPACED)
-        if unicodedata.category(character) == "Mn":  # an accent, which ends no word
+        if unicodedata.category(character) == "Mn":  # accents do not separate words
             continue
         if character.isalnum() and not is_word:
             letters.append(character)

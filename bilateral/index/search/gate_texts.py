@@ -1,4 +1,4 @@
-"""Gates, capabilities and metadata entries for searches, as fields and text for command lines and URLs."""
+"""Gates, capabilities and metadata entries of searches, as fields and text for command lines and URLs."""
 
 from decimal import Decimal
 from typing import Annotated, Any, Final
@@ -17,7 +17,7 @@ EXAMPLE: Final = "tag=starred,minimum=80,count=5"
 """A gate as text."""
 
 _HEX: Final = "hex:"
-"""The prefix for a value in hexadecimal digits."""
+"""The prefix of a value in hexadecimal digits."""
 
 _Number = Annotated[Decimal | None, Field(allow_inf_nan=False, max_digits=60)]
 _Count = Annotated[int | None, Field(ge=1, lt=2**63)]
@@ -47,7 +47,7 @@ class GateFilters(BaseModel):
     ] = None
 
     def gate(self) -> Gate:
-        """Return the gate."""
+        """Return the gate that the fields describe."""
         values = {name: value for name in GateFilters.model_fields if (value := getattr(self, name)) is not None}
         return Gate(**{**values, "reviewers": tuple(self.reviewers or ())})
 
@@ -59,8 +59,8 @@ _NAMES: Final = tuple(field.alias or name for name, field in GateFilters.model_f
 def gate_of(text: str) -> Gate:
     """Return the gate that a text describes: `name=value`, separated by commas.
 
-    The names are the fields of `Gate`; `reviewer` may be repeated. A comma within a value is written as `%2C`, as in
-    URLs.
+    The names are the fields of `Gate`; `reviewer` may be repeated. As in URLs, a comma within a value is written as
+    `%2C`.
     """
     try:
         pairs = parse_qsl(
@@ -87,7 +87,7 @@ def gate_of(text: str) -> Gate:
 
 
 def capability_of(text: str) -> tuple[Capability, str]:
-    """Return the kind and the value of a capability."""
+    """Return the kind and value of a capability from text."""
     kind, colon, value = text.partition(":")
     if not colon or kind not in list(Capability):
         raise InvalidArgumentError(
@@ -97,7 +97,7 @@ def capability_of(text: str) -> tuple[Capability, str]:
 
 
 def entry_of(text: str) -> tuple[str, bytes | None]:
-    """Return a metadata entry's key, and its value or None for any value."""
+    """Return a metadata entry's key and value from text. The value is None if any value matches."""
     key, equals, value = text.partition("=")
     try:
         hash_bytes = bytes.fromhex(value.removeprefix(_HEX)) if value.startswith(_HEX) else value.encode()
@@ -157,7 +157,7 @@ class AgentFilters(BaseModel):
     updated_to: Annotated[_Time, Field(description="Last changed at this time or earlier, in Unix seconds.")] = None
 
     def search_by(self, gates: tuple[Gate, ...], order: Order | None) -> AgentSearch:
-        """Return the search with these filters."""
+        """Return the search with these filters and the given gates and order."""
         lists: dict[str, Any] = {name: tuple(getattr(self, name) or ()) for name in ("chains", "services")}
         lists["capabilities"] = tuple(map(capability_of, self.capabilities or ()))
         lists["metadata"] = tuple(map(entry_of, self.metadata or ()))
@@ -166,7 +166,7 @@ class AgentFilters(BaseModel):
 
 
 class AgentQuestion(GateFilters, AgentFilters):
-    """An agent search as strings and numbers. The conditions on ratings form the first gate; `gates` adds others."""
+    """An agent search as strings and numbers. Its conditions on ratings form the first gate; `gates` adds more."""
 
     gates: Annotated[
         list[Annotated[str, Field(max_length=10_000)]] | None,
@@ -177,7 +177,7 @@ class AgentQuestion(GateFilters, AgentFilters):
     order: Annotated[Order | None, Field(description="The order of results; docs/search.md lists the defaults.")] = None
 
     def search(self) -> AgentSearch:
-        """Return the search."""
+        """Return the search that the fields describe."""
         own = (getattr(self, name) for name in GateFilters.model_fields if name != "side")
         is_rated = self.side is not Side.SERVER or any(value is not None for value in own)
         gates = (self.gate(),) if is_rated else ()

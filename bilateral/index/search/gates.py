@@ -1,4 +1,4 @@
-"""Gates as parts of a search's statements. They are requested only once, by the search's plan."""
+"""Gates as parts of a search's statements. A search's plan requests these parts once."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from bilateral.index.search.tables import KEY
 
 _REAL: Final = sa.Float(53)
 RATED_IN: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL, Registry.AUTHORIZED)
-"""The kinds of registries that have summaries. An agent is looked up in each of them."""
+"""The kinds of registries that have summaries. Agents are looked up in each of these registries."""
 
 _NO_BOUND: Final = -1.0
 """The rank of ratings without a lower bound, which come after all others."""
@@ -37,7 +37,7 @@ _RATING_EVENTS: Final = {
     Side.CLIENT: ((ClientRated, "client_id", "server_id"),),
     Side.VALIDATOR: ((ValidatorRated, "validator_id", "server_id"),),
 }
-"""Each side's events, with the columns for the rated agent and the reviewer."""
+"""The events that rate each side, with the columns that contain the rated agent and the reviewer."""
 
 _AGENT: Final = re.compile(r"agent (0|[1-9][0-9]{0,77})")
 """The pattern of an agent in the `counterpart` table."""
@@ -48,8 +48,8 @@ class Ranked:
     """A gate as part of a search's statements.
 
     Attributes:
-        rank: The rank of the agent's best ratings that pass the gate; NULL if none passes and `agents` is None.
-        agents: The agents that pass, for a join; None if each agent's ratings are looked up instead.
+        rank: The rank of the agent's best ratings that pass the gate; NULL if none pass and `agents` is None.
+        agents: The agents that pass the gate, for a join; None if each agent's ratings are looked up instead.
     """
 
     rank: sa.ColumnElement[Any]
@@ -58,11 +58,11 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The conditions for a walk down a gate's lower bounds.
+    """The conditions for reading a gate's lower bounds in descending order ("walking down" their index).
 
     Attributes:
-        passing: The conditions under which a summary passes the gate, by chain; empty if the search does not use this
-            walk.
+        passing: The conditions under which a summary passes the gate, by chain; empty if the search does not walk down
+            lower bounds.
         is_best: The condition that the summary is the agent's best.
     """
 
@@ -84,7 +84,7 @@ def ranked(gates: Sequence[Gate], order: Order, chains: Sequence[int], *, are_fe
 
 
 def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, most: int, within: int | None) -> Bounds:
-    """Return the conditions for a walk down a gate's lower bounds; empty if few summaries pass."""
+    """Return the conditions for a walk down the lower bounds of a gate; empty if few summaries pass the gate."""
     passing = {chain_id: _passing(gate, chain_id, summary.c) for chain_id in chains}
     remaining = most + 1
     for chain_id, conditions in passing.items():
@@ -94,7 +94,7 @@ def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, m
             of_tag = columns.chain_id == chain_id, columns.side == gate.summed_side, columns.tag == gate.tag
             columns = sa.select(summary).where(*of_tag).order_by(columns.lower_bound.desc()).limit(within).subquery().c
             counted = _passing(gate, chain_id, columns)
-        # The index of lower bounds has all that this reads, and more pass at its top.
+        # The index of lower bounds contains all columns that this reads, and more summaries pass near its top.
         rows = (
             sa.select(sa.literal(1).label("one")).where(*counted).limit(remaining).order_by(columns.lower_bound.desc())
         )
@@ -105,10 +105,10 @@ def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, m
 
 
 def has_better(passing: Gate | None = None) -> sa.ColumnElement[bool]:
-    """Return the condition that a second registry for the same identity registry has a higher bound for the agent."""
+    """Return the condition that another registry of the same identity registry has a higher bound for the agent."""
     other, of_other = summary.alias("other").c, registry.alias("of_other").c
     same = [other[name] == summary.c[name] for name in ("chain_id", "agent_id", "side", "tag")]
-    bound = unindexed(other.lower_bound)  # each other summary is looked up by its whole key
+    bound = unindexed(other.lower_bound)  # other summaries are looked up by their whole key
     better = sa.or_(
         bound > summary.c.lower_bound, sa.and_(bound == summary.c.lower_bound, other.registry < summary.c.registry)
     )
@@ -147,13 +147,13 @@ def _best(gate: Gate, order: Order, chains: Sequence[int]) -> sa.Subquery:
 
 
 def _best_of_agent(gate: Gate, order: Order) -> sa.ScalarSelect[Any]:
-    """Return the rank of the best ratings of the agent in the outer query; NULL if none passes the gate."""
+    """Return the rank of the best ratings of the agent in the outer query; NULL if no ratings pass the gate."""
     columns = summary.c
     query = sa.select(sa.func.max(_rank(columns, order))).where(
         registry.c.chain_id == agent.c.chain_id,
         registry.c.identity_registry == agent.c.identity_registry,
         registry.c.kind.in_(RATED_IN),
-        # SQLite goes through the few registries of a chain, and looks up the summary by its whole key.
+        # SQLite iterates over the few registries of a chain, and looks up the summary by its whole key.
         columns.chain_id == agent.c.chain_id,
         columns.registry == unindexed(registry.c.address),
         columns.agent_id == agent.c.agent_id,
@@ -173,21 +173,21 @@ def _rank(columns: Any, order: Order) -> sa.ColumnElement[float]:
 
 
 def ratings(gate: Gate, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """Return the query for the ratings that pass a gate."""
+    """Return the query that selects the ratings that pass a gate."""
     if gate.payment is not None:
         return _of_claims(gate, conditions)
     if gate.reviewers:
         return _of_counterparts(gate, conditions)
     columns = summary.c
     return (
-        sa.select(*rating_columns(summary), *figures(columns))  # of all, which are summed up already
+        sa.select(*rating_columns(summary), *figures(columns))  # everyone's ratings, which are already summed up
         .where(*_of_gate(summary, gate), columns.side == gate.summed_side, *conditions)
         .where(*_limits_of(gate, *figures(columns, unindexed(columns.lower_bound))))
     )
 
 
 def figures(columns: Any, bound: Any = None) -> tuple[Any, ...]:
-    """Return the columns that gates limit, with a different expression for the lower bound if specified."""
+    """Return the columns that gates limit. The lower bound can be replaced with another expression."""
     return columns["count"], columns.counterparts, columns.mean, columns.lower_bound if bound is None else bound
 
 
@@ -199,12 +199,12 @@ def source(gate: Gate) -> sa.Table:
 
 
 def is_of_summaries(gate: Gate) -> bool:
-    """Return True for a gate on everyone's ratings for one tag, which are already summarized."""
+    """Return True for a gate on the ratings of all raters for one tag, which are already summarized."""
     return source(gate) is summary and gate.tag is not None
 
 
 def _limits(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iterator[Any]:
-    """Yield the conditions that a gate sets on figures, which may be in SQL or in Python."""
+    """Yield the conditions that a gate imposes on figures, which may be SQL expressions or Python values."""
     for compare, figure, limit in (
         (ge, mean, gate.minimum),
         (le, mean, gate.maximum),
@@ -218,7 +218,7 @@ def _limits(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iter
 
 
 def passes(gate: Gate, *figures_of: Any) -> bool:
-    """Check in Python that ratings pass a gate, exactly as SQL does."""
+    """Check in Python whether ratings pass a gate, with the same result as in SQL."""
     return all(figure is not None and compare(figure, limit) for compare, figure, limit in _limits(gate, *figures_of))
 
 
@@ -230,7 +230,7 @@ def _limits_of(gate: Gate, *figures_of: Any) -> list[sa.ColumnElement[bool]]:
 
 
 def _summed(gate: Gate, key: Sequence[Any], count: Any, mean: Any, share: Any) -> sa.Select[Any]:
-    """Return the query that aggregates rows of ratings, one per client."""
+    """Return the query that aggregates rows of ratings, of which there is one per client."""
     clients = sa.func.count()
     bound = _lower_bound(sa.cast(share, _REAL), sa.cast(clients, _REAL), key[-1])
     labels = count.label("count"), clients.label("counterparts"), mean.label("mean"), bound.label("lower_bound")
@@ -259,7 +259,7 @@ def _are_rated_by_reviewers(gate: Gate, chains: Sequence[int]) -> list[sa.Column
         names = ("chain_id", "registry", subject, rater)
         events = by_rater(EVENT_TABLES[event].name, *(sa.column(name, columns[name].type) for name in names)).c
         conditions = [events.chain_id.in_(chains), events[rater].in_(raters)]
-        if gate.side is not Side.SERVER:  # their index has the registry before the rater
+        if gate.side is not Side.SERVER:  # the index of these events has the registry before the rater
             conditions.append(events.registry.in_(sa.select(registry.c.address).where(registry.c.chain_id.in_(chains))))
         queries.append(
             sa.select(events.chain_id, events.registry, events[subject].label("agent_id")).where(*conditions).distinct()
@@ -296,7 +296,7 @@ def _of_claims(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.S
             *rating_columns(payment_claim),
             sa.func.count().label("entries"),
             (sa.func.sum(columns.share) // sa.func.count()).label("share"),
-            sa.func.sum(sa.cast(columns.units, _REAL)).label("units"),  # as integers they could exceed 64 bits
+            sa.func.sum(sa.cast(columns.units, _REAL)).label("units"),  # integers could exceed 64 bits
         )
         .where(*required)
         .group_by(*rating_columns(payment_claim), columns.account)
@@ -308,7 +308,7 @@ def _of_claims(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.S
 
 
 def rating_columns(from_table: sa.Table) -> list[sa.ColumnElement[Any]]:
-    """Return the columns of `_RATINGS`."""
+    """Return the columns that `_RATINGS` lists."""
     columns = from_table.c
     return [columns.chain_id, registry.c.identity_registry, columns.agent_id, columns.registry, columns.tag]
 
@@ -320,7 +320,7 @@ def _of_gate(from_table: sa.Table, gate: Gate) -> list[sa.ColumnElement[bool]]:
 
 
 def _lower_bound(share_sum: Any, clients: Any, tag: Any) -> sa.ColumnElement[Any]:
-    """Return `values.bounds.lower_bound` in SQL: the same operations in the same order, on the same numbers."""
+    """Return `values.bounds.lower_bound` in SQL, with the same operations on the same numbers in the same order."""
     squared = QUANTILE**2
     share = share_sum / (clients * SHARES)
     centre = share + sa.literal(squared, _REAL) / (2 * clients)

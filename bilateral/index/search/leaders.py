@@ -1,4 +1,4 @@
-"""Leaderboards: the agents with the highest lower bounds for a tag, read directly from the index of summaries."""
+"""Leaderboards: the agents with the highest lower bounds for a tag, read directly from the index on summaries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from bilateral.index.standing.queries import analysed_chains, first_code
 from bilateral.index.standing.tables import standing
 
 _COMMON: Final = 2000
-"""The number of summaries at which a tag counts as common: this many can be looked up and sorted in about 10 ms."""
+"""The number of summaries at which a tag counts as common. Looking up and sorting this many takes about 10 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +37,19 @@ class Leader:
     Attributes:
         id: The short id, such as `8453:247`.
         global_id: The id that is unique across registries.
-        identity_registry: The address of its identity registry.
-        agent_id: Its token id.
+        identity_registry: The address of the agent's identity registry.
+        agent_id: The agent's token id.
         owner: The owner's address.
-        name: Its name; None if it has no file.
+        name: The agent's name; None if the agent has no file.
         registry: The registry that contains the ratings.
         count: The number of ratings.
         counterparts: The number of distinct clients (or servers) that gave the ratings.
         mean: The mean value.
         lower_bound: The lower bound of the agent's value at 95 % confidence.
-        status: The status of its standing: `ok`, `thin`, `contested` or `held_back`; None for validators, and until an
-            analysis includes the agent.
-        standing: The lower bound of its standing, which determines its rank in the default order.
-        reason: The code of the main reason for its standing.
+        status: The status of the agent's standing: `ok`, `thin`, `contested` or `held_back`; None for validators, and
+            until an analysis includes the agent.
+        standing: The lower bound of the agent's standing, which determines the rank in the default order.
+        reason: The code of the main reason for the agent's standing.
         standing_rating: The standing as a rating from 0 to 100, as displayed on every page; None if there is none.
     """
 
@@ -75,7 +75,7 @@ class Board(StrEnum):
     """The sort orders of leaderboards."""
 
     STANDING = "standing"
-    """By standing, without withheld agents. Not available for validators, which have no standings."""
+    """By standing, without withheld agents. It is not available for validators, which have no standings."""
 
     LOWER_BOUND = "lower_bound"
     """By the lower bound of all ratings. Withheld agents are marked but not excluded."""
@@ -94,9 +94,9 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     limit: int = DEFAULT_LIMIT,
     cursor: str | None = None,
 ) -> Page[Leader]:
-    """Return the best agents for a tag. For each agent, the registry with its best ratings counts.
+    """Return the best agents for a tag. For each agent, the registry with the best ratings counts.
 
-    A chain that has not been analysed yet has no leaders, because false ratings would lead in any other order.
+    A chain that has not been analysed yet has no leaders, because any other order would be led by false ratings.
     """
     require_limit(limit)
     stored = key_text(storable(tag))
@@ -108,7 +108,7 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     kind = f"leaders {order} {sorted(chains)} {side} {stored}"[:300]
     place = None if cursor is None else decode_cursor(kind, cursor, float, int, str, Wide)
     requested = analysed_chains(connection, chains or tuple(connection.execute(select(chain.c.chain_id)).scalars()))
-    # Each chain has an index of its own in order of the bound, so its best are found without sorting all.
+    # Each chain has its own index in the order of bounds, so its best agents are found without sorting all of them.
     parts = []
     for chain_id in requested:
         walks_ranks = order is Board.STANDING and _is_common(connection, chain_id, side, stored)
@@ -124,7 +124,7 @@ def leaderboard(  # noqa: PLR0913  # one a filter
 
 
 def _is_common(connection: Connection, chain_id: int, side: Side, tag: str) -> bool:
-    """Check that enough agents have ratings with a tag for a walk down all ranks to find them quickly."""
+    """Check whether so many agents have ratings with a tag that a walk down all ranks finds them quickly."""
     columns = summary.c
     rated = select(columns.agent_id).where(columns.chain_id == chain_id, columns.side == side.value, columns.tag == tag)
     some = rated.where(columns.lower_bound.is_not(None)).limit(_COMMON).subquery()
@@ -134,10 +134,10 @@ def _is_common(connection: Connection, chain_id: int, side: Side, tag: str) -> b
 def _best_of_chain(  # noqa: PLR0913, PLR0917  # parts of one query
     chain_id: int, tag: str, side: Side, board: Board, place: tuple[Any, ...] | None, limit: int, *, walks_ranks: bool
 ) -> Select[Any]:
-    # It walks down the index of summaries by bound, sorts the summaries of a rare tag by rank, or walks down the index
-    # of standings by rank. For the last way each summary is looked up by its whole key. SQLite would walk the summaries
-    # of the tag all the same, if it could tell chain and side of a summary before it has a standing and a registry; so
-    # they are expressions there.
+    # There are three ways: walk down the index on summaries by bound, sort a rare tag's summaries by rank, or walk down
+    # the index on standings by rank and look up each summary by its whole key. If SQLite knew a summary's chain and
+    # side before joining a standing and a registry, it would always walk the tag's summaries, so these values are
+    # expressions there.
     columns, of_registry = summary.c, registry.c
     by_rank = board is Board.STANDING
     same_agent = and_(
@@ -176,7 +176,7 @@ def _best_of_chain(  # noqa: PLR0913, PLR0917  # parts of one query
     if place is not None:
         bound = literal(place[0], Float(53))
         is_after = tuple_(*key) > tuple_(*place[1:], types=[column.type for column in key])
-        # The first part repeats what the second says, in a form that finds its place in the index.
+        # The first part repeats the second in a form that lets the database seek in the index.
         query = query.where(ranked <= bound, or_(ranked < bound, and_(ranked == bound, is_after)))
     return query.order_by(ranked.desc(), *key[1:]).limit(limit)
 

@@ -1,4 +1,4 @@
-"""A query's words as conditions on registration files, with the same meaning on both engines."""
+"""A query's words as conditions on registration files. The conditions mean the same on both engines."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from bilateral.index.search.filters import SIMILAR_LENGTHS, AgentSearch, Order, 
 from bilateral.index.search.tables import registration_words, vocabulary, word_trigram
 
 _SHORTEST_BEGINNING: Final = 2
-"""The minimum length of a word that also matches longer words beginning with it."""
+"""The minimum length of a word that also matches longer words that begin with it."""
 
 _MOST_COUNTED: Final = 4
-"""The maximum number of query words for which files with several of them in their names are counted."""
+"""The maximum number of words in a query for which the files with several of them in their names are counted."""
 
 _SIMILARITY: Final = 0.3
-"""The minimum similarity: the number of common trigrams, divided by the number of all trigrams in both words."""
+"""The minimum similarity of two words: their common trigrams, divided by all trigrams in either word."""
 
 _MAX_SIMILAR: Final = 10
 """The maximum number of words that replace a misspelt word."""
@@ -33,8 +33,8 @@ class Term:
     """A word of a query.
 
     Attributes:
-        words: The word or its replacements, any one of which suffices.
-        is_beginning: True if it also matches words that begin with it.
+        words: The word, or its replacements, any one of which suffices.
+        is_beginning: True if the term also matches words that begin with it.
     """
 
     words: tuple[str, ...]
@@ -68,26 +68,26 @@ class Matcher(ABC):
 
     @abstractmethod
     def documents(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.Select[int]:
-        """Return the query for documents with all of the given terms, and all terms of one choice in their names."""
+        """Return the query for documents that contain all of the terms, and all terms of one choice in their names."""
 
     @abstractmethod
     def begins(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.ColumnElement[bool]:
-        """Return the condition of `documents` on `registration_words` rows, for use as a statement's starting point."""
+        """Return the condition of `documents` on `registration_words` rows, from which a statement can start."""
 
     def are_common(self, terms: Sequence[Term], count: int) -> bool:  # noqa: ARG002  # SQLite counts fast
-        """Return True if more files than a limit certainly have all terms, according to PostgreSQL's statistics.
+        """Return True if PostgreSQL's statistics show that more files than a limit certainly contain all terms.
 
-        A count in PostgreSQL reads the entire list for each word, even with a limit.
+        In PostgreSQL, counting would read the entire list for each word, even with a limit.
         """
         return False
 
     def count_up_to(self, documents: sa.Select[int], most: int) -> int:
-        """Return the number of documents that a query finds, counted up to a limit."""
+        """Return the number of documents that a query finds, counting no further than a limit."""
         limited = documents.limit(most).subquery()
         return self._connection.execute(sa.select(sa.func.count()).select_from(limited)).scalar_one()
 
     def has(self, terms: Sequence[Term]) -> sa.ColumnElement[bool]:
-        """Return the condition that a `registration_words` row contains all given terms. It reads only this row."""
+        """Return the condition that a `registration_words` row contains all of the terms, which reads only this row."""
         return sa.and_(*(self._has_in("words", term) for term in terms))
 
     def relevance(self, terms: Sequence[Term]) -> sa.ColumnElement[int]:
@@ -98,7 +98,7 @@ class Matcher(ABC):
         return points
 
     def has_in_name(self, terms: Sequence[Term], count: int) -> sa.ColumnElement[bool]:
-        """Return the condition that exactly this many of the given terms begin words in a name."""
+        """Return the condition that exactly this many of the terms begin words in a name."""
         in_name = [self._has_in("name_words", term) for term in terms]
         choices = (
             sa.and_(*(has if number in chosen else sa.not_(has) for number, has in enumerate(in_name)))
@@ -108,7 +108,7 @@ class Matcher(ABC):
 
     @abstractmethod
     def _has_in(self, column: str, term: Term) -> sa.ColumnElement[bool]:
-        """Return the condition that a column of a row contains a term. It does not use an index."""
+        """Return the condition that a column of a row contains a term, without using an index."""
 
 
 class _SqliteMatcher(Matcher):
@@ -126,7 +126,7 @@ class _SqliteMatcher(Matcher):
 
     def _has_in(self, column: str, term: Term) -> sa.ColumnElement[bool]:
         end = "" if term.is_beginning else " "
-        listed = sa.type_coerce(registration_words.c[column], sa.Text)  # words with spaces between
+        listed = sa.type_coerce(registration_words.c[column], sa.Text)  # space-separated words
         words = sa.literal(" ").concat(listed).concat(sa.literal(end)) if end else sa.literal(" ").concat(listed)
         return sa.or_(*(sa.func.instr(words, f" {word}{end}") > 0 for word in term.words))
 
@@ -149,17 +149,17 @@ class _PostgresMatcher(Matcher):
             return self._vector("words", [terms])
         in_names = self._vector("name_words", choices)
         if len(choices[0]) == len(terms):
-            return in_names  # the words of a file begin with those of its name
+            return in_names  # all words of a name are also words of the file
         if self._estimate("name_words", choices) > _MANY_NAMES:
             return sa.and_(in_names, self._vector("words", [terms]))
-        # PostgreSQL would find all files with these words by their index, only to drop most.
+        # PostgreSQL would use the index to find all files with these words, and then drop most of them.
         return sa.and_(in_names, self.has(terms))
 
     def are_common(self, terms: Sequence[Term], count: int) -> bool:
         return self._estimate("words", [terms]) > _SURELY * count
 
     def _estimate(self, column: str, choices: _Choices) -> int:
-        """Return how many documents PostgreSQL expects to contain all terms of one choice in a column."""
+        """Return the number of documents that PostgreSQL expects to contain all terms of one choice in a column."""
         words = _expression(choices)
         if (column, words) not in self._estimates:
             ((plan,),) = self._connection.execute(_ESTIMATES[column], {"words": words})
@@ -167,8 +167,8 @@ class _PostgresMatcher(Matcher):
         return self._estimates[column, words]
 
     def _has_in(self, column: str, term: Term) -> sa.ColumnElement[bool]:
-        # PostgreSQL takes this for true of every other row. It knows how many have a word, but not that those who have
-        # one word have others: so it would expect few rows, begin with them, and read them all.
+        # PostgreSQL assumes that this holds for every other row. It knows how many rows contain a word, but not that
+        # rows with one word often contain others. It would expect few rows, start with them, and read them all.
         return sa.func.coalesce(self._vector(column, [[term]]), sa.false())
 
     @staticmethod
@@ -187,7 +187,7 @@ _FIRST_WITH_WORDS: Final = Prepared(
     .where(registration_words.c.words.bool_op("@@")(sa.cast(sa.bindparam("words", type_=sa.Text), TSQUERY)))
     .limit(at_most(1))
 )
-"""The query for a document that matches an expression, on PostgreSQL."""
+"""The query that finds one document matching an expression on PostgreSQL."""
 
 _ESTIMATES: Final = {
     column: sa.text(f"EXPLAIN (FORMAT JSON) SELECT FROM registration_words WHERE {column} @@ CAST(:words AS TSQUERY)")
@@ -196,22 +196,22 @@ _ESTIMATES: Final = {
 """The queries for the number of documents that PostgreSQL expects to match an expression, by column."""
 
 _MANY_NAMES: Final = 5_000
-"""The number of names with a query's words at which PostgreSQL also uses the index of all words."""
+"""The number of names with a query's words at which PostgreSQL also uses the index on all words."""
 
 _SURELY: Final = 4
-"""The factor by which PostgreSQL's estimate must exceed a limit to be sure that there are more files."""
+"""The factor by which PostgreSQL's estimate must exceed a limit for it to be certain that there are more files."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """The resolved words of a search.
+    """The words of a search after misspelt words have been replaced.
 
     Attributes:
-        matcher: Builds additional conditions.
+        matcher: Builds further conditions.
         terms: The words or their replacements.
         has: The condition that a file contains all words; empty if there are no words.
-        relevance: The number of the search's words in a row's name.
-        files: The number of files with all words, counted up to one more than requested; that maximum if there are no
+        relevance: The number of the search's words that occur in a row's name.
+        files: The number of files with all words, counted up to one more than requested; this maximum if there are no
             words.
     """
 
@@ -226,7 +226,7 @@ class Words:
         return [self.matcher.begins(self.terms)] if self.terms else []
 
     def names_with(self, count: int, most: int) -> Names:
-        """Return the conditions on names with exactly this many of the words, and the number of their files."""
+        """Return the conditions for names with exactly this many of the words, and the number of their files."""
         if not self.terms:
             return Names(None, 0, ())
         if len(self.terms) > _MOST_COUNTED:
@@ -241,7 +241,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Names:
-    """Names with a search's words.
+    """Names that contain a search's words.
 
     Attributes:
         begin: The condition on files whose names contain at least this many words; None if these are not counted.
@@ -289,9 +289,9 @@ def _similar_words(connection: sa.Connection, word: str) -> list[str]:
     return [other for similarity, other in ranked if -similarity >= _SIMILARITY][:_MAX_SIMILAR]
 
 
-# Words hold letters and digits only, so quotation marks suffice.
+# Words only contain letters and digits, so quotation marks are sufficient.
 def _expression(choices: _Choices) -> str:
-    """Return a PostgreSQL expression that matches all terms of any one choice."""
+    """Return a PostgreSQL expression that matches all terms of at least one choice."""
 
     def alternatives(term: Term) -> str:
         return " | ".join(f"'{word}'{':*' if term.is_beginning else ''}" for word in term.words)

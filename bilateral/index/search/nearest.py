@@ -1,8 +1,8 @@
-"""The meanings of texts as vectors. Those of all files are kept in memory. Requires the `semantic` extra.
+"""The meanings of texts as vectors. The vectors of all files are held in memory. Requires the `semantic` extra.
 
-A query's vector is compared with the vector of every file. 100,000 vectors take 26 MB. Comparing all of them takes a
-tenth of the time that a database would need, and is exact: it uses integer products, whose order is the same on every
-machine.
+A query's vector is compared with the vector of every file; 100,000 vectors take 26 MB. Comparing all of them takes a
+tenth of the time that a database would need. It is exact, because it uses integer products, whose order is the same on
+every machine.
 """
 
 from __future__ import annotations
@@ -37,47 +37,47 @@ SCALE: Final = 254
 """The factor that turns a unit vector's components into integers. Components above a half are rare, and clipped."""
 
 MOST_LISTED: Final = 200
-"""The number of files in each of the two lists. A page has 20 files, and filters and gates may exclude most files."""
+"""The number of files in each of the two lists. A page has 20 files, but filters and gates may exclude most files."""
 
 _LEAST: Final = 0.1 * SCALE * SCALE
 """The minimum similarity, a cosine of 0.1, which unrelated texts often reach by chance."""
 
 _LATE: Final = 60
-"""The usual constant for reciprocal rank fusion: the first places differ little, so a file in both lists ranks above a
-file that leads only one list."""
+"""The usual constant for reciprocal rank fusion. With it, the first places differ little, so a file in both lists ranks
+above a file that leads only one list."""
 
 _SHARE: Final = 100
-"""Words count if at most one file in this many contains them. For more common words, meaning is a better guide."""
+"""A word counts if at most one file in this many contains it. For more common words, meaning is a better guide."""
 
 _FEW, _MANY = 10, 1_000
-"""The minimum and maximum of the number of files that may contain a word that counts."""
+"""The minimum and maximum of the limit on the number of files that contain a word that counts."""
 
 _FULL, _SHORT = 0.75, 1.2
-"""The usual BM25 parameters: each word counts less in a long file, so a file with every word does not lead."""
+"""The usual BM25 parameters. Each word counts less in a long file, so a file with every word does not lead."""
 
 _LEAST_PART: Final = 1 / 3
-"""A file's score must exceed this fraction of the score of a median-length file with all rare words. Otherwise, a file
-that contains every word, and thus scores little for each, would lead whenever no other has one."""
+"""The fraction of the score of a median-length file with all rare words that a file's score must exceed. Otherwise, a
+file that contains every word, and thus scores little for each, would lead whenever no other file contains a word."""
 
 _CHUNK: Final = 1_024
-"""The number of vectors to compare at once: as many as fit into a core's cache after widening from one byte."""
+"""The number of vectors to compare at once, which fit into a core's cache after widening from one byte."""
 
 _OVERLAP: Final = 1_000
-"""The numbers to recheck below the last loaded one: transactions do not end in the order in which they begin."""
+"""How many numbers below the last loaded one to check again, because transactions may commit out of order."""
 
 _RECOUNT_SECONDS: Final = 600.0
-"""How often all numbers are checked, to drop vectors of removed files. Checking 100,000 takes 50 ms."""
+"""Seconds between checks of all numbers, to drop the vectors of removed files. Checking 100,000 takes 50 ms."""
 
 _LOADED: Final = 10_000
-"""The number of vectors to read at once. They are kept even if the visit has no time left for the others."""
+"""The number of vectors to read at once. They are used even if the visit has no time left to read the others."""
 
 
 class Embedder:
-    """The model, a table of 16 MB: a vector for each token.
+    """The model, a table of 16 MB with a vector for each token.
 
     The vector of a text is the mean of its tokens' vectors, and takes a tenth of a millisecond to compute. Only the
-    data files from `wordllama` are used: its code would download missing files from a hub and change the program's
-    logging.
+    data files of `wordllama` are used, because its code would download missing files from a hub and change the
+    program's logging.
     """
 
     def __init__(self) -> None:
@@ -98,14 +98,14 @@ class Embedder:
         return self._quantised(total).tobytes()
 
     def question(self, text: str) -> NDArray[np.float32]:
-        """Return a query's vector, in the same form as stored ones."""
+        """Return a query's vector, in the same form as the stored vectors."""
         return self._quantised(self._unit(text)).astype(np.float32)
 
     def _unit(self, text: str) -> NDArray[np.float32]:
         tokens = self._tokenizer.encode(text.lower(), add_special_tokens=False).ids
         if not tokens:
             return np.zeros(DIMENSIONS, np.float32)
-        # As `mean` and `norm` compute it: their own code takes twice as long as the sum.
+        # This computes the same as `mean` and `norm`, which take twice as long as the sum itself.
         return _normalised(np.add.reduce(self._vectors[tokens].astype(np.float32)) / len(tokens))
 
     @staticmethod
@@ -114,23 +114,23 @@ class Embedder:
 
 
 def _normalised(vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Normalize a vector to length 1; zeros are unchanged."""
+    """Normalize a vector to length 1. A zero vector is unchanged."""
     length = float(np.sqrt(vector.dot(vector)))
     return vector / length if length > 0 else vector
 
 
 @dataclass(frozen=True)
 class _State:
-    """The vectors that are loaded at one point in time. Later vectors are added after them, or to copies."""
+    """The vectors loaded at one point in time. Later vectors are added after them, in these arrays or in copies."""
 
-    count: int = 0  # the arrays have room for more
+    count: int = 0  # the arrays have room for more rows
     vectors: NDArray[np.int8] = field(default_factory=lambda: np.zeros((_CHUNK, DIMENSIONS), np.int8))
-    lengths: NDArray[np.float32] = field(default_factory=lambda: np.zeros(_CHUNK, np.float32))  # words of files
+    lengths: NDArray[np.float32] = field(default_factory=lambda: np.zeros(_CHUNK, np.float32))  # words per file
     ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(_CHUNK, np.int64))  # as in the database
-    rows: dict[int, int] = field(default_factory=dict)  # the place of each id in the arrays
+    rows: dict[int, int] = field(default_factory=dict)  # each id's row in the arrays
 
     def similarities(self, question: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the products of the vectors with a query's vector, as exact integers."""
+        """Return the products of all vectors with a query's vector, as exact integers."""
         products = np.empty(self.count, np.float32)
         for first in range(0, self.count, _CHUNK):
             last = min(first + _CHUNK, self.count)
@@ -152,7 +152,7 @@ class _State:
         return _State(count, more_vectors, more_lengths, more_ids, self.rows)
 
     def without(self, removed: set[int]) -> _State:
-        """Return a copy without the given vectors."""
+        """Return a copy of the state without the given vectors."""
         retained = np.flatnonzero(~np.isin(self.ids[: self.count], sorted(removed)))
         ids = self.ids[retained]
         rows = {number: row for row, number in enumerate(ids.tolist())}
@@ -160,7 +160,7 @@ class _State:
 
 
 class Meanings:
-    """The vectors of one database. Threads share them, but each thread has its own connection."""
+    """The vectors of one database, which threads share. Each thread has its own connection."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -171,7 +171,7 @@ class Meanings:
     def ranks(
         self, connection: Connection, matcher: Matcher, question: NDArray[np.float32], words: Sequence[str]
     ) -> dict[int, int]:
-        """Return the files that are closest to a query according to both lists."""
+        """Return the ranks of the files that are closest to a query according to both lists."""
         by_meaning, by_words, ids = self.lists(connection, matcher, question, words)
         ranks: dict[int, float] = defaultdict(float)
         for listed in (by_meaning, by_words):
@@ -182,7 +182,7 @@ class Meanings:
     def lists(
         self, connection: Connection, matcher: Matcher, question: NDArray[np.float32], words: Sequence[str]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
-        """Return the rows of the files that are closest by meaning and by rare words, and the row numbers."""
+        """Return the rows of the files that are closest by meaning and by rare words, and the numbers of all rows."""
         with self._lock:
             self._refresh(connection)
             state = self._state
@@ -192,7 +192,7 @@ class Meanings:
         return _best(similarities, _LEAST, similarities, ids), _best(scores, 0.0, similarities, ids), ids
 
     def _refresh(self, connection: Connection) -> None:
-        """Load new vectors from the database, and periodically drop vectors that it no longer contains."""
+        """Load new vectors from the database, and periodically drop vectors that the database no longer contains."""
         number, is_recount = registration_vector.c.vector_id, time.monotonic() - self._recounted > _RECOUNT_SECONDS
         existing = select(number).where(number > (-1 if is_recount else self._last - _OVERLAP)).order_by(number)
         present = connection.execute(existing).scalars().all()
@@ -200,7 +200,7 @@ class Meanings:
         for at in range(0, len(new), _LOADED):
             self._load(connection, new[at], new[min(at + _LOADED, len(new)) - 1])
         if is_recount:
-            # Another thread may have loaded a later number, which the transaction of this one does not see.
+            # Another thread may have loaded a later number that this thread's transaction does not see.
             end = present[-1] if present else self._last
             removed = {vector_id for vector_id in self._state.rows.keys() - {*present} if vector_id <= end}
             if removed:
@@ -209,7 +209,7 @@ class Meanings:
         self._last = max(self._last, *present[-1:], 0)
 
     def _load(self, connection: Connection, first: int, last: int) -> None:
-        """Load a range's missing vectors. Vectors from a different model do not match anything."""
+        """Load the missing vectors in a range. Vectors from a different model do not match anything."""
         stored = registration_vector.c
         query = select(stored.vector_id, stored.words, stored.model, stored.vector).order_by(stored.vector_id)
         loaded = self._state.rows
@@ -224,7 +224,7 @@ _CREATION: Final = threading.Lock()
 
 
 def meanings_of(connection: Connection) -> Meanings:
-    """Return the vectors of a connection's database. All of an engine's connections share them."""
+    """Return the vectors of a connection's database, which all connections of an engine share."""
     with _CREATION:
         return _OF_ENGINES.setdefault(connection.engine, Meanings())
 
@@ -232,7 +232,7 @@ def meanings_of(connection: Connection) -> Meanings:
 def _best(
     scores: NDArray[Any], least: float, similarities: NDArray[np.float32], ids: NDArray[np.int64]
 ) -> NDArray[Any]:
-    """Return the rows with the highest scores. Ties are resolved by higher similarity, then by age, oldest first."""
+    """Return the rows with the highest scores. Ties are resolved by higher similarity, and then by lower id."""
     if len(scores) > MOST_LISTED:
         rows = np.flatnonzero((scores > least) & (scores >= np.partition(scores, -MOST_LISTED)[-MOST_LISTED]))
     else:
@@ -241,7 +241,7 @@ def _best(
 
 
 def _scores(connection: Connection, matcher: Matcher, words: Sequence[str], state: _State) -> NDArray[np.float64]:
-    """Return each file's BM25 score for the rare words in a query, minus the required minimum."""
+    """Return each file's BM25 score for the rare words in a query, minus the minimum that is required."""
     scores, most = np.zeros(state.count), min(max(state.count // _SHARE, _FEW), _MANY)
     total = 0.0
     for numbers in _with_words(connection, matcher, words, most + 1):

@@ -1,10 +1,10 @@
-"""A search's plan: its resolved words, filters and gates, and how to find its first agents.
+"""A search's plan: its words, filters and gates in resolved form, and how to find its first agents.
 
 A search for agents has two parts, words and ratings, and either may match many agents. The search starts with the part
 that matches fewer. If both match many, it walks down the index of lower bounds, where matching agents are frequent:
 first among agents with all words in their names, then among those with one word fewer. A search without ratings walks
-down the agents in the same way, in the order of their keys, registrations or last changes. When sorting by standing, a
-search walks down the standings, with or without ratings.
+down the agents in the same way, in the order of their keys, registrations or last changes. A search that sorts by
+standing walks down the standings, with or without ratings.
 """
 
 import json
@@ -36,31 +36,31 @@ from bilateral.index.search.tables import KEY, registration_vector, registration
 from bilateral.index.standing.queries import chains_with_standings
 
 FEW_FILES: Final = 1_000
-"""The maximum number of files with a query's words for a search to start with them and look up ratings by agent.
+"""The maximum number of files with a query's words for a search to start with these files and look up their ratings.
 
-This applies to an index of up to 100,000 files. The number of agents that a walk passes grows with the number of files,
-so this limit grows with its square root.
+This applies to an index of up to 100,000 files. A walk passes more agents if there are more files, so the limit grows
+with the square root of the number of files.
 """
 
 _USUAL_FILES: Final = 100_000
-"""The number of files to which the other limits apply; the limits grow with the square root of this number."""
+"""The number of files to which the other limits apply. The limits grow with the square root of the number of files."""
 
 MOST_LISTED: Final = 3_000
-"""The maximum number of files for which PostgreSQL walks only among their agents. It grows like `FEW_FILES`.
+"""The maximum number of files to whose agents PostgreSQL limits a walk. It grows like `FEW_FILES`.
 
-The agents are an in-memory set, in which the walk looks up each summary. Otherwise, it reads three tables for each
-summary.
+These agents are a set in memory, in which the walk looks up each summary. Without a set, the walk reads three tables
+for each summary.
 """
 
 AGENTS_OF_FILE: Final = 4
-"""The maximum ratio of agents to files for which PostgreSQL walks only among those agents: many agents may share a
-file."""
+"""The maximum ratio of agents to files at which PostgreSQL limits a walk to these agents, because many agents may share
+a file."""
 
 FEW_RATED: Final = 2_000
-"""The maximum number of ratings that pass a gate for a search to start with them."""
+"""The maximum number of ratings passing a gate for a search to start with these ratings."""
 
 MOST_SCANNED: Final = 25 * FEW_RATED
-"""The maximum number of ratings per tag that PostgreSQL checks against a gate if it can start with files instead.
+"""The maximum number of ratings per tag that PostgreSQL checks against a gate if it could start with files instead.
 
 Counting the ratings that pass a strict gate reads the tag's entire index, which takes longer than looking up the files.
 """
@@ -70,22 +70,22 @@ TIMES: Final = {
     Order.REGISTERED: agent.c.registered_at,
     Order.LAST_ACTIVE: agent_activity.c.last_activity,
 }
-"""The columns with the times by which some orders sort."""
+"""The columns with the times by which some sort orders sort."""
 
 _OF_AGENTS: Final = (Order.STANDING, Order.RELEVANCE, *TIMES)
-"""The sort orders in which searches without a gate walk down an index."""
+"""The sort orders in which a search without a gate walks down an index."""
 
 _CHAINS: Final = Prepared(sa.select(chain.c.chain_id))
 
 _LAST_FILE: Final = Prepared(sa.select(sa.func.max(registration_words.c.document_id).label("last")))
-"""The query for the number of the last file, which approximates how many files there are."""
+"""The query for the number of the last file, which approximates the number of files."""
 
 MOST_CLAIMS: Final = 1_000
-"""The maximum number of claims in files from hosts for which a search for verified domains starts with them. If there
-are more, domains are widely used, so a walk down all agents soon finds a page of them."""
+"""The maximum number of claims in files from hosts for which a search for verified domains starts with these claims. If
+there are more, domains are widely used, so a walk down all agents soon finds a page of them."""
 
 MOST_MEASURED: Final = 1_000
-"""The maximum number of measured agents for which a search for responding agents starts with them."""
+"""The maximum number of measured agents for which a search for responding agents starts with these agents."""
 
 _CONTENTS: Final = sa.select(files.file.c.content_hash).where(files.IS_FROM_HOST).subquery()
 _CLAIMS: Final = (
@@ -95,7 +95,7 @@ _CLAIMS: Final = (
 )
 
 _JOINED: Final = 4
-"""The conditions of one filter that PostgreSQL may turn into joins."""
+"""The number of a filter's conditions that PostgreSQL may turn into joins."""
 
 
 @dataclass(frozen=True)
@@ -104,17 +104,17 @@ class Plan:
 
     Attributes:
         search: The search, with the default sort order applied.
-        words: Its words; empty when sorting by meaning.
-        few: The maximum number of files with the words in their names for which a search starts with them. See
+        words: The search's words; empty when sorting by meaning.
+        few: The maximum number of files with the words in their names for which the search starts with them. See
             `FEW_FILES`.
-        most: The maximum number of files to whose agents a walk is restricted. See `MOST_LISTED`.
+        most: The maximum number of files to whose agents a walk is limited. See `MOST_LISTED`.
         tables: The agent tables and, if the search reads them, the file tables.
         where: The conditions on these tables' rows, except for words and gates.
         gates: The gates, as parts of statements.
         begin: The conditions of the single statement that finds all agents; None if the search walks down an index.
         bounds: The conditions of a walk down the lower bounds of the first gate; empty to walk down the agents.
         closest: The files that are closest to the text in meaning, and their ranks; None in other sort orders.
-        with_standings: The chains on which agents have standings, when sorting by standing.
+        with_standings: The chains whose agents have standings, when sorting by standing.
     """
 
     connection: sa.Connection
@@ -138,17 +138,17 @@ class Plan:
 
     @property
     def most_agents(self) -> int:
-        """The maximum number of agents to which a walk is restricted."""
+        """The maximum number of agents to which a walk is limited."""
         return self.most * AGENTS_OF_FILE
 
     @property
     def lists_agents(self) -> bool:
-        """True if few enough files have all words to restrict a walk to their agents."""
+        """True if few enough files contain all words to limit a walk to their agents."""
         return self.walks_bounds and self.words.files <= self.most
 
 
 def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
-    """Return a search's plan; None if the search certainly finds nothing."""
+    """Return a search's plan; None if the search cannot find anything."""
     dialect_of(connection).add_functions(connection)
     plan_by_values(connection)
     closest, stood, bounds, is_by_meaning = None, list[int](), Bounds(), search.ranking is Order.MEANING
@@ -169,7 +169,7 @@ def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
     if _has_bounds(search) and not begins_with_agents and words.files > sure:
         within = MOST_SCANNED if words.files <= few else None
         bounds = bounds_of(connection, search.gates[0], chains, most=FEW_RATED, within=within)
-    # SQLite begins with the documents or with the ratings, and not with all agents of the chains.
+    # SQLite starts with the documents or the ratings, instead of with all agents of the chains.
     is_of_chains: sa.ColumnElement[bool] = unindexed(agent.c.chain_id).in_(chains)
     begin, are_few = None, True
     if begins_with_agents:
@@ -188,7 +188,7 @@ def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
 
 
 def _few_agents(connection: sa.Connection, search: AgentSearch) -> Sequence[tuple[int, str, int]] | None:
-    """Return a superset of the agents that the search can find; None if there are many."""
+    """Return the agents that a search can find, possibly with some others; None if there are many."""
     agents = claimed_agents(connection) if search.verified_domain else None
     if agents is None and search.alive not in {None, Alive.UNKNOWN}:
         return agents_with(connection, search.alive, MOST_MEASURED)
@@ -200,7 +200,7 @@ def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] 
     rows = connection.execute(_CLAIMS).all()
     if len(rows) > MOST_CLAIMS:
         return None
-    # Claims are the words of strangers: other names of registries fit no agent.
+    # Claims are untrusted. A claim with an unusual name for a registry matches no agent.
     claims = [(registry.split(":"), agent_id) for registry, agent_id in rows if agent_id is not None]
     return [
         (int(parts[1]), parts[2], int(agent_id))
@@ -210,7 +210,7 @@ def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] 
 
 
 def naming_domains(*columns: Any) -> sa.Select[Any]:
-    """Return the query for the domains of agents' services that list these agents, and for the given agent columns.
+    """Return the query for the services' domains that list the agents, with the given agent columns.
 
     A domain lists an agent in the file at its well-known path, or by hosting the registration file itself.
     """
@@ -219,7 +219,7 @@ def naming_domains(*columns: Any) -> sa.Select[Any]:
     registry = sa.literal("eip155:") + sa.cast(agent.c.chain_id, String) + ":" + agent.c.identity_registry
     says_so = sa.or_(
         sa.and_(served.c.file_id == domain.file_id, served.c.state == State.LOADED),
-        # ERC-8004: then the domain's own file is not needed
+        # in this case, ERC-8004 requires no file on the domain
         sa.and_(served.c.file_id == own.c.file_id, own.c.host == domain.host, own.c.uri.startswith("https://")),
     )
     return sa.select(*columns).where(
@@ -236,7 +236,7 @@ def naming_domains(*columns: Any) -> sa.Select[Any]:
 
 def has_verified_domain() -> sa.ColumnElement[bool]:
     """Return the condition that a domain of an agent's services lists the agent."""
-    # PostgreSQL would hash the domains of all agents first, which takes seconds. The offset makes it look each up.
+    # PostgreSQL would first hash the domains of all agents, which takes seconds. The offset makes it look up each.
     return naming_domains(sa.literal(1)).correlate(agent).offset(0).exists()
 
 
@@ -305,7 +305,7 @@ def _has_entry(key: str, value: bytes | None) -> list[sa.ColumnElement[bool]]:
 
 
 def _all_of(conditions: Iterable[sa.ColumnElement[bool]]) -> Iterator[sa.ColumnElement[bool]]:
-    """Yield conditions in a form that limits the joins in PostgreSQL: planning many joins would take seconds."""
+    """Yield conditions in a form that limits the joins in PostgreSQL, where planning many takes seconds."""
     for number, condition in enumerate(conditions):
         yield condition if number < _JOINED else condition.is_(True)
 
@@ -327,7 +327,7 @@ def _is_rated() -> sa.ColumnElement[bool]:
 
 
 def _among(keys: Sequence[tuple[int, str, int]]) -> list[sa.ColumnElement[bool]]:
-    """Let SQLite find the given agents' rows by key, possibly along with a few rows of other agents."""
+    """Let SQLite find the given agents' rows by key, possibly with a few rows of other agents."""
     return [agent.c[name].in_(sorted(set(values))) for name, values in zip(KEY, zip(*keys, strict=True), strict=False)]
 
 
@@ -358,9 +358,9 @@ def _closest(connection: sa.Connection, matcher: Matcher, search: AgentSearch) -
     ranks = meanings_of(connection).ranks(connection, matcher, question, search.words)
     if not ranks:
         return None
-    # The ranks are one parameter: SQLAlchemy would word 800 in 20 ms.
+    # The ranks are one parameter, because SQLAlchemy would take 20 ms to compile 800.
     listed = sa.literal(json.dumps(ranks), sa.Text)
-    # Both functions return a row for each key of an object.
+    # Both functions return one row for each key of an object.
     entries = (
         sa.func.json_each_text(sa.cast(listed, sa.JSON))
         if dialect_of(connection).has_server

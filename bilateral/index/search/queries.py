@@ -1,7 +1,7 @@
-"""Search for agents by words, capabilities and ratings, and count facets: how the agents found differ.
+"""Search for agents by words, capabilities and ratings, and count facets, which show how the found agents differ.
 
-Words and capabilities are claims by the file's author, and ratings from strangers do not affect whether an agent
-matches. Use gates to find agents that are rated by accounts you trust.
+Words and capabilities are claims by a file's author, and ratings from strangers do not affect whether an agent matches.
+Use gates to find agents that are rated by accounts that you trust.
 """
 
 from collections import Counter, defaultdict
@@ -33,24 +33,24 @@ from bilateral.index.search.statements import rows_of, steps
 from bilateral.index.search.tables import KEY
 
 FACET_SAMPLE: Final = 50
-"""The number of agents for which facets are counted: counting 100,000 agents would take seconds."""
+"""The number of agents for which facets are counted. Counting 100,000 agents would take seconds."""
 
 _MOST_VALUES: Final = 6
-"""The number of most frequent values per facet."""
+"""The maximum number of values per facet. The most frequent values are included."""
 
 _MOST_SERVICES: Final = 1_000
-"""The maximum number of services read for these agents: a file may list any number."""
+"""The maximum number of services read for these agents, because a file may list any number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A property in which the agents found differ.
+    """A property in which the found agents differ.
 
     Attributes:
-        name: `chain`, `service`, `tag`, `x402`, `verified_domain` or `alive`: the search condition with which to
-            filter.
-        values: Its values with the number of agents for each, the most frequent first. Values of `service` are
-            untrusted text.
+        name: `chain`, `service`, `tag`, `x402`, `verified_domain` or `alive`, which is also the name of the search
+            condition for it.
+        values: The property's values with the number of agents for each, the most frequent first. Values of `service`
+            are untrusted text.
         hosts: The number of hosts for each value of `alive`, because one operator may have thousands of agents.
     """
 
@@ -64,7 +64,7 @@ class Facets:
     """A search's facets.
 
     Attributes:
-        agents: The agents that were counted: the first 50.
+        agents: The number of agents that were counted, at most the first 50.
         has_more: True if the search finds more agents.
         facets: The facets that have at least one value.
     """
@@ -77,13 +77,13 @@ class Facets:
 def search_agents(
     connection: Connection, search: AgentSearch, *, limit: int = pages.DEFAULT_LIMIT, cursor: str | None = None
 ) -> pages.Page[FoundAgent]:
-    """Return the agents that meet all conditions of a search, in its order.
+    """Return the agents that meet all conditions of a search, in the order of the search.
 
     Args:
         search: The conditions.
         limit: The maximum number of agents.
-        cursor: The cursor of the previous page. It identifies a rank and an agent, so new blocks do not shift the
-            pages, but an agent whose rank changes between pages may appear twice or not at all.
+        cursor: The cursor of the previous page. It identifies a rank and an agent, so new blocks do not shift pages. An
+            agent whose rank changes between two pages may appear twice or not at all.
 
     Raises:
         InvalidArgumentError: The limit is out of range, or the sort order is by meaning and the `semantic` extra is not
@@ -101,10 +101,10 @@ class FoundAgents(pages.Page[FoundAgent]):
     Attributes:
         items: The agents.
         next: The cursor of the next page; None at the end of the list.
-        is_closest: True if no agent has all words, so that these are the agents closest in meaning.
+        is_closest: True if no agent has all words, so that these agents are those closest in meaning.
     """
 
-    items: tuple[FoundAgent, ...]  # pydantic does not see it in the base
+    items: tuple[FoundAgent, ...]  # pydantic does not see the base class's field
     next: str | None
     is_closest: bool = False
 
@@ -119,7 +119,7 @@ def by_meaning(search: AgentSearch) -> AgentSearch | None:
 def search_indexed(
     connection: Connection, search: AgentSearch, *, limit: int = pages.DEFAULT_LIMIT, cursor: str | None = None
 ) -> FoundAgents:
-    """Return agents like `search_agents` or, if no agent has all words, the agents that are closest in meaning.
+    """Return agents as `search_agents` does or, if no agent has all words, the agents that are closest in meaning.
 
     Raises:
         ChainNotIndexedError: A chain in the search is not indexed.
@@ -135,7 +135,7 @@ def search_indexed(
     else:
         if page.items or cursor is not None or closest is None:
             return FoundAgents(page.items, page.next)
-    page = search_agents(connection, closest, limit=limit, cursor=cursor)  # perhaps a further page of the closest
+    page = search_agents(connection, closest, limit=limit, cursor=cursor)  # may be a later page of the closest
     return FoundAgents(page.items, page.next, is_closest=bool(page.items))
 
 
@@ -147,7 +147,7 @@ def search_with_facets(
     cursor: str | None = None,
     sample: int = FACET_SAMPLE,
 ) -> tuple[pages.Page[FoundAgent], Facets]:
-    """Return agents like `search_agents`, and the facets of the first ones.
+    """Return agents as `search_agents` does, and the facets of the first agents.
 
     Args:
         search: The conditions.
@@ -161,7 +161,7 @@ def search_with_facets(
     """
     pages.require_limit(limit)
     none = Facets(0, False, ())
-    # A cursor of another search is refused.
+    # Cursors of other searches are rejected.
     kind = f"agents {sha256(repr(search).encode()).hexdigest()[:16]}"
     place = None if cursor is None else pages.decode_cursor(kind, cursor, float, float, int, str, pages.Wide)
     plan = plan_of(connection, search)
@@ -219,7 +219,7 @@ def _alive_facet(agents: Sequence[Key], measured: Sequence[Any]) -> Facet:
     return Facet("alive", values, tuple(len(hosts[alive]) for alive, _ in values))
 
 
-# Statements are made once: to make them anew takes as long as to run them.
+# Statements are built only once, because building them takes as long as running them.
 _FILES: Final = (
     select(
         *(agent_file.c[name] for name in KEY),
@@ -240,7 +240,7 @@ _RATED: Final = (
         registry.c.chain_id == summary.c.chain_id,
         registry.c.address == summary.c.registry,
         summary.c.side == bindparam("side"),
-        summary.c.tag.in_(tuple(STANDARD_TAGS)),  # strangers may rate an agent under any number of others
+        summary.c.tag.in_(tuple(STANDARD_TAGS)),  # strangers may rate an agent under any number of other tags
         *is_listed(summary.c, "chain_id", "registry", "agent_id"),
     )
     .distinct()

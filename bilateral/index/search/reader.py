@@ -1,8 +1,8 @@
-"""The reader of registration files for searches: words, the vocabulary of names, and vectors by meaning.
+"""Reads registration files for searches: the words, the vocabulary of names, and vectors for meanings.
 
-Words are added with their file and remain after their last file is removed, because a word that is not in any file does
-not match anything. Vectors require the `semantic` extra. Without it, an index has no vectors but otherwise works
-normally.
+Words are added together with their file and remain after their last file is removed, because a word that is not in any
+file does not match anything. Vectors require the `semantic` extra. Without it, an index has no vectors but works
+normally otherwise.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _AT_ONCE: Final = 500
 """The number of files per transaction. It takes a tenth of a second, during which SQLite blocks other writers."""
 
 MAX_SECTION: Final = 1_000
-"""The number of characters per section that a vector covers. Longer texts have more words, not a clearer meaning."""
+"""The number of characters per section that a vector covers. Longer texts have more words, but no clearer meaning."""
 
 _NAME, _DESCRIPTION, _CAPABILITIES = 2.0, 1.0, 2.0
-"""The weights of the sections. Descriptions are the longest and vaguest. Without separate weights, they would drown out
-what the agent does; `make bench-semantic` measures it."""
+"""The weights of the sections. Descriptions are the longest and vaguest sections. With equal weights, they would drown
+out what the agent does; `make bench-semantic` measures the effect."""
 
 _PARTED: Final = str.maketrans("_/-.:", "     ")
-"""The characters that join the words in a capability's name, such as get_weather."""
+"""The characters that separate the words in a capability's name, such as get_weather."""
 
 
 @cache
@@ -66,7 +66,7 @@ def has_model() -> bool:
 def vector_row(
     content_hash: bytes, name: str | None, description: str | None, capabilities: Iterable[str], words: Sequence[str]
 ) -> dict[str, Any]:
-    """Return a registration file's `registration_vector` row."""
+    """Return the row of `registration_vector` for a registration file."""
     sections = (
         ((name or "")[:MAX_SECTION], _NAME),
         ((description or "")[:MAX_SECTION], _DESCRIPTION),
@@ -76,7 +76,7 @@ def vector_row(
 
 
 class SearchReader(Reader):
-    """Stores the words in registration files, and the files' vectors if the `semantic` extra is installed."""
+    """Stores the words of registration files and, if the `semantic` extra is installed, the files' vectors."""
 
     tables = tuple(schema.metadata.tables.values())
 
@@ -107,12 +107,12 @@ def _store_words(connection: Connection, words: Iterable[str]) -> None:
     parts = {word: trigrams(word) for word in requested if word not in existing}
     trigram_rows = [{"word": word, "trigram": trigram} for word, of_word in parts.items() for trigram in of_word]
     insert_new(connection, vocabulary, [{"word": word, "trigrams": len(of_word)} for word, of_word in parts.items()])
-    # In one order, so that two transactions do not wait for each other in a circle.
+    # Use a fixed order, so that two transactions cannot deadlock.
     insert_new(connection, word_trigram, sorted(trigram_rows, key=itemgetter("trigram", "word")))
 
 
 def fill_vectors(engine: Engine, stop: threading.Event | None = None) -> int:
-    """Compute the vectors that are missing or from a different model."""
+    """Compute the vectors that are missing or that a different model computed."""
     count, filled = 0, _AT_ONCE
     while filled == _AT_ONCE and has_model() and not (stop is not None and stop.is_set()):
         with engine.begin() as connection:
@@ -133,7 +133,7 @@ def _fill(connection: Connection) -> int:
         .limit(_AT_ONCE)
     )
     rows = {bytes(row.content_hash): row for row in connection.execute(missing)}
-    # The lock makes the deletion of a content wait. It is taken in the order of `store_contents`.
+    # The lock makes deletions of the content wait. Locks are taken in the order of `store_contents`.
     content = files.file_content.c.content_hash
     locked = select(content).where(content.in_(sorted(rows))).order_by(content).with_for_update()
     retained = [bytes(content_hash) for content_hash in connection.execute(locked).scalars()]

@@ -1,4 +1,4 @@
-"""The agents that a search finds, with the ratings, words and figures to display on a page."""
+"""The agents that a search finds, with the ratings, words and figures that a page displays."""
 
 import re
 from collections import defaultdict
@@ -29,23 +29,23 @@ from bilateral.index.search.tables import KEY, WITH_FILES
 from bilateral.index.standing.queries import statuses
 
 Key: TypeAlias = tuple[int, str, int]
-"""An agent: chain, identity registry and id."""
+"""An agent's chain, identity registry and id."""
 
 _DESCRIPTION: Final = 300
-"""The maximum number of characters of a description in search results."""
+"""The maximum number of characters in a description in search results."""
 
 _READ: Final = 2_000
 """The maximum number of characters of a description that are searched for words."""
 
 _BEFORE: Final = 50  # characters around a match: two lines of a card
-_AFTER: Final = 90  # longer than the text before it: the words after a match explain it better
-_SERVICES: Final = 4  # as many fit into a row
+_AFTER: Final = 90  # longer than the text before, because words after a match explain it better
+_SERVICES: Final = 4  # services that fit into a row
 _MOST: Final = 1_000
-"""The maximum number of services and capabilities that are read for a page of agents."""
+"""The maximum number of services and capabilities to read for a page of agents."""
 
 _MICROS: Final = 1_000_000  # millionths of a dollar
 _PAYMENTS: Final = 100
-"""The number of newest payments to an account to examine: the account may also be other agents' wallet."""
+"""The number of newest payments to an account to examine, because the account may also be other agents' wallet."""
 
 _TAGS: Final = ("", *PAID_TAGS, *(tag for tag in STANDARD_TAGS if scale_of_tag(tag) is not None))
 """The tags whose ratings are displayed. Anyone can rate an agent under any number of other tags."""
@@ -54,12 +54,12 @@ _TOKEN: Final = re.compile(r"\w+")
 
 
 def is_listed(columns: Any, *names: str) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions that columns have one of the values in the parameters of the same name."""
+    """Return the conditions that columns have one of the values in the parameters with the same names."""
     return [columns[name].in_(sa.bindparam(name, expanding=True)) for name in names]
 
 
 def rows_about(connection: sa.Connection, statement: sa.Select[Any], agents: Iterable[Key], **values: Any) -> list[Any]:
-    """Return those rows of a statement with `is_listed` that concern the given agents: a few others match as well."""
+    """Return a statement's rows about the given agents. Conditions from `is_listed` also match a few other agents."""
     requested = set(agents)
     lists = {name: sorted(set(column)) for name, column in zip(KEY, zip(*requested, strict=True), strict=True)}
     return [row for row in connection.execute(statement, lists | values) if (row[0], row[1], int(row[2])) in requested]
@@ -87,27 +87,27 @@ class MatchedRating:
 
 @dataclass(frozen=True, slots=True)
 class FoundAgent:
-    """An agent that a search found. Name and description are untrusted text.
+    """An agent that a search found. Its name and description are untrusted text.
 
     Attributes:
         id: The short id, such as `8453:247`.
         global_id: The id that is unique across registries.
-        identity_registry: The address of its identity registry.
-        agent_id: Its token id.
+        identity_registry: The address of the agent's identity registry.
+        agent_id: The agent's token id.
         owner: The owner's address.
-        wallet: The address that receives its payments; None if there is none.
-        name: Its name; None if it has no file.
-        description: The beginning of its description.
-        active: True if its file states that it is active; None if unspecified.
-        x402_support: True if its file states that it accepts x402 payments.
-        registered_at: The time of its registration, in Unix seconds.
-        updated_at: The time of its last on-chain change, in Unix seconds.
-        relevance: The number of query words that begin a word in the name; 0 if there is no text.
-        rating: The ratings by which it passed the first gate; None if there is no gate.
-        status: The status of its standing on the first gate's side: `ok`, `thin`, `contested` or `held_back`, which
-            means that you should not pay it; None until an analysis includes the agent.
-        standing: The lower bound of its standing.
-        reason: The code of the main reason for its standing.
+        wallet: The address that receives the agent's payments; None if there is none.
+        name: The agent's name; None if the agent has no file.
+        description: The beginning of the agent's description.
+        active: True if the file states that the agent is active; None if unspecified.
+        x402_support: True if the file states that the agent accepts x402 payments.
+        registered_at: The time of the agent's registration, in Unix seconds.
+        updated_at: The time of the agent's last on-chain change, in Unix seconds.
+        relevance: The number of words in the query that begin a word in the name; 0 if there is no text.
+        rating: The ratings by which the agent passed the first gate; None if there is no gate.
+        status: The status of the agent's standing on the first gate's side: `ok`, `thin`, `contested` or `held_back`,
+            which means that you should not pay the agent; None until an analysis includes the agent.
+        standing: The lower bound of the agent's standing.
+        reason: The code of the main reason for the agent's standing.
         standing_rating: The standing as a rating from 0 to 100, as displayed on every page; None if there is none.
     """
 
@@ -171,7 +171,7 @@ def _details(*sizes: int) -> Prepared:
 def matched_ratings(
     connection: sa.Connection, gate: Gate, order: Order, agents: Sequence[Key]
 ) -> dict[Key, MatchedRating]:
-    """Return the given agents' best ratings for a gate, according to the search's sort order."""
+    """Return the ratings of each agent that are best for a gate in the search's sort order."""
     values, (most_chains, most_identities, most_ids) = listed(KEY, zip(*agents, strict=True))
     addresses = [row[0] for row in _addresses(most_chains, most_identities).all(connection, values)]
     passing: Iterable[Sequence[Any]]
@@ -181,7 +181,7 @@ def matched_ratings(
         rows = _summaries(most_chains, most_registries, most_ids).all(connection, values)
         passing = [row for row in rows if passes(gate, *row[5:])]
     else:
-        # With the registries, the rows are found by their key.
+        # With the registries as a condition, the rows are found by their key.
         columns = source(gate).c
         chains, _, ids = (sorted(set(column)) for column in zip(*agents, strict=True))
         conditions = columns.chain_id.in_(chains), columns.registry.in_(addresses), columns.agent_id.in_(ids)
@@ -210,7 +210,7 @@ def _addresses(*sizes: int) -> Prepared:
 
 @lru_cache
 def _summaries(*sizes: int) -> Prepared:
-    """Return the statement for everyone's ratings of agents for one `side` and `tag`, in the same form as `ratings`."""
+    """Return the statement for all raters' ratings of agents for one `side` and `tag`, in the form of `ratings`."""
     columns, names = summary.c, ("chain_id", "registry", "agent_id")
     return Prepared(
         sa.select(*rating_columns(summary), *figures(columns)).where(
@@ -224,7 +224,7 @@ def _summaries(*sizes: int) -> Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """The place in a registration file that a search word matched. All texts are untrusted.
+    """The place in a registration file that matches a word of the search. All texts are untrusted.
 
     Attributes:
         place: `description`, `service`, or the kind of a capability, such as `mcp_tool`.
@@ -243,10 +243,10 @@ class RowDetails:
     """The words and figures displayed with an agent in search results.
 
     Attributes:
-        rating: Its rating summary with the most raters, among tags with a scale; None if there is none.
-        services: The kinds of its first services, untrusted text.
-        last_paid: The amount of the newest payment to it, in dollars; None if the index has none.
-        snippet: The place that a search word matched; None if only the name matched, or nothing did.
+        rating: The agent's rating summary with the most raters, among tags with a scale; None if there is none.
+        services: The kinds of the agent's first services, untrusted text.
+        last_paid: The amount of the newest payment to the agent, in dollars; None if the index has none.
+        snippet: The place that matches a word of the search; None if only the name matches, or nothing does.
     """
 
     rating: RatingSummary | None
@@ -297,7 +297,7 @@ _FILES: Final = (
 def _entries(
     connection: sa.Connection, table: sa.Table, names: Sequence[str], contents: Sequence[bytes]
 ) -> dict[bytes | None, list[Any]]:
-    """Return the entries of files, by the file's hash."""
+    """Return the entries of files, by the hash of the file's content."""
     content_hash = table.c.content_hash
     query = sa.select(content_hash, *(table.c[name] for name in names)).where(content_hash.in_(contents))
     entries: dict[bytes | None, list[Any]] = defaultdict(list)
@@ -309,7 +309,7 @@ def _entries(
 def _ratings(
     connection: sa.Connection, registries: Registries, agents: dict[str, Key], side: str
 ) -> dict[str, RatingSummary]:
-    """For each agent, return the summary with the most raters, considering only tags with a scale."""
+    """Return the summary with the most raters for each agent, considering only tags with a scale."""
     of_registry = {
         (chain_id, address, agent_id): id_
         for id_, (chain_id, identity, agent_id) in agents.items()
@@ -344,7 +344,7 @@ def _last_paid(connection: sa.Connection, agent: FoundAgent) -> Decimal | None:
 
 
 def _snippet(requested: Sequence[str], description: str | None, entries: Iterable[tuple[str, str]]) -> Snippet | None:
-    """Return the first place that a search word matched: in the description, or else in a service or capability."""
+    """Return the first place that matches a word: in the description, or else in a service or capability."""
     if not requested:
         return None
     for place, text in (("description", description or ""), *entries):

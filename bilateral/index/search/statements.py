@@ -1,4 +1,4 @@
-"""A search's statements, in steps that each examine few rows. A search stops when a page is full."""
+"""A search's statements, as steps that each examine few rows. The search stops when a page is full."""
 
 from __future__ import annotations
 
@@ -26,46 +26,46 @@ _Listed: TypeAlias = Mapping[int, Sequence[int]] | None
 _Conditions: TypeAlias = Sequence[sa.ColumnElement[bool]]
 
 _REAL: Final = sa.Float(53)
-"""The type of ranks."""
+"""The type of ranks in SQL."""
 
 _MOST_NEW: Final = 500
-"""The maximum number of listed agents that were registered since the last refresh. A refresh takes seconds, and this
-many registrations take longer on any chain."""
+"""The maximum number of listed agents that were registered since the last refresh. A refresh takes seconds, in which no
+chain registers this many agents."""
 
 _WITHOUT_GATE: Final = (Order.STANDING, Order.MEANING, *TIMES)
-"""The sort orders in which the rank of an agent does not depend on the first gate."""
+"""The sort orders in which an agent's rank does not depend on the first gate."""
 
 _BY_STANDING: Final = (Order.STANDING, Order.MEANING)
 """The sort orders in which withheld agents come last."""
 
 _RANKED: Final = 0.5
-"""The bonus for a standing in the first rank: agents with a standing precede others with as many words in their
-names."""
+"""The bonus in the first rank for having a standing. Agents with a standing therefore precede other agents with as many
+words in their names."""
 
 _WITHHELD: Final = -100.0
-"""The offset for withheld agents in the first rank, which puts them last: a name matches at most 16 search words."""
+"""The offset for withheld agents in the first rank. It puts them last, as a name matches at most 16 search words."""
 
 _OUT_OF_REACH: Final = -1_000_000.0
 """The offset for withheld agents in the rank by meaning, which is at most 33,000 millionths."""
 
 _LAST_TIME: Final = 2**62
-"""A Unix time later than all others."""
+"""A Unix time that is later than all stored times."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A statement within a step."""
+    """One of a step's statements."""
 
     write: Callable[[Plan, _Part], sa.Select[Any]]
     place: _Place  # None to begin with the first agent
-    where: _Conditions = ()  # beside those of every statement of the search
-    chain_id: int = 0  # of the index that it walks down
-    relevance: int | None = None  # words that the names have; None for any number, in the order of bounds or times
-    listed: Sequence[int] | None = None  # the ids of all agents that it can find, on PostgreSQL
+    where: _Conditions = ()  # in addition to those of every statement of the search
+    chain_id: int = 0  # the chain whose index is walked down
+    relevance: int | None = None  # the number of words in names; None for any number, in the order of bounds or times
+    listed: Sequence[int] | None = None  # the ids of all agents that it can find; on PostgreSQL
 
 
 def steps(plan: Plan, place: _Place) -> Iterator[Iterable[_Part]]:
-    """Yield the steps to find a search's agents, in order. The agents of each step's statements are merged."""
+    """Yield the steps that find a search's agents, in order. The agents from the statements of one step are merged."""
     if plan.begin is not None:
         yield [_Part(_all_agents, place, plan.begin)]
     elif plan.search.ranking in (Order.STANDING, Order.RELEVANCE):
@@ -108,15 +108,15 @@ def _by_names(plan: Plan, place: _Place) -> Iterator[Iterable[_Part]]:
 
 
 def _by_files(plan: Plan, place: _Place, begin: sa.ColumnElement[bool], exactly: _Conditions) -> list[_Part]:
-    # SQLite begins with the documents, and not with all agents of the chains.
+    # SQLite starts with the documents, instead of with all agents of the chains.
     where = [unindexed(agent.c.chain_id).in_(plan.chains), begin, *exactly]
     if plan.search.ranking is Order.STANDING:
-        where.append(sa.or_(standing.c.rank.is_not(None), standing.c.agent_id.is_(None)))  # not withheld
+        where.append(sa.or_(standing.c.rank.is_not(None), standing.c.agent_id.is_(None)))  # without withheld agents
     return [_Part(_all_agents, place, where)]
 
 
 def _without_standing(plan: Plan, place: _Place, relevance: int, exactly: _Conditions) -> Iterator[_Part]:
-    """Find agents without a standing. Chains with standings have few: each refresh assigns one to every server."""
+    """Find agents without a standing. Chains with standings have few, because each refresh covers every server."""
     walked = [*plan.chains]
     for chain_id in plan.with_standings if plan.search.rated_side is Side.SERVER else ():
         new = _newest(plan.connection, chain_id)
@@ -139,7 +139,7 @@ def _agent_walks(
     """Walk down the chains' agents. Each walk uses the index for its sort order."""
     for chain_id in sorted(plan.chains if chains is None else chains):
         if relevance is not None and place is not None and chain_id < place[2]:
-            continue  # keys begin with the chain
+            continue  # a cursor's key begins with the chain
         if plan.search.ranking is not Order.LAST_ACTIVE:
             yield _Part(_down_agents, place, [agent.c.chain_id == chain_id, *where], chain_id, relevance)
             continue
@@ -150,18 +150,18 @@ def _agent_walks(
 
 
 def _walks(chains: Sequence[int], listed: _Listed, part: _Part) -> Iterator[_Part]:
-    """Walk down the chains' lower bounds or standings, among the listed agents if there is a list."""
+    """Walk down the chains' lower bounds or standings; if there is a list of agents, only among these."""
     for chain_id in chains if listed is None else sorted({*chains} & {*listed}):
         yield replace(part, chain_id=chain_id, listed=None if listed is None else listed[chain_id])
 
 
 def _with_words(plan: Plan) -> _Listed:
-    """Return the agents with all words, if few files contain them, regardless of the number of words in names."""
+    """Return the agents with all words, in names or elsewhere, if few files contain the words."""
     return _agents_of(plan, *plan.words.begin()) if plan.lists_agents else None
 
 
 def _agents_of(plan: Plan, begin: sa.ColumnElement[bool]) -> _Listed:
-    """Return the ids of the agents whose files meet a condition on words, by chain; None if there are too many."""
+    """Return the ids, by chain, of the agents whose files meet a condition on words; None if there are too many."""
     content, most = registration_words.c.content_hash, plan.most_agents
     tables = registration_words.join(files.file, files.file.c.content_hash == content).join(
         agent_file, agent_file.c.file_id == files.file.c.file_id
@@ -177,13 +177,13 @@ def _agents_of(plan: Plan, begin: sa.ColumnElement[bool]) -> _Listed:
 
 
 def _newest(connection: sa.Connection, chain_id: int) -> list[int]:
-    """Return a chain's agents registered since its last refresh, up to one more than the limit on the list."""
+    """Return a chain's agents registered since its last refresh, up to one more than the list may have."""
     refresh = standing_refresh.c
     refreshed = connection.execute(sa.select(refresh.block_number).where(refresh.chain_id == chain_id)).scalars()
     last = min((number for number in refreshed if number is not None), default=-1)
     columns, new = agent.c, []
     newest = sa.select(columns.agent_id, columns.registered_block).where(columns.chain_id == chain_id)
-    for limit in (1, _MOST_NEW + 1):  # often the newest agent is older than the refresh
+    for limit in (1, _MOST_NEW + 1):  # often, even the newest agent is older than the refresh
         rows = connection.execute(newest.order_by(columns.registered_at.desc()).limit(limit))
         new = [int(agent_id) for agent_id, block in rows if block > last]
         if len(new) < limit:
@@ -192,13 +192,13 @@ def _newest(connection: sa.Connection, chain_id: int) -> list[int]:
 
 
 class _Statement:
-    """A statement's tables, and the conditions that every statement of the search contains."""
+    """The tables and the conditions that all statements of a search share."""
 
     def __init__(self, plan: Plan, *, walks_bounds: bool = False, has_standing: bool = False) -> None:
         self._plan = plan
         self._from = plan.tables
         self._where = [*plan.where]
-        # The condition that the agent passes the first gate, if it is not among `_where`.
+        # The condition that the agent passes the first gate, unless `_where` contains it.
         self.passes_first: list[sa.ColumnElement[bool]] = []
         gates = plan.gates[walks_bounds:]
         for number, gate in enumerate(gates):
@@ -234,7 +234,7 @@ class _Statement:
         return query.select_from(self._from).where(*self._where, *where)
 
     def ranks(self) -> tuple[sa.ColumnElement[float], sa.ColumnElement[float]]:
-        """Return the rank of an agent, and its rank among agents with the same first rank."""
+        """Return an agent's rank, and the agent's rank among agents with the same first rank."""
         order, zero = self._plan.search.ranking, sa.literal(0.0, _REAL)
         relevance = sa.cast(self._plan.words.relevance, _REAL)
         by_gate = zero if self._gate_rank is None else sa.cast(self._gate_rank, _REAL)
@@ -260,19 +260,19 @@ def rows_of(plan: Plan, parts: Iterable[_Part], count: int) -> list[sa.Row[Any]]
     dialect, sorts, by_key, statements = dialect_of(plan.connection), True, 0, 0
     for part in parts:
         if sorts and part.write not in (_all_agents, _withheld_agents):
-            # PostgreSQL expects few agents to have the words, and would sort all that passes.
+            # PostgreSQL underestimates how many agents have the words, and would sort all agents that pass.
             dialect.set_local(plan.connection, "enable_sort", "off")
             sorts = False
         is_by_key = part.write is _down_agents and part.relevance is not None
         if is_by_key and by_key >= count:
-            continue  # keys begin with the chain, and the walks of earlier chains have filled the page
+            continue  # keys begin with the chain, and earlier chains have filled the page
         more_rows = plan.connection.execute(part.write(plan, part).limit(count)).all()
         by_key += len(more_rows) if is_by_key else 0
         rows += more_rows
         statements += 1
     if not sorts:
         dialect.set_local(plan.connection, "enable_sort", "on")
-    if statements > 1:  # each statement sorts its own
+    if statements > 1:  # each statement only sorts its own rows
         rows.sort(key=lambda row: (-row.first_rank, -row.second_rank, *row[:3]))
     return rows[:count]
 
@@ -282,7 +282,7 @@ def _all_agents(plan: Plan, part: _Part) -> sa.Select[Any]:
 
 
 def _withheld_agents(plan: Plan, part: _Part) -> sa.Select[Any]:
-    """Find all withheld agents. They are few and adjacent in the index of ranks."""
+    """Find all withheld agents, which are few and adjacent in the index on ranks."""
     statement = _Statement(plan, has_standing=True)
     is_withheld = [standing.c.chain_id.in_(plan.chains), standing.c.rank.is_(None)]
     of_agent = statement.of_standing(looks_up_agents=True)
@@ -296,7 +296,7 @@ def _sorted(
     is_ranked = plan.search.ranking not in _WITHOUT_GATE
     inner = (
         statement.select(first_rank, second_rank, where if is_ranked else [*statement.passes_first, *where])
-        .offset(0)  # keeps the engine from computing ranks both here and around
+        .offset(0)  # prevents the engine from computing ranks both here and in the outer query
         .subquery()
     )
     ranks = inner.c.first_rank.desc(), inner.c.second_rank.desc()
@@ -313,14 +313,14 @@ def _sorted(
 
 
 def _down_agents(plan: Plan, part: _Part) -> sa.Select[Any]:
-    """Walk down a chain's agents, in the order of their keys; without conditions on names, in order of time."""
+    """Walk down a chain's agents in the order of their keys or, without conditions on names, in order of time."""
     place, relevance, statement = part.place, part.relevance, _Statement(plan, has_standing=True)
     time = TIMES.get(plan.search.ranking, agent.c.updated_at)
     where, order = [] if place is None else [_comes_after(agent.c, place)], []
     first = sa.cast(time, _REAL) if relevance is None else sa.literal(float(relevance), _REAL)
     if relevance is None:
-        last = _LAST_TIME if place is None else int(min(max(place[0], -_LAST_TIME), _LAST_TIME))  # of a stranger
-        # This is true of the first page too: it lets SQLite begin with the index, at its place.
+        last = _LAST_TIME if place is None else int(min(max(place[0], -_LAST_TIME), _LAST_TIME))  # untrusted
+        # This also holds on the first page. It lets SQLite start at the right position in the index.
         where, order = [time <= last, *(sa.or_(time < last, is_after) for is_after in where)], [time.desc()]
     query = statement.select(first, sa.literal(0.0, _REAL), [*part.where, *where, *statement.without_standing()])
     return query.order_by(*order, agent.c.identity_registry, agent.c.agent_id)
@@ -329,8 +329,8 @@ def _down_agents(plan: Plan, part: _Part) -> sa.Select[Any]:
 def _down_bounds(plan: Plan, part: _Part) -> sa.Select[Any]:
     """Walk down a chain's lower bounds for the first gate's tag.
 
-    When sorting by standing, find agents without a standing, in order of their keys, because lower bounds include false
-    ratings.
+    When sorting by standing, find agents without a standing, in the order of their keys, because lower bounds include
+    false ratings.
     """
     is_by_key = plan.search.ranking is Order.STANDING
     columns, statement = summary.c, _Statement(plan, walks_bounds=True, has_standing=True)
@@ -356,7 +356,7 @@ def _down_bounds(plan: Plan, part: _Part) -> sa.Select[Any]:
 
 
 def _down_ranks(plan: Plan, part: _Part) -> sa.Select[Any]:
-    """Walk down a chain's standings on the first gate's side, in order of rank."""
+    """Walk down a chain's standings on the side of the first gate, in order of rank."""
     columns, statement = standing.c, _Statement(plan, has_standing=True)
     where = [
         columns.chain_id == part.chain_id,
@@ -375,7 +375,7 @@ def _down_ranks(plan: Plan, part: _Part) -> sa.Select[Any]:
 def _among(part: _Part, columns: Any) -> list[sa.ColumnElement[bool]]:
     if part.listed is None:
         return []
-    # A sum has no index.
+    # A sum cannot be looked up in an index.
     return [
         sa.type_coerce(columns.agent_id + 0, sa.Numeric(78, 0))
         == sa.any_(sa.literal(part.listed, sa.ARRAY(sa.Numeric(78, 0))))
@@ -384,7 +384,7 @@ def _among(part: _Part, columns: Any) -> list[sa.ColumnElement[bool]]:
 
 def _from(column: sa.ColumnElement[Any], rank: float, place: tuple[Any, ...]) -> list[sa.ColumnElement[bool]]:
     limit = sa.literal(rank, _REAL)
-    # The first part repeats the second, in a form that finds its place in the index.
+    # The first part repeats the second in a form that lets the database seek in the index.
     return [column <= limit, sa.or_(column < limit, _comes_after(agent.c, place))]
 
 

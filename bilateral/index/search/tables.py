@@ -16,14 +16,14 @@ from bilateral.index.search.filters import MAX_WORD
 metadata: Final = sa.MetaData()
 
 KEY: Final = ("chain_id", "identity_registry", "agent_id")
-"""The columns of an agent's key."""
+"""The columns that make up an agent's key."""
 
 WITH_FILES: Final = (
     agent.outerjoin(agent_file, sa.and_(*(agent_file.c[name] == agent.c[name] for name in KEY)))
     .outerjoin(files.file, IS_LOADED)
     .outerjoin(files.registration_file, IS_READ)
 )
-"""Agents, with their loaded registration files."""
+"""Agents joined with their loaded registration files."""
 
 
 class Words(TypeDecorator[list[str]]):
@@ -33,7 +33,7 @@ class Words(TypeDecorator[list[str]]):
     cache_ok = True
 
     def process_bind_param(self, value: Sequence[str] | None, dialect: sa.Dialect) -> str | None:  # noqa: ARG002
-        """Convert words for the database. They contain only letters and digits, so no escaping is needed."""
+        """Convert words for the database. Words only contain letters and digits, so no escaping is needed."""
         return None if value is None else " ".join(value)
 
     def process_result_value(self, value: str | None, dialect: sa.Dialect) -> list[str] | None:  # noqa: ARG002
@@ -54,7 +54,7 @@ sa.Index("registration_words_by_name", registration_words.c.name_words, postgres
 )
 
 MODEL: Final = "wordllama l2_supercat 256, sections 1"
-"""The model and the text selection. Vectors with a different value are not compared, and are recomputed."""
+"""The model and the selection of text. Vectors with another value are not compared, and are recomputed."""
 
 registration_vector: Final = sa.Table(
     "registration_vector",
@@ -64,7 +64,7 @@ registration_vector: Final = sa.Table(
     sa.Column("model", sa.String(60), nullable=False),
     sa.Column("words", sa.Integer, nullable=False),
     sa.Column("vector", sa.LargeBinary, nullable=False),
-    sqlite_autoincrement=True,  # readers ask for the numbers above those that they know
+    sqlite_autoincrement=True,  # readers request the numbers above those that they have
 )
 
 vocabulary: Final = sa.Table(
@@ -91,7 +91,7 @@ sa.Index("payment_claim_by_agent", *(payment_claim.c[name] for name in ("chain_i
 sa.Index("payment_claim_by_file", payment_claim.c.file_id)
 
 for _statement in (
-    # The tokenizer splits at signs of ASCII only, and words hold none: FTS5 sees the words of `words_of`.
+    # The tokenizer only splits at ASCII punctuation, which words do not contain, so FTS5 sees the words of `words_of`.
     """CREATE VIRTUAL TABLE agent_words USING fts5(name_words, words, content='registration_words',
        content_rowid='document_id', tokenize='ascii', detail='column', columnsize=0, prefix='2 3')""",
     """CREATE TRIGGER registration_words_inserted AFTER INSERT ON registration_words BEGIN
@@ -100,6 +100,6 @@ for _statement in (
        INSERT INTO agent_words(agent_words, rowid, name_words, words)
        VALUES ('delete', old.document_id, old.name_words, old.words); END""",
 ):
-    # The full-text index of SQLite, and the triggers that keep it equal to its table within each statement.
+    # SQLite's full-text index, and the triggers that update it together with its table within each statement.
     _create = sa.DDL(_statement)  # type: ignore[no-untyped-call]
     sa.event.listen(metadata, "after_create", _create.execute_if(dialect="sqlite"))

@@ -1,4 +1,4 @@
-"""The coordinator's side: foreign tables that replace its own, and the location of each chain.
+"""The coordinator's side: the foreign tables that replace the coordinator's own, and each chain's location.
 
 This module opens all servers, compares them with the settings, and adjusts them to match.
 """
@@ -23,16 +23,16 @@ from bilateral.index.shards import served
 from bilateral.index.shards.reachable import feed_views, forget_reachable, keep_reachable, shared_view
 
 _PLACING: Final = 80048006
-"""The number of a lock shared by all of a coordinator's programs, so that only one at a time relocates chains."""
+"""The key of a lock that a coordinator's programs share, so that only one at a time relocates chains."""
 
 _NUMBERS: Final = 80048007
-"""The number of a lock shared by all of a coordinator's programs, so that only one at a time numbers feed steps."""
+"""The key of a lock that a coordinator's programs share, so that only one at a time numbers feed steps."""
 
 _OPTIONS: Final = {"use_remote_estimate": "true", "fetch_size": "1000", "async_capable": "true", "connect_timeout": "2"}
-"""A server's options. The planner queries the server for costs; otherwise, joins would not use key lookups there.
+"""The options of a server. The planner queries the server for costs, without which joins would not look up keys there.
 
-A thousand rows of the widest tables take up about a megabyte; the default of a hundred rows would cause ten times as
-many round trips. By default, an attempt to connect to an unreachable machine takes minutes; two seconds is the shortest
+A thousand rows of the widest tables take about a megabyte. The default of a hundred rows would cause ten times as many
+round trips. By default, an attempt to connect to an unreachable machine takes minutes. Two seconds is the shortest
 timeout that libpq supports.
 """
 
@@ -43,7 +43,7 @@ _LOCK_TIMEOUT: Final = "55P03"
 """PostgreSQL's code for a lock timeout."""
 
 _LOCK_MILLISECONDS: Final = 300
-"""The maximum wait for a lock that makes readers wait, too: less than PostgreSQL's one-second deadlock timeout."""
+"""The maximum wait for a lock that blocks readers, which is less than PostgreSQL's one-second deadlock timeout."""
 
 _PLACES: Final = """
     CREATE EXTENSION IF NOT EXISTS postgres_fdw;
@@ -58,7 +58,7 @@ _PLACES: Final = """
 """
 
 _BYTEWISE: Final = "'C', 'POSIX', 'C.UTF-8', 'C.utf8'"
-"""The collations in which texts are compared byte by byte."""
+"""The collations that compare texts byte by byte."""
 
 _SHIPPABLE: Final = f"""
     DO $$ DECLARE parent record; companion text := pg_get_viewdef('plain.companion_agent'::regclass); BEGIN
@@ -78,14 +78,14 @@ _SHIPPABLE: Final = f"""
       EXECUTE 'CREATE VIEW plain.companion_agent AS ' || companion;
     END $$
 """  # noqa: S608  # a constant
-"""Assigns addresses the database's collation, if it is equivalent. For text with its own collation, PostgreSQL does not
-ship constants or values from a different table, so a join would transfer all accounts' rows. Metadata keys are left
+"""Assigns the database's collation to addresses, if it is equivalent. For text with its own collation, PostgreSQL does
+not send constants or another table's values to a server, so a join would transfer all accounts' rows. Metadata keys are
 unchanged, because they are untrusted and their case conversion depends on the collation.
 """
 
 
 def split(connection: Connection) -> str:
-    """Turn a database without chains into a coordinator, unless it is one already."""
+    """Turn a database without chains into a coordinator, unless it already is one."""
     if not has_schema(connection, PARTS):
         if has_schema(connection, SERVED):
             raise ShardError("", "database.url is the database of a shard: choose a different one")
@@ -105,7 +105,7 @@ def identity_of(connection: Connection) -> str:
 
 
 def join(connection: Connection) -> None:
-    """Restore a coordinator's empty tables for a migration. `split` removes them afterwards."""
+    """Restore a coordinator's empty tables for a migration, after which `split` removes them."""
     forget_reachable(connection)
     own = connection.execute(text("SELECT current_schema()")).scalar_one()
     kinds = text(
@@ -113,7 +113,7 @@ def join(connection: Connection) -> None:
         "AND relkind IN ('r', 'p', 'v') AND NOT relispartition"
     )
     there: dict[str, str] = dict(map(tuple, connection.execute(kinds, {"schema": own})))
-    # Of the version before, so without tables that are new.
+    # These are from the previous version, so they lack tables that are new.
     retained: dict[str, str] = dict(map(tuple, connection.execute(kinds, {"schema": PLAIN})))
     parts = connection.execute(kinds, {"schema": PARTS}).all()
     statements = [f'DROP {_KINDS[there[name]]} "{name}"' for name in retained if name in there]
@@ -123,13 +123,13 @@ def join(connection: Connection) -> None:
 
 
 def places(connection: Connection) -> list[Placed]:
-    """Return all chains' locations, by chain id."""
+    """Return the locations of all chains, by chain id."""
     query = "SELECT chain_id, name, number FROM sharded.place JOIN sharded.shard USING (number) ORDER BY chain_id"
     return [Placed(*row) for row in connection.execute(text(query))]
 
 
 def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
-    """Reject settings that place a chain on a shard other than the one recorded by the coordinator."""
+    """Reject settings that place a chain on a shard other than the one that the coordinator recorded."""
     requested = {chain_id: name for name, shard in shards.items() for chain_id in shard.chains}
     for placed in places(connection):
         if (name := requested.get(placed.chain_id)) is None:
@@ -143,7 +143,7 @@ def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
 
 
 def number_of(connection: Connection, name: str) -> int:
-    """Return a shard's number, which is the next free number for a new shard."""
+    """Return a shard's number. A new shard gets the next free number."""
     number = text("SELECT number FROM sharded.shard WHERE name = :name")
     existing = connection.execute(number, {"name": name}).scalar_one_or_none()
     if existing is not None:
@@ -153,13 +153,13 @@ def number_of(connection: Connection, name: str) -> int:
 
 
 def hold_places(connection: Connection) -> None:
-    """Keep other programs from relocating chains until the end of the transaction."""
+    """Keep other programs from relocating chains until the transaction ends."""
     wait_for_locks(connection)
     dialect_of(connection).lock(connection, _PLACING)
 
 
 def hold_numbers(connection: Connection) -> None:
-    """Keep other programs from numbering steps of the change feed until the end of the transaction."""
+    """Keep other programs from numbering steps of the change feed until the transaction ends."""
     dialect_of(connection).lock(connection, _NUMBERS)
 
 
@@ -188,7 +188,7 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
 
 
 def place_chain(connection: Connection, placed: Placed, schema_name: str) -> None:
-    """Read a chain from a shard from now on."""
+    """Make the coordinator read a chain from a shard from now on."""
     chain_id = placed.chain_id
     parents = {name: f'"{name}"' for name in served.CHAIN_NAMES}
     parents |= {table.name: f"sharded.{table.name}" for table in (*FEED_TABLES, registry)}
@@ -214,9 +214,9 @@ def place_chain(connection: Connection, placed: Placed, schema_name: str) -> Non
 
 
 def _hold_off_readers(connection: Connection, tables: Iterable[str]) -> None:
-    """Wait for readers' visits to finish, and make new visits wait until the end of the transaction."""
-    # A visit may hold one table and want another one that is locked here. So these locks are given back soon, before
-    # PostgreSQL would end the visit. Each visit begins with `registry`: once that is locked, the others come to an end.
+    """Wait for readers' visits to finish, and make new visits wait until the transaction ends."""
+    # A visit may hold one table and wait for another that is locked here, so the locks are released before PostgreSQL
+    # would cancel the visit. Each visit starts with `registry`; once it is locked, others can only finish.
     names = ", ".join(f"ONLY {table}" for table in (registry.name, *tables))
     while True:
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_LOCK_MILLISECONDS}'")
@@ -233,7 +233,7 @@ def _hold_off_readers(connection: Connection, tables: Iterable[str]) -> None:
 
 
 def _replace_tables(connection: Connection) -> None:
-    """Replace empty tables with tables that read the shards. The empty tables are kept for migrations."""
+    """Replace empty tables with tables that read the shards. The empty tables are stored for migrations."""
     statements = ["CREATE SCHEMA plain"]
     statements += [f'ALTER VIEW "{view}" SET SCHEMA plain' for view in served.VIEWS]
     statements += [
@@ -253,7 +253,7 @@ def _replace_tables(connection: Connection) -> None:
     statements += [shared_view(table, f'"{table.name}"', f'sharded."{table.name}"') for table in served.SHARED_TABLES]
     connection.exec_driver_sql(";".join(statements))
     database = connection.execute(text("SELECT current_database()")).scalar_one()
-    for setting in ("enable_partitionwise_join", "enable_partitionwise_aggregate"):  # they push work to the shards
+    for setting in ("enable_partitionwise_join", "enable_partitionwise_aggregate"):  # shards do more work
         connection.exec_driver_sql(f'ALTER DATABASE "{database}" SET {setting} = on')
 
 
@@ -268,7 +268,7 @@ def _quoted(value: str) -> str:
 
 @contextmanager
 def closing_engine(engine: Engine) -> Iterator[Engine]:
-    """Close an engine's connections at the end."""
+    """Close an engine's connections when the context ends."""
     try:
         yield engine
     finally:
@@ -288,7 +288,7 @@ def opened_shards(shards: Mapping[str, Shard], *, creates: bool = False) -> Iter
 
 @contextmanager
 def of_shard(name: str) -> Iterator[None]:
-    """Add a shard's name to its database's errors."""
+    """Add a shard's name to the errors of the shard's database."""
     try:
         yield
     except DBAPIError as problem:
@@ -301,11 +301,11 @@ def of_shard(name: str) -> Iterator[None]:
 
 
 def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool = False) -> list[Placed]:
-    """Make the coordinator read all chains in the settings from their shards. Safe to retry."""
+    """Make the coordinator read all chains in the settings from their shards. The function can be retried safely."""
     with closing_engine(open_database(url)) as database, opened_shards(shards, creates=True) as engines:
         with database.begin() as connection:
             hold_places(connection)
-            split(connection)  # kept if a shard is refused: those before it know the coordinator by its id
+            split(connection)  # kept if a shard is rejected, because earlier shards have recorded the coordinator's id
         with database.begin() as connection:
             hold_places(connection)
             return read_shards(connection, engines, shards, adopts=adopts)
@@ -314,7 +314,7 @@ def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool 
 def read_shards(
     connection: Connection, engines: Mapping[str, Engine], shards: Mapping[str, Shard], *, adopts: bool = False
 ) -> list[Placed]:
-    """Make a coordinator read all chains in the settings from their shards."""
+    """Make a coordinator read all chains in the settings from their shards. See `update_shards`."""
     require_places(connection, shards)
     identity = identity_of(connection)
     for name, shard in shards.items():
@@ -335,7 +335,7 @@ def _add(connection: Connection, engine: Engine, identity: str, entry: tuple[str
             raise ShardError(name, f"its database has changed: correct database.shards.{name}.url")
         for placed in places(connection):
             if placed.shard != name and holds(on_shard, placed.chain_id):
-                served.forget_chain(on_shard, placed.chain_id)  # a move broke off before its end
+                served.forget_chain(on_shard, placed.chain_id)  # an earlier move was interrupted
         served.require_listed(on_shard, name, shard.chains)
         if is_new:
             served.number_anew(on_shard, connection)
@@ -343,7 +343,7 @@ def _add(connection: Connection, engine: Engine, identity: str, entry: tuple[str
         schema_name = on_shard.execute(text("SELECT current_schema()")).scalar_one()
     connect_shard(connection, name, number, shard.url)
     with of_shard(name):
-        # The coordinator may have another network and other rights than this program.
+        # The coordinator's network and permissions may differ from this program's.
         connection.exec_driver_sql(f'SELECT FROM sharded."{served.SHARED_TABLES[0].name}_{number:d}" LIMIT 1')
     table = text("SELECT to_regclass(:name) IS NOT NULL")
     for chain_id in shard.chains:

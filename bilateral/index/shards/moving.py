@@ -1,9 +1,9 @@
 """Move a chain to a different shard while readers continue to read it.
 
-Its rows are copied in one transaction on each shard, invisible to readers. The coordinator then switches all of the
-chain's tables in one step: readers see the old rows until then, and the new ones afterwards. The old rows are deleted
-last. An interrupted move is started again: the coordinator has the chain's location on record, and rows on other shards
-are removed first.
+The rows of the chain are copied in one transaction on each shard, invisible to readers. The coordinator then switches
+all tables of the chain in one step, so readers see the old rows before and the new rows afterwards. The old rows are
+deleted last. An interrupted move can be started again: the coordinator has recorded the chain's location, and rows on
+other shards are removed first.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ _MOVED_DOMAINS: Final = text("""
       JOIN file USING (content_hash) JOIN moved_file ON moved_file.file_id = file.file_id
     ON CONFLICT DO NOTHING
 """)
-"""Registration files refer to domains, and the files at these domains refer to other files."""
+"""Registration files refer to domains, whose files refer to other files."""
 
 _MOVED_CONTENT: Final = text("""
     INSERT INTO moved_content
@@ -53,7 +53,7 @@ _MOVED_CONTENT: Final = text("""
 
 
 def copy_chain(source: Connection, target: Connection, chain_id: int, note: Callable[[str], None]) -> int:
-    """Copy all of a chain's rows, and the files to which they refer."""
+    """Copy all rows of a chain, and the files to which they refer."""
     source.exec_driver_sql(_MOVED_FILES.format(chain=f"{chain_id:d}"))
     while source.execute(_MOVED_DOMAINS).rowcount:
         pass
@@ -66,14 +66,14 @@ def copy_chain(source: Connection, target: Connection, chain_id: int, note: Call
     for table in (*served.CHAIN_TABLES, registry):
         note(table.name)
         _copy(source, target, table.name, f'SELECT {_columns(table)} FROM "{table.name}" {of_chain}', _columns(table))  # noqa: S608
-    number_steps(target)  # the last lock: other chains of the shard wait for it
+    number_steps(target)  # take this lock last, because other chains on the shard wait for it
     added = int(target.execute(text("SELECT coalesce(max(step), 0) FROM change_step")).scalar_one())
     for table, rows in (
         (change_step, f"change_step {of_chain}"),
         (removed_change, f"removed_change {of_chain}"),
         (change_note, f"change_note WHERE step IN (SELECT step FROM change_step {of_chain})"),  # noqa: S608
     ):
-        # Zero stands for a step that was pruned.
+        # Zero represents a step that was pruned.
         step = f"CASE step WHEN 0 THEN 0 ELSE step + {added:d} END"
         columns = ", ".join(step if column.name == "step" else f'"{column.name}"' for column in table.c)
         _copy(source, target, table.name, f"SELECT {columns} FROM {rows}", _columns(table))  # noqa: S608
@@ -81,7 +81,7 @@ def copy_chain(source: Connection, target: Connection, chain_id: int, note: Call
 
 
 def _copy_shared(source: Connection, target: Connection, table: Table) -> None:
-    """Copy a shared table's rows that the target lacks. The target assigns new numbers."""
+    """Copy the rows of a shared table that the target lacks. The target assigns new numbers to them."""
     names = [column.name for column in table.c if not (table in served.NUMBERED and column.primary_key)]
     columns = ", ".join(f'"{name}"' for name in names)
     values = ", ".join("NULL::bytea" if name == "lease" else f'rows."{name}"' for name in names)
@@ -99,7 +99,7 @@ def _moved(table: Table) -> str:
     if table is files.file:
         return "WHERE rows.file_id IN (SELECT file_id FROM moved_file)"
     if "content_hash" not in table.c:
-        return ""  # rows of no content, such as a vocabulary
+        return ""  # rows that belong to no content, such as a vocabulary
     return "WHERE rows.content_hash IN (SELECT content_hash FROM moved_content)"
 
 
@@ -123,11 +123,11 @@ def _copy(source: Connection, target: Connection, name: str, query: str, columns
 
 @dataclass(frozen=True)
 class Migrated:
-    """The migration of one server.
+    """The result of migrating one server.
 
     Attributes:
         server: The name of the shard, or `coordinator`.
-        before: The previous version of its tables; None for an empty database.
+        before: The previous version of the server's tables; None for an empty database.
         version: The current version.
     """
 
@@ -137,7 +137,7 @@ class Migrated:
 
 
 def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrated]:
-    """Migrate all servers' tables to this package's version. Safe to retry."""
+    """Migrate the tables on all servers to this package's version. The function can be retried safely."""
     with coordinator.closing_engine(connect_engine(url)) as database:
         migrated = []
         with database.begin() as connection:
@@ -169,7 +169,7 @@ def _upgrade_coordinator(connection: Connection, shards: Mapping[str, Shard]) ->
                 with coordinator.opened_shards(shards) as engines:
                     coordinator.read_shards(connection, engines, shards)
         except DBAPIError as problem:
-            if not is_transient(problem):  # a reader locks tables in another order, and ends
+            if not is_transient(problem):  # a reader that locks tables in another order will finish
                 raise
         else:
             return
@@ -183,7 +183,7 @@ def _upgrade_shard(url: str, number: int | None) -> str | None:
             return before
         is_served = number is not None and has_schema(connection, SERVED)
         if is_served:
-            served.drop_views(connection)  # a migration may change columns that they show
+            served.drop_views(connection)  # a migration may change the views' columns
         upgrade_within(connection)
         if is_served and number is not None:
             served.serve_shared(connection, number)
@@ -196,13 +196,13 @@ _RENUMBER: Final = (
     text("UPDATE sharded.numbered_step SET shard_step = -shard_step - :added WHERE chain_id = :chain"),
     text("UPDATE sharded.numbered_step SET shard_step = -shard_step WHERE chain_id = :chain"),
 )
-"""Temporarily negative, so that keys do not collide with those of rows that have not been renumbered yet."""
+"""Uses temporary negative numbers, so that keys do not collide with those of rows that have not been renumbered yet."""
 
 
 def move_chain(
     url: str | None, shards: Mapping[str, Shard], chain_id: int, note: Callable[[str], None] = lambda _: None
 ) -> list[Placed]:
-    """Move a chain to the shard specified in the settings. Safe to retry."""
+    """Move a chain to the shard that the settings specify. The function can be retried safely."""
     name = shard_of(shards, chain_id)
     with (
         coordinator.closing_engine(open_database(url)) as database,
@@ -219,7 +219,7 @@ def move_chain(
                 with engines[previous].connect() as holding:
                     wait_for_locks(holding)
                     cursor = text("SELECT 1 FROM chain WHERE chain_id = :chain FOR UPDATE")
-                    holding.execute(cursor, {"chain": chain_id}).all()  # its worker waits until the copy is read
+                    holding.execute(cursor, {"chain": chain_id}).all()  # the worker waits until the copy is read
                     _move(connection, engines[previous], engines[name], (identity, placed, shards[name]), note)
                     connection.commit()
                     served.forget_chain(holding, chain_id)
@@ -235,17 +235,17 @@ def _move(
     moved: tuple[str, Placed, Shard],
     note: Callable[[str], None],
 ) -> None:
-    """Copy a chain, and let the coordinator read the copy once it is committed."""
+    """Copy a chain, and make the coordinator read the copy once it is committed."""
     identity, placed, shard = moved
     with coordinator.of_shard(placed.shard), engine.begin() as target:
         wait_for_locks(target)
         if served.claim(target, identity, (placed.shard, placed.number)):
             served.number_anew(target, connection)
-        served.forget_chain(target, placed.chain_id)  # of a move that broke off
+        served.forget_chain(target, placed.chain_id)  # rows of an interrupted move
         served.serve(target, [placed.chain_id])
         with snapshot(source_engine) as source:
             added = copy_chain(source, target, placed.chain_id, note)
-        # Later observations have greater numbers than those that came.
+        # Later observations get larger numbers than the copied ones.
         served.number_anew(target, connection)
         schema_name = target.execute(text("SELECT current_schema()")).scalar_one()
     coordinator.connect_shard(connection, placed.shard, placed.number, shard.url)

@@ -1,8 +1,8 @@
-"""A process that follows chains and stores each in its shard, just as other processes store all chains in one database.
+"""A process that follows chains and stores each in its shard, as other processes store all chains in one database.
 
-It also numbers the change feed of all shards, which gives their steps a permanent order. Each shard numbers its own
-steps. The coordinator assigns a second number to each step when it first sees it, in the order of the step's chain. A
-coordinator's reader that has seen a step has therefore seen all steps with smaller numbers, just as without shards.
+It also numbers the change feed of all shards, which gives the feed's steps a permanent order. Each shard numbers its
+own steps. The coordinator assigns a second number to each step when it first sees the step, in the order of the step's
+chain. As in an index without shards, a reader that has seen a step has therefore seen all steps with smaller numbers.
 """
 
 import logging
@@ -31,11 +31,11 @@ from bilateral.index.shards.coordinator import of_shard
 from bilateral.index.shards.served import require_claim
 
 _CONNECT_SECONDS: Final = 2
-"""The time limit in seconds for connecting to a shard, the same as the coordinator's: monitors wait ten by default."""
+"""The time limit in seconds for connecting to a shard, the same as the coordinator's. Monitors wait ten by default."""
 
 
 def statuses_of_shards(shards: Mapping[str, Shard]) -> IndexStatus:
-    """Query all shards concurrently."""
+    """Query the status of all shards concurrently."""
     with ThreadPoolExecutor(len(shards)) as threads:
         answers = dict(zip(shards, threads.map(_statuses_of, shards, shards.values()), strict=True))
     failed = {name: answer for name, answer in answers.items() if isinstance(answer, BilateralError)}
@@ -65,7 +65,7 @@ _SIGNAL_SECONDS: Final = 0.2
 """The interval in seconds at which a waiting thread checks whether the process was stopped."""
 
 _RETRY_SECONDS: Final = 1.0
-"""The seconds between attempts to open a shard that is not responding: the same interval at which readers check it."""
+"""Seconds between attempts to open a shard that is not responding, the same interval at which readers check it."""
 
 
 def chain_of(chain: ChainSettings) -> int:
@@ -103,7 +103,7 @@ def _settings_by_shard(settings: IndexSettings) -> dict[str, IndexSettings]:
 def _opened(
     stack: ExitStack, name: str, shards: Mapping[str, Shard], down: set[str], end: threading.Event
 ) -> Engine | None:
-    """Open a shard. If it is not responding but others are, wait for it. Return None when the process ends."""
+    """Open a shard. If only this shard is not responding, wait for it. Return None when the process ends."""
     while True:
         try:
             return stack.enter_context(coordinator.opened_shards({name: shards[name]}))[name]
@@ -120,9 +120,9 @@ def _opened(
 def _on_each_shard(
     settings: IndexSettings, stop: threading.Event, work: Callable[..., bool], *, until_head: bool
 ) -> bool:
-    """Run a process's work on all shards concurrently, and wait for all of it to finish."""
+    """Run a process's work on all shards concurrently, and wait until all of it has finished."""
     by_shard = _settings_by_shard(settings)
-    ends = {name: threading.Event() for name in by_shard}  # the end of one shard's work is not that of the others
+    ends = {name: threading.Event() for name in by_shard}  # one shard's work may end before the work of others
     failures: list[Exception] = []
     done, down = set[str](), set[str]()
 
@@ -160,7 +160,7 @@ def _wait(threads: Iterable[threading.Thread], stop: threading.Event, ends: Coll
 def follow(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
     """Follow chains into the shards in the settings. See `follow_chains` for the errors.
 
-    A shard that is not responding at the start is opened once it recovers; in the meantime, the other shards' chains
+    If a shard is not responding at the start, it is opened after it recovers; until then, only the other shards' chains
     are followed.
     """
     with engine.connect() as connection:
@@ -187,9 +187,9 @@ def follow(engine: Engine, settings: IndexSettings, *, stop: threading.Event, un
 
 
 _SECONDS: Final = 0.5
-"""The time between checks of the shards, the same as the interval at which workers check for blocks."""
+"""Seconds between checks of the shards, the same interval at which workers check for blocks."""
 
-_AT_ONCE: Final = 10_000  # steps of a transaction: a megabyte
+_AT_ONCE: Final = 10_000  # steps per transaction: a megabyte
 
 _LAST: Final = text("SELECT coalesce(max(shard_step), 0) FROM sharded.numbered_step WHERE chain_id = :chain")
 
@@ -210,7 +210,7 @@ _RESTORED: Final = text("""
     UPDATE sharded.numbered_step SET chain_id = 0, shard_step = -step WHERE chain_id = :chain
     AND shard_step > (SELECT max(step) FROM sharded.change_step WHERE chain_id = :chain)
 """)
-"""Detaches steps from a chain that its shard lacks. Their numbers are not reused, because readers have seen them."""
+"""Detaches steps from a chain if its shard lacks them. Readers have seen their numbers, so these are not reused."""
 
 _COPY_REGISTRIES: Final = (
     text("DELETE FROM registry WHERE chain_id = :chain"),
@@ -236,9 +236,9 @@ def number_steps(engine: Engine, failing: set[int] | None = None) -> None:
 
 
 def release_restored(engine: Engine, chains: Iterable[int]) -> None:
-    """After a shard is restored from a backup, let later steps be numbered again. Call it before its workers start.
+    """Let later steps be numbered again after a shard was restored. Call it before the shard's workers start.
 
-    The shard reuses the numbers of the steps after its backup for other steps.
+    The shard reuses the numbers of the steps that came after its backup.
     """
     for chain_id in chains:
         with engine.begin() as connection:
@@ -247,7 +247,7 @@ def release_restored(engine: Engine, chains: Iterable[int]) -> None:
 
 
 def forget_pruned(engine: Engine) -> None:
-    """Delete the steps up to the last one that a shard pruned: readers with an earlier cursor would miss it."""
+    """Delete the steps up to the last one that a shard pruned, because readers with an earlier cursor would miss it."""
     with engine.begin() as connection:
         coordinator.hold_numbers(connection)
         pruned = [
@@ -276,7 +276,7 @@ def keep_numbered(engine: Engine, stop: threading.Event, pruning_seconds: float 
 
 
 def _number(engine: Engine, chain_id: int) -> int:
-    """Number some of a chain's steps, and return how many."""
+    """Number some of a chain's steps, and return the number of these steps."""
     with engine.begin() as connection:
         coordinator.hold_numbers(connection)
         last = connection.execute(_LAST, {"chain": chain_id}).scalar_one()

@@ -1,9 +1,9 @@
-"""The rows that the coordinator's readers see while a shard is not responding: the rows from all other shards.
+"""The rows that the coordinator's readers see while a shard is not responding: those from all other shards.
 
-Before the first row, PostgreSQL connects to every server in a plan, even if its rows are not needed. The schema
-`reachable` therefore contains a view for each table. The view combines the individual chains, without the shards that a
-reader lists in the setting `bilateral.down`. A chain that is left out is replaced with a function that fails. A query
-therefore returns either a complete result or an error that identifies the chain.
+Before the first row, PostgreSQL connects to every server in a plan, even if the server's rows are not needed. The
+schema `reachable` therefore contains a view for each table. The view combines the individual chains, without the shards
+that a reader lists in the setting `bilateral.down`. A chain that is left out is replaced with a function that raises an
+error. A query therefore returns either a complete result or an error that identifies the chain.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ _FUNCTIONS: Final = f"""
       SELECT number, name, ARRAY (SELECT chain_id FROM sharded.place WHERE place.number = shard.number) AS chains
       FROM sharded.shard
 """  # noqa: S608  # constants
-"""The planner evaluates an immutable function itself, so the plan does not include the omitted servers."""
+"""The planner evaluates an immutable function itself, so the plan does not contain the omitted servers."""
 
 FEED_VIEWS: Final = {
     change_step.name: """
@@ -56,13 +56,13 @@ FEED_VIEWS: Final = {
         FROM sharded.numbered_step numbered {notes}
     """,
 }
-"""The change feed in the coordinator's numbering. The last kept block is in the shard: rollbacks change it."""
+"""The change feed with the coordinator's numbers. The last kept block is in the shard, because rollbacks change it."""
 
 _JOINED: Final = "JOIN {notes} there ON numbered.chain_id = there.chain_id AND numbered.shard_step = there.step"
 _STEP_BY_STEP: Final = """CROSS JOIN LATERAL (
     SELECT * FROM {notes} note WHERE note.chain_id = numbered.chain_id AND note.step = numbered.shard_step OFFSET 0
 ) there"""
-"""Reads only the notes for a step's chain. `OFFSET` keeps the planner from using a join, which reads all chains."""
+"""Reads only the notes of a step's chain. `OFFSET` keeps the planner from using a join that reads all chains."""
 
 
 def feed_views(schema_name: str) -> list[str]:
@@ -74,10 +74,10 @@ def feed_views(schema_name: str) -> list[str]:
 
 
 def shared_view(table: Table, place: str, rows: str) -> str:
-    """Return the statement that creates a view of a shared table; for each key, the first shard that has it wins."""
+    """Return the statement that creates a view of a shared table. For each key, the first shard with the key counts."""
     columns = ", ".join(f'rows."{column.name}"' for column in table.c)
     same = " AND ".join(f'former."{name}" = rows."{name}"' for name in key_of(table))
-    earlier = f"SELECT FROM {rows} former WHERE {same} AND former.shard < rows.shard"  # names of the schema
+    earlier = f"SELECT FROM {rows} former WHERE {same} AND former.shard < rows.shard"  # names from the schema
     return f"CREATE VIEW {place} AS SELECT {columns} FROM {rows} rows WHERE NOT EXISTS ({earlier})"  # noqa: S608
 
 
@@ -118,9 +118,9 @@ def _of_shards(table: Table, shards: Iterable[tuple[int, str]]) -> list[str]:
 
 
 def _of_chains(name: str, kind: str, prefix: str, columns: Sequence[str], placed: Sequence[Placed]) -> str:
-    """Return the statement that creates a view with each chain from its shard, or from a function that fails."""
-    # The function gives columns of its own: constants in their place could tell the planner that no row fulfils a
-    # condition. The chain alone is a constant, so a question about another one does not call it.
+    """Return the statement that creates a view with each chain, from its shard or from a failing function."""
+    # The function returns its own columns, because constants could show the planner that no row meets a condition. Only
+    # the chain is a constant, so that a query about another chain does not call the function.
     names = ", ".join(f'"{column}"' for column in columns)
     parts = []
     for place in placed:
@@ -135,7 +135,7 @@ def _of_chains(name: str, kind: str, prefix: str, columns: Sequence[str], placed
 
 
 def _is(shard: str, state: str) -> str:
-    return f"{REACHABLE}.state_of('{shard}') = '{state}'"  # names of shards have no quotation marks
+    return f"{REACHABLE}.state_of('{shard}') = '{state}'"  # shard names contain no quotation marks
 
 
 def _columns(connection: Connection, table: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""The shard's side: what the coordinator may read on it, and which chains it contains.
+"""The shard's side: what the coordinator may read from a shard, and which chains the shard contains.
 
-A shard is an independent index: its workers write as they would without shards. The coordinator does not store chains'
-rows. Instead of each table, it has foreign tables for all shards under the same name, which is transparent to readers.
+A shard is an independent index, to which workers write as they would without shards. The coordinator does not store the
+rows of chains. Under the name of each table, it has foreign tables for all shards, which is transparent to readers.
 """
 
 from collections.abc import Collection, Iterable
@@ -21,22 +21,22 @@ CHAIN_TABLES: Final[tuple[Table, ...]] = (
     *(table for table in schema.metadata.tables.values() if table is not registry),
     *(table for projection in PROJECTIONS for table in projection.tables),
 )
-"""Tables whose rows each belong to one chain, except for the change feed's tables.
+"""The tables whose rows each belong to one chain, except for the change feed's tables.
 
-Each query reads the few rows of `registry`, so the coordinator has copies of them.
+The coordinator has copies of `registry`, because each query reads the few rows of that table.
 """
 
 _TABLES: Final = (*CHAIN_TABLES, registry, change_step, removed_change)
 
 OWN_PARTITIONS: Final = frozenset(PARTITIONED_TABLES)
-"""Chain tables with one partition per chain on a shard. For others, the coordinator reads a view of a chain's rows."""
+"""Tables with one partition per chain on a shard. For others, the coordinator reads a view of the chain's rows."""
 
 SHARED_TABLES: Final[tuple[Table, ...]] = tuple(
     table
     for table in (*files.metadata.tables.values(), *(table for reader in READERS for table in reader.tables))
     if table not in CHAIN_TABLES
 )
-"""Files and their contents. Agents on several shards may refer to the same file; each shard then has a copy."""
+"""Files and their contents. Agents on several shards may refer to the same file, of which each shard has a copy."""
 
 NUMBERED: Final = tuple(
     table
@@ -44,7 +44,7 @@ NUMBERED: Final = tuple(
     for table in tables
     if table.autoincrement_column is not None
 )
-"""Tables whose rows are numbered by a sequence. Each shard uses a separate range, so that numbers are unique."""
+"""Tables whose rows a sequence numbers. Each shard uses its own range, so that the numbers are unique."""
 
 VIEWS: Final = {**schema.VIEWS, **files.VIEWS}
 """The views of an index, by name. Their rows contain the chain's id, so each shard can compute its own part."""
@@ -55,7 +55,7 @@ CHAIN_NAMES: Final = (*(table.name for table in CHAIN_TABLES), *VIEWS)
 
 
 def key_of(table: Table) -> list[str]:
-    """Return the columns that identify a row of a shared table on all shards."""
+    """Return the columns that identify a row of a shared table across all shards."""
     return ["content_hash"] if table in NUMBERED else [column.name for column in table.primary_key]
 
 
@@ -66,7 +66,7 @@ _RANGE: Final = 1 << 40
 
 
 def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, adopts: bool = False) -> bool:
-    """Record which coordinator a shard belongs to."""
+    """Record the coordinator to which a shard belongs."""
     name, number = shard
     if has_schema(connection, PARTS):
         raise ShardError(name, "the database is a coordinator itself: use the database of a shard")
@@ -91,7 +91,7 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
 
 
 def require_claim(connection: Connection, coordinator: str, name: str) -> None:
-    """Reject work on a shard that a different coordinator reads, because its readers would not notice the changes."""
+    """Reject work on a shard that belongs to a different coordinator, whose readers would not notice the changes."""
     if not has_schema(connection, SERVED):
         raise ShardError(name, "no coordinator reads it yet: run bilateral index shards")
     if connection.execute(text("SELECT coordinator FROM served.claim")).scalar_one() != coordinator:
@@ -105,7 +105,7 @@ def serve_shared(connection: Connection, number: int) -> None:
 
 
 def number_anew(connection: Connection, coordinator: Connection) -> None:
-    """Let a shard's sequences continue in a range that no shard has used before."""
+    """Make a shard's sequences continue in a range that no shard has used before."""
     number_range = coordinator.execute(text("SELECT nextval('sharded.number_range')")).scalar_one()
     for table in NUMBERED:
         place = {"name": table.name, "column": next(iter(table.primary_key)).name, "last": number_range * _RANGE}
@@ -120,7 +120,7 @@ def require_listed(connection: Connection, name: str, chains: Collection[int]) -
 
 
 def serve(connection: Connection, chains: Iterable[int]) -> None:
-    """Let the coordinator read a shard's chains, and let workers write them."""
+    """Let the coordinator read a shard's chains, and let workers write to them."""
     for chain_id in chains:
         create_partitions(connection, chain_id, PARTITIONED_TABLES)
         connection.execute(text("INSERT INTO served.chain VALUES (:chain) ON CONFLICT DO NOTHING"), {"chain": chain_id})
@@ -135,12 +135,12 @@ def serve(connection: Connection, chains: Iterable[int]) -> None:
 
 
 def _view(name: str, columns: str, rows: str) -> str:
-    """Return the statement that creates a view for the coordinator. Newer versions of the view have more columns."""
+    """Return the statement that creates a view for the coordinator. Later versions of a view only add columns."""
     return f'CREATE OR REPLACE VIEW served."{name}" AS SELECT {columns} FROM {rows}'  # noqa: S608  # names of the schema
 
 
 def drop_views(connection: Connection, names: str = "%") -> None:
-    """Drop views for the coordinator whose names match a pattern."""
+    """Drop the coordinator's views whose names match a pattern."""
     query = text("SELECT viewname FROM pg_views WHERE schemaname = :served AND viewname LIKE :names")
     views = connection.execute(query, {"served": SERVED, "names": names}).scalars().all()
     if views:
@@ -148,7 +148,7 @@ def drop_views(connection: Connection, names: str = "%") -> None:
 
 
 def forget_chain(connection: Connection, chain_id: int) -> None:
-    """Remove a chain that is now on a different shard. Unreferenced files are deleted later, as after a rollback."""
+    """Remove a chain that is now on another shard. Unreferenced files are deleted later, as after a rollback."""
     drop_views(connection, f"%\\_{chain_id:d}")
     of_chain = f"WHERE chain_id = {chain_id:d}"
     statements = [

@@ -1,4 +1,4 @@
-"""Analyse indexed identity registries, either once or whenever new rows arrive."""
+"""Analyse the indexed identity registries, either once or whenever new rows arrive."""
 
 import logging
 import threading
@@ -34,10 +34,10 @@ from bilateral.trust.results import Results
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
 _LOCK: Final = 80048011
-"""The advisory lock for replacing the results of an analysis."""
+"""The key of the advisory lock for replacing the results of an analysis."""
 
 _TRIES: Final = 3
-"""The number of attempts to read while the index is writing: each attempt sees a different state."""
+"""The number of attempts to read while the index is writing. Each attempt sees a different state."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +46,16 @@ class AnalysisSummary:
 
     Attributes:
         identity_registry: The identity registry whose agents were analysed.
-        block: The last block that it included.
+        block: The last block that the analysis includes.
         agents: The number of agents.
-        opinions: The number of feedback entries, ratings and validations that it read.
+        opinions: The number of feedback entries, ratings and validations that the analysis read.
         left_out: The number of rows that were left out because their agent is missing.
         accounts_without_funding: The number of accounts whose first inbound transfer has not been searched for yet.
         findings: The number of findings.
         flagged: The number of accounts that the analysis flags.
         trusted_accounts: The number of accounts from which the analysis spread trust.
-        unknown_cases: The reviewed accounts that are missing from the analysis's tables, in lower case. Their cases
-            have no effect.
+        unknown_cases: The reviewed accounts that do not occur in the analysis's tables, in lower case. Their cases have
+            no effect.
     """
 
     chain_id: int
@@ -74,18 +74,18 @@ class AnalysisSummary:
 def analyse(
     engine: Engine, key: AnalysisKey, reviews: Reviews | None = None, trusted: Sequence[str] = ()
 ) -> AnalysisSummary:
-    """Analyse an identity registry as of the index's last block, and replace the stored results."""
+    """Analyse an identity registry as of the last indexed block, and replace the stored results."""
     return Analyst(engine, key).analyse(reviews, trusted)
 
 
 class Analyst:
-    """Analyses an identity registry repeatedly, and reads only the rows of new blocks."""
+    """Analyses an identity registry repeatedly, and only reads the rows of new blocks each time."""
 
     def __init__(self, engine: Engine, key: AnalysisKey) -> None:
         self._engine = engine
         self._key = key
         self._reader = TableReader(key.chain_id, key.identity_registry)
-        self.claimed = self._reader.claimed  # transactions that the index alone cannot judge
+        self.claimed = self._reader.claimed  # transactions that the index's rows alone cannot resolve
 
     def analyse(self, reviews: Reviews | None = None, trusted: Sequence[str] = ()) -> AnalysisSummary:
         """Analyse as of the index's last block, and replace the stored results. See `analyse`."""
@@ -95,13 +95,13 @@ class Analyst:
             except DBAPIError as problem:
                 if not is_transient(problem):
                     raise
-                continue  # a reorganisation and the inserts waited for each other, and PostgreSQL undid the inserts
+                continue  # a reorganisation and the inserts deadlocked, and PostgreSQL rolled the inserts back
             if summary is not None:
                 return summary
         raise AnalysisOutdatedError(self._key.chain_id)
 
     def _analyse_once(self, reviews: Reviews | None, trusted: Sequence[str]) -> AnalysisSummary | None:
-        """Analyse and store; return None, and store nothing, if a reorganisation replaced the analysed block."""
+        """Analyse, and store the results; if a reorganisation replaced the block, store nothing and return None."""
         began = time.monotonic()
         with snapshot(self._engine) as connection:
             state = _state(connection, self._key)
@@ -132,7 +132,7 @@ class Analyst:
         }
         seconds = time.monotonic() - began
         with self._engine.begin() as connection:
-            dialect_of(connection).lock(connection, _LOCK)  # another process may analyse the same registry
+            dialect_of(connection).lock(connection, _LOCK)  # another process may be analysing the same registry
             if not _is_still_indexed(connection, self._key.chain_id, state):
                 return None
             notes = replace_standings(connection, self._key, results.standings, state.block_number, seconds)
@@ -172,24 +172,24 @@ PAUSE: Final = 1.0
 
 LEAST_PAUSE: Final = 10.0
 """The minimum number of seconds between the end of a registry's refresh and the next refresh. The pause is at least as
-long as the refresh took, so even a large index leaves half of the time for others."""
+long as the refresh took, so that even a large index leaves half of the time for other registries."""
 
 _CONFIRM_SECONDS: Final = 60.0
 """Seconds after which standings are confirmed as of the last block if no rows arrived. They are stale after 600."""
 
 _RETRY_SECONDS: Final = 30.0
-"""The seconds after which a failed analysis is retried if no new rows have arrived."""
+"""Seconds after which a failed analysis is retried if no new rows have arrived."""
 
 _ACCOUNTS: Final = 200
-"""The number of accounts whose initial funds are looked up per refresh, so that a slow node does not delay it long."""
+"""The number of accounts whose initial funds are looked up per refresh, so that a slow node delays it only briefly."""
 
 
 class Refresher:
-    """Keeps the standings of all of an index's identity registries current.
+    """Keeps the standings of all identity registries in an index current.
 
     Args:
-        urls: The nodes' URLs by chain. They are queried for accounts' initial funds.
-        only_followed: True to leave out chains without URLs: other processes follow and analyse them.
+        urls: The nodes' URLs by chain. The nodes are queried for accounts' initial funds.
+        only_followed: True to skip chains without URLs, which other processes follow and analyse.
     """
 
     def __init__(
@@ -227,7 +227,7 @@ class Refresher:
             stop.wait(PAUSE)
 
     def refresh(self, *, is_paced: bool = False) -> bool:
-        """Refresh the standings of each registry with new rows. Return True if there was one."""
+        """Refresh the standings of each registry with new rows. Return True if there was such a registry."""
         with snapshot(self._engine) as connection:
             keys = [
                 key for key in identity_registries(connection) if not self._only_followed or key.chain_id in self._urls
@@ -243,16 +243,16 @@ class Refresher:
             if is_paced and began < self._due.get(key, began):
                 continue
             is_changed = True
-            if self._find_funds(key) < _ACCOUNTS:  # else more accounts wait, and the next look continues with them
+            if self._find_funds(key) < _ACCOUNTS:  # otherwise, the next check finds more
                 with snapshot(self._engine) as connection:
-                    _, self._marks[key] = _progress(connection, key)  # before the analysis: it may miss later rows
+                    _, self._marks[key] = _progress(connection, key)  # before the analysis, which may lack later rows
             self._refresh(key)
             self._confirmed[key] = ended = time.monotonic()
             self._due[key] = ended + max(LEAST_PAUSE, ended - began)
         return is_changed
 
     def _confirm(self, key: AnalysisKey, block: int) -> None:
-        """Record that no new rows arrived up to a block, so the standings are also valid for this block and time."""
+        """Record that no new rows arrived up to a block, so the standings also hold at this block and time."""
         now = time.monotonic()
         if key in self._failed or now - self._confirmed.get(key, now) < _CONFIRM_SECONDS:
             return
@@ -262,7 +262,7 @@ class Refresher:
             connection.execute(current.values(block_number=block, made_at=int(time.time())))
 
     def _refresh(self, key: AnalysisKey) -> None:
-        """Analyse a registry. If that fails, the last standings are kept and the reason is recorded."""
+        """Analyse a registry. If this fails, keep the last standings and record the reason."""
         began = time.monotonic()
         analyst = self._analysts.setdefault(key, self._make(self._engine, key))
         try:
@@ -271,7 +271,7 @@ class Refresher:
             self._marks.pop(key, None)
             raise
         except Exception as problem:  # noqa: BLE001  # whatever fails in an analysis must not stop the index
-            self._analysts.pop(key)  # its state may be half of two
+            self._analysts.pop(key)  # its state may mix two analyses
             self._failed[key] = time.monotonic()
             _LOGGER.warning("chain=%d standings=failed problem=%r", key.chain_id, str(problem))
             with self._engine.begin() as connection:
@@ -279,7 +279,7 @@ class Refresher:
             return
         self._failed.pop(key, None)
         if self._read_claimed(key, analyst):
-            self._marks.pop(key, None)  # the next look judges claims by what was just read
+            self._marks.pop(key, None)  # the next check evaluates claims with what was just read
         _LOGGER.info("chain=%d standings=analysis seconds=%.1f", key.chain_id, time.monotonic() - began)
 
     def _find_funds(self, key: AnalysisKey) -> int:

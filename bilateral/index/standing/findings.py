@@ -23,13 +23,13 @@ class AnalysisRun:
 
     Attributes:
         identity_registry: The identity registry whose agents were analysed.
-        block_number: The last block that it included.
+        block_number: The last block that the analysis includes.
         made_at: The time of the analysis, in Unix seconds.
         agents: The number of agents.
         opinions: The number of feedback entries, ratings and validations.
         threshold: The suspicion at which an account is flagged.
         flagged: The number of accounts that the analysis flags.
-        findings: The number of its findings.
+        findings: The number of findings in the analysis.
     """
 
     chain_id: int
@@ -48,9 +48,9 @@ class Finding:
     """A finding.
 
     Attributes:
-        id: The number that pages link to.
-        detector: The detector that produced it.
-        q_value: The false discovery rate at which the finding holds.
+        id: The number to which pages link.
+        detector: The detector that produced the finding.
+        q_value: The false discovery rate at which the finding is significant.
         statistic: The statistic behind the finding.
         sentence: The finding in words.
         members: The number of accounts in the finding.
@@ -83,8 +83,8 @@ class EvidenceRow:
 
     Attributes:
         table: The kind of row.
-        log_index: Its position in the block; None for a transfer of funds.
-        transaction: Its transaction; None if unknown.
+        log_index: The event's position in the block; None for a transfer of funds.
+        transaction: The event's transaction; None if unknown.
     """
 
     table: str
@@ -98,10 +98,10 @@ class Cluster:
     """Accounts that seem to be under common control.
 
     Attributes:
-        cluster: Its number, a digest of its members that is stable as long as they do not change.
-        accounts: The number of its accounts.
-        flagged: The number of its accounts that are flagged.
-        suspicion: The highest suspicion of any of its accounts.
+        cluster: The cluster's number, a digest of its members that is stable while the members do not change.
+        accounts: The number of accounts in the cluster.
+        flagged: The number of flagged accounts in the cluster.
+        suspicion: The highest suspicion of an account in the cluster.
     """
 
     cluster: int
@@ -163,7 +163,7 @@ def findings(connection: Connection, chain_id: int, identity: str, *finding_ids:
 def findings_about(
     connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]
 ) -> tuple[tuple[Finding, str], ...]:
-    """Return the findings that include one of the given accounts, each with the account's role in it."""
+    """Return the findings that include one of the given accounts, each with the account's role in the finding."""
     member = schema.finding_member
     rows = connection.execute(
         select(member.c.finding_id, member.c.part)
@@ -172,7 +172,7 @@ def findings_about(
     )
     ranked = sorted(
         rows, key=lambda row: tuple(Part).index(row.part), reverse=True
-    )  # the gravest part of several accounts
+    )  # the gravest role among several accounts
     parts = {row.finding_id: row.part for row in ranked}
     matching = findings(connection, chain_id, identity, *sorted(parts)) if parts else ()
     return tuple((finding, parts[finding.id]) for finding in matching)
@@ -181,7 +181,7 @@ def findings_about(
 def members_of(
     connection: Connection, chain_id: int, identity: str, finding_ids: Iterable[str]
 ) -> dict[str, tuple[Member, ...]]:
-    """Return the accounts in findings, by finding, limited to the first 200 of each finding."""
+    """Return the accounts in each finding, up to the first 200."""
     rows = _first_rows(connection, schema.finding_member, (chain_id, identity), finding_ids, ("part", "account"))
     return {id_: tuple(Member(row.account, row.part) for row in some) for id_, some in rows.items()}
 
@@ -189,7 +189,7 @@ def members_of(
 def evidence_of(
     connection: Connection, chain_id: int, identity: str, finding_ids: Iterable[str]
 ) -> dict[str, tuple[EvidenceRow, ...]]:
-    """Return the events on which findings are based, by finding, limited to 200 per finding. See `members_of`."""
+    """Return the events on which each finding is based, up to 200. See `members_of`."""
     names = ("position", "table_name", "block_number", "log_index", "transaction_hash")
     rows = _first_rows(connection, schema.finding_row, (chain_id, identity), finding_ids, names)
     return {
@@ -241,5 +241,5 @@ def _first_rows(
         for row in connection.execute(union_all(*map(select, first))):
             rows.setdefault(row.finding_id, []).append(row)
     for of_finding in rows.values():
-        of_finding.sort(key=lambda row: row[1:3])  # no engine promises the order of a union
+        of_finding.sort(key=lambda row: row[1:3])  # databases do not guarantee the order of a union
     return rows

@@ -1,7 +1,7 @@
-"""The sources of accounts' initial funds, read from the chain's past states and blocks.
+"""Find the sources of accounts' initial funds in the chain's past states and blocks.
 
 Once an account has received funds, its balance or its number of transactions stays above zero, because spending takes a
-transaction. The block of the initial funds is therefore found by bisection, and that block shows the source.
+transaction. Bisection therefore finds the block of the initial funds, which shows their source.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ from bilateral.index.standing.opinions import accounts_without_funding
 from bilateral.index.standing.tables import AnalysisKey, FundingState, funding
 
 _ACCOUNTS_AT_ONCE: Final = 40
-"""The number of accounts whose sources are stored together, which is the most that an interruption can lose."""
+"""The number of accounts whose sources are stored together, which is the maximum that an interruption can lose."""
 
 
 class _Transaction(msgspec.Struct, rename={"sender": "from"}):
@@ -44,11 +44,11 @@ class _Receipt(msgspec.Struct):
 class FundingCollector:
     """Finds and stores the first inbound transfers of accounts that act in the registries.
 
-    Each group of accounts is stored as soon as it is found, so a collector that was stopped resumes where it left off.
+    Each group of accounts is stored as soon as it is found, so a collector that was stopped resumes at that point.
 
     Args:
         pool: The chain's endpoints. They must be archive nodes.
-        progress: Called with the number of accounts completed so far and the total number.
+        progress: Called with the number of accounts completed so far and the total number of accounts.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class FundingCollector:
         self._progress = progress
 
     def collect(self, at_most: int | None = None) -> int:
-        """Find the first inbound transfers for accounts without a stored one."""
+        """Find the first inbound transfer of each account for which none is stored."""
         with self._engine.connect().execution_options(bilateral_reader=True) as connection:
             waiting = list(accounts_without_funding(connection, self._key).items())[:at_most]
         for start in range(0, len(waiting), _ACCOUNTS_AT_ONCE):
@@ -80,14 +80,14 @@ class FundingCollector:
         """Store rows, unless another process has already stored them."""
         chain = schema.chain
         with self._engine.begin() as connection:
-            # Locked: a block that is stored before the end of this transaction would not be known as before it.
+            # Because of the lock, no block can be stored before this transaction ends, so the note's block is correct.
             head = select(chain.c.block_number).where(chain.c.chain_id == self._key.chain_id).with_for_update()
             existing = {"chain_id": self._key.chain_id, "seen_block": connection.execute(head).scalar_one()}
             insert_new(connection, funding, [{**existing, **row} for row in rows])
 
 
 class _Search:
-    """The search through one endpoint's states and blocks."""
+    """The search in the states and blocks that one endpoint provides."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -110,7 +110,7 @@ class _Search:
         ]
 
     def _had_funds(self, at: Mapping[str, int]) -> dict[str, bool]:
-        """Check whether each account had a balance, or had sent a transaction, as of a given block."""
+        """Check whether each account had a balance, or had sent a transaction, as of a block."""
         calls = [(account, hex(block)) for account, block in at.items()]
         balances = self._endpoint.each("eth_getBalance", calls, str)
         counts = self._endpoint.each("eth_getTransactionCount", calls, str)
@@ -134,15 +134,15 @@ class _Search:
         return _NOTHING | row | {"state": state}
 
     def _succeeded(self, transaction: _Transaction) -> bool:
-        """Check that a transaction transferred its value, which a failed transaction does not."""
+        """Check that a transaction succeeded, because a failed transaction does not transfer its value."""
         return quantity(self._endpoint.request("eth_getTransactionReceipt", (transaction.hash,), _Receipt).status) == 1
 
     def _block(self, number: int) -> _FullBlock:
-        """Return a block with its transactions. Accounts come in block order, so the last block is cached."""
+        """Return a block with its transactions. The last block is cached, because accounts come in block order."""
         if number not in self._blocks:
             self._blocks = {number: self._endpoint.request("eth_getBlockByNumber", (hex(number), True), _FullBlock)}
         return self._blocks[number]
 
 
 _NOTHING: Final = {"source": None, "amount": None, "block_time": None, "transaction_hash": None}
-"""The columns of an account without a known source."""
+"""The values of the columns for an account whose source is unknown."""

@@ -1,4 +1,4 @@
-"""An analysis's tables, built from the rows of one identity registry and its related registries."""
+"""The tables of an analysis, built from the rows of one identity registry and of its related registries."""
 
 # ruff: noqa: S608  # these statements are made of constants; values are parameters
 
@@ -34,7 +34,7 @@ _HOLDERS: Final = f"""
       GROUP BY agent_id HAVING count(*) > 1 OR max(from_address) <> :nobody)
     ORDER BY block_number, log_index
 """
-"""The transfers of agents that changed hands: most have one, by which they were registered."""
+"""The transfers of agents that changed hands. Most agents have one transfer, which belongs to their registration."""
 
 _OPERATORS: Final = f"SELECT DISTINCT owner, operator FROM approval_for_all WHERE {_OF_IDENTITY} AND is_approved"
 _APPROVED: Final = f"SELECT DISTINCT agent_id, owner, account FROM approval WHERE {_OF_IDENTITY} AND account <> :nobody"
@@ -49,7 +49,7 @@ _VALIDATIONS: Final = f"""
         AND (+later.block_number, later.log_index) > (answered.block_number, answered.log_index))
     ORDER BY block_number, log_index
 """
-"""The last response to each request. The plus keeps SQLite from reading all later responses for each of them."""
+"""The last response to each request. The plus sign keeps SQLite from reading all later responses for each of them."""
 
 _CHOSEN: Final = f"""
     SELECT account, agent_id FROM primary_agent WHERE {_OF_AGENTS}
@@ -75,7 +75,7 @@ _RETURNS: Final = f"""
         AND payment.payer = moved.payee)
     ORDER BY block_number, log_index
 """
-"""The money that paid wallets passed on. It excludes purchases, which do not reward the seller for its praise."""
+"""The money that paid wallets passed on, except purchases, which do not reward the seller for its praise."""
 
 _PROOFS: Final = f"""
     SELECT reference.block_number, reference.log_index, claimed.payment_transaction
@@ -87,12 +87,12 @@ _PROOFS: Final = f"""
 
 @dataclass(frozen=True)
 class IndexedTables:
-    """An analysis's tables, and the event from which each row was derived.
+    """The tables of an analysis, with the event from which each row was derived.
 
     Attributes:
-        tables: The tables. Payments are those in the index. Transfers are accounts' initial funds, and the money that
-            paid wallets passed on other than for their own purchases, because it may flow back to payers.
-        places: The events from which each table's rows were derived, by the row's id or position.
+        tables: The tables. Payments are those in the index. Transfers are accounts' initial funds and the money that
+            paid wallets passed on other than by purchases, because this money may flow back to payers.
+        places: The events from which the rows of each table were derived, by the row's id or position.
         left_out: The number of rows whose agent is missing from the table of agents, or whose validator has no agent.
     """
 
@@ -107,7 +107,7 @@ def read_tables(connection: Connection, chain_id: int, identity_registry: str) -
 
 
 class TableReader:
-    """Reads the tables of an identity registry's agents repeatedly. It caches opinions and reads only new ones.
+    """Reads the tables of an identity registry's agents repeatedly. It caches opinions, and only reads new ones.
 
     Args:
         identity_registry: The identity registry, in checksum form.
@@ -137,13 +137,13 @@ class _Reading:
         self._places: dict[str, Any] = {"validations": [], "payments": [], "transfers": []}
 
     def tables(self, feedback: pa.Table, ratings: pa.Table) -> IndexedTables:
-        """Read every table except for feedback and ratings, whose events are passed as arguments."""
+        """Read every table, except for feedback and ratings, whose events are arguments."""
         agents = [row for row in self._rows(_AGENTS, number=0) if row[0] <= opinions.LARGEST_ID]
         self._owners, self._periods = {row[0]: row[1] for row in agents}, self._holders()
         self._speaker = {row[0]: row[2] for row in agents}
         self._ids = pa.array(list(self._speaker), pa.int64())
         self._agents_of: dict[str, int] = {}
-        # The first agent of an account remains, but none that somebody gave to it.
+        # An account's first agent counts, but not an agent that another account gave to it.
         for agent_id, owner, wallet, *_ in sorted(agents, key=lambda row: (row[0] not in self._periods, -row[0])):
             self._agents_of |= {wallet: agent_id, owner: agent_id}
         self._agents_of |= {row[0]: row[1] for row in self._rows(_CHOSEN, number=1) if row[1] in self._speaker}
@@ -166,7 +166,7 @@ class _Reading:
         return IndexedTables(tables, self._places, self._left_out)
 
     def _rows(self, query: str, number: int | None = None, **values: Any) -> Iterator[list[Any]]:
-        """Return a query's rows. The column `number` contains an agent's id, which has up to 256 bits."""
+        """Return the rows of a query. The column `number` contains the ids of agents, which have up to 256 bits."""
         for row in opinions.cursor_of(self._connection, query, {**self._values, **values}):
             fields = list(row)
             if number is not None:
@@ -174,26 +174,26 @@ class _Reading:
             yield fields
 
     def _holders(self) -> dict[int, list[dict[str, Any]]]:
-        """Return the owners of each agent that changed hands, in order, and since when; None for no owner."""
+        """Return the owners of each agent that changed hands, in order, with their start times; None for no owner."""
         holders: dict[int, list[dict[str, Any]]] = defaultdict(list)
         for agent_id, sender, receiver, time in self._rows(_HOLDERS, number=0, nobody=opinions.NOBODY):
             periods = holders[agent_id]
-            # A registry may hand out agents without a first transfer from nobody.
+            # A registry may issue agents without an initial transfer from the zero address.
             if not periods and sender != opinions.NOBODY:
                 periods.append({"account": sender, "since": 0.0})
             periods.append({"account": None if receiver == opinions.NOBODY else receiver, "since": float(time)})
         return {agent_id: periods for agent_id, periods in holders.items() if len(periods) > 1}
 
     def _holder_before(self, agent_id: int, time: float) -> str | None:
-        """Return the account that owned an agent at a given time; None if it still owns the agent."""
+        """Return the account that owned an agent at a given time; None if the current owner did."""
         periods = self._periods.get(agent_id, [])
         later = [place for place, period in enumerate(periods) if place and period["since"] >= time]
         return periods[later[0] - 1]["account"] if later else None
 
     def _operators(self, feedback: pa.Table, validations: Iterable[tuple[Any, ...]]) -> dict[int, list[str]]:
-        """Return the accounts that rated each agent and that its owner had approved for it or for all its agents."""
-        # An owner may have thousands of agents and of operators, so their pairs are not counted up: each approved
-        # account that judged an agent is looked up among the approvals.
+        """Return the accounts that rated each agent and that its owner had approved for it or for all of its agents."""
+        # An owner may have thousands of agents and operators, so their pairs are not enumerated. Instead, each account
+        # that judged an agent is looked up among the approvals.
         for_all = {tuple(row) for row in self._rows(_OPERATORS)}
         for_one = {tuple(row) for row in self._rows(_APPROVED, number=0, nobody=opinions.NOBODY)}
         approved = {row[-1] for row in for_all | for_one} - {opinions.NOBODY}
@@ -208,7 +208,7 @@ class _Reading:
         return {agent_id: sorted(accounts) for agent_id, accounts in subjects.items()}
 
     def _of_indexed(self, rows: pa.Table, *columns: str) -> pa.Table:
-        """Return the rows whose agents are in the table of agents, and count the other rows."""
+        """Return the rows whose agents are in the table of agents, and count the rows that are left out."""
         for column in columns:
             existing = rows.filter(pc.is_in(rows[column], self._ids))
             self._left_out += rows.num_rows - existing.num_rows
@@ -240,7 +240,7 @@ class _Reading:
         speakers = pa.array(self._speaker.values(), pa.string()).take(pc.index_in(rows["agent_id"], self._ids))
         moved = pa.array(sorted(self._periods.keys() & self._speaker.keys()), pa.int64())
         handed_over = pc.is_in(rows["agent_id"], moved)
-        if pc.any(handed_over).as_py():  # what servers said of an earlier owner is not about who has the agent now
+        if pc.any(handed_over).as_py():  # servers' ratings of an earlier owner are not about the current one
             places = np.flatnonzero(handed_over)
             claims = rows.select(["agent_id", "ts"]).take(places).to_pylist()
             earlier = [self._holder_before(claim["agent_id"], claim["ts"]) for claim in claims]
@@ -260,7 +260,7 @@ class _Reading:
     def _validations(self) -> Iterator[tuple[Any, ...]]:
         for validator, agent_id, response, time, *place in self._rows(_VALIDATIONS, number=1):
             own = self._agents_of.get(validator)
-            # Who holds an agent now did not speak for it before it got it.
+            # An account that holds an agent now did not rate in its name before it received the agent.
             if own is not None and agent_id in self._speaker and self._holder_before(own, time) in (None, validator):
                 self._places["validations"].append(("validation_response", *place))
                 yield own, agent_id, float(response), float(time)
@@ -277,8 +277,8 @@ class _Reading:
                 self._left_out += 1
 
     def _transfers(self) -> list[tuple[Any, ...]]:
-        """Return first inbound transfers whose source is known, and what paid wallets passed on, by time."""
-        # Money of a paid wallet founds no account: the index does not know whether its receiver had money before.
+        """Return first inbound transfers with a known source, and what paid wallets passed on, by time."""
+        # Money from a paid wallet cannot be initial funds: its receiver may already have had money.
         rows: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
         coin = symbol_of(self._values["chain_id"])
         for source, account, amount, time, block, hash_ in self._rows(_FUNDING, state=FundingState.FOUND.value):
@@ -286,7 +286,7 @@ class _Reading:
             rows.append((funds, ("funding", block, None, hash_)))
         for payee, receiver, micros, time, *place in self._rows(_RETURNS):
             rows.append(((payee, receiver, micros / 10**MICROS, float(time), False, None), ("payment_return", *place)))
-        rows.sort(key=lambda row: row[0][3])  # the ledger sorts by time too, and counts places in that order
+        rows.sort(key=lambda row: row[0][3])  # the ledger also sorts by time, and positions count in that order
         self._places["transfers"] = [place for _, place in rows]
         return [row for row, _ in rows]
 

@@ -1,4 +1,4 @@
-"""The events that become an analysis's feedback and ratings: their queries, and the columns that cache them."""
+"""The events that become an analysis's feedback and ratings: their queries, and the columns that cache their rows."""
 
 # ruff: noqa: S608  # these statements are made of constants; values are parameters
 
@@ -23,7 +23,7 @@ LARGEST_ID: Final = 2**63 - 1
 """The largest agent id that fits into an Arrow column of 64-bit integers."""
 
 _AT_ONCE: Final = 2_000
-"""The number of rows that are Python objects at a time: about 1 MB, which stays in the processor's cache."""
+"""The number of rows that exist as Python objects at a time: about 1 MB, which stays in the processor's cache."""
 
 _MOST_CHUNKS: Final = 64
 """The number of chunks at which a column is merged. Each refresh adds a chunk, and each chunk slows down reads."""
@@ -34,15 +34,15 @@ _PLACE: Final = {"event": pa.string(), "block": pa.int64(), "log": pa.int64(), "
 
 @dataclass(frozen=True)
 class Events:
-    """A kind of row that events add but do not change.
+    """A kind of row that events add and never change.
 
     Attributes:
-        values: The values that its query selects, before the time and position of each event. Agent ids come first.
-        source: The table or view that it reads, with the conditions on its rows.
-        tables: The tables of its events. Their rows are counted, to detect insertions among the cached rows.
+        values: The values that the query selects, before each event's time and position. Agent ids come first.
+        source: The table or view that the query reads, with the conditions on its rows.
+        tables: The tables of the events. Their rows are counted, to detect insertions among the cached rows.
         ended: The view, with conditions, of the rows that a later event ended; None if there are no such events.
-        columns: The types of its columns, except for the position columns.
-        convert: Returns these columns, and the names of the events, from the query's values and the times.
+        columns: The types of the columns, without the position columns.
+        convert: Returns these columns and the names of the events, given the query's values and the times.
     """
 
     values: str
@@ -67,19 +67,19 @@ class Events:
 
 
 class CachedEvents:
-    """The rows of one kind of event for one chain and identity registry, which are read only once."""
+    """The rows of one kind of event on one chain and identity registry, each of which is read only once."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
         self._mark: tuple[int, ...] = ()
         self._last = -1
         self._rows = events.schema.empty_table()
-        self.too_large = 0  # rows that are left out for the id of their agent
+        self.too_large = 0  # rows that are skipped because their agent's id is too large
 
     def read(self, connection: Connection, values: Mapping[str, Any]) -> pa.Table:
-        """Return all rows as of the last indexed block, by block and log. Rows that are still valid are not reread.
+        """Return all rows as of the last indexed block, by block and log. Rows that are still valid are not read again.
 
-        They are read again after a reorganisation, or when rows are inserted among them, for example to backfill an
+        Rows are read again after a reorganisation, or if rows were inserted among them, for example to backfill an
         added registry.
         """
         head, reorganizations, registries = connection.execute(text(_HEAD), values).one()
@@ -94,7 +94,7 @@ class CachedEvents:
         return self._valid(connection, values)
 
     def _later(self, connection: Connection, values: Mapping[str, Any]) -> tuple[list[pa.Table], int]:
-        """Read the rows after the last cached block, thousands at a time, and count those left out."""
+        """Read the rows after the last cached block, thousands at a time, and count those that are skipped."""
         parts, count = [], 0
         cursor = cursor_of(connection, self._events.query, values)
         while rows := cursor.fetchmany(_AT_ONCE):
@@ -106,7 +106,7 @@ class CachedEvents:
         return parts, count - sum(part.num_rows for part in parts)
 
     def _valid(self, connection: Connection, values: Mapping[str, Any]) -> pa.Table:
-        """Return the cached rows that no later event ended."""
+        """Return the cached rows that no later event has ended."""
         if self._events.ended is None:
             return self._rows
         query = f"SELECT block_number, log_index FROM {self._events.ended} AND chain_id = :chain_id AND {OF_REGISTRY}"
@@ -121,7 +121,7 @@ class CachedEvents:
 
 
 def cursor_of(connection: Connection, query: str, values: Mapping[str, Any]) -> Any:
-    """Run a query, and return the driver's cursor, whose rows are plain tuples: SQLAlchemy's take longer."""
+    """Run a query, and return the driver's cursor, whose plain tuples are faster than SQLAlchemy's rows."""
     return connection.execute(text(query), values).cursor
 
 
@@ -131,7 +131,7 @@ def table_of(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.Table:
 
 
 def _table(columns: Iterable[Any], schema: pa.Schema) -> pa.Table:
-    """Return columns, of which some may be Arrow arrays already, as a table."""
+    """Return columns, some of which may already be Arrow arrays, as a table."""
     return pa.table([pa.array(*column) for column in zip(columns, schema.types, strict=True)], schema=schema)
 
 
@@ -158,7 +158,7 @@ _HEAD: Final = """
 COUNT: Final = """
     SELECT count(*) FROM {table} WHERE chain_id IN (:chain_id, :chain_id) AND block_number <= :last GROUP BY chain_id
 """
-"""The query that counts the events from all registries on a chain, using only an index.
+"""The query that counts the events from all registries on a chain, using only a database index.
 
 The grouping lets a chain's server count its own events (see `bilateral.index.reading.statistics.count_by_day`).
 """
@@ -169,7 +169,7 @@ def _count(connection: Connection, table: str, chain_id: int, last: int) -> int:
 
 
 NOBODY: Final = "0x" + "00" * 20
-"""The account that stands for no owner, and for no operator when an approval is revoked."""
+"""The account that represents no owner and, when an approval is revoked, no operator."""
 
 OF_REGISTRY: Final = (
     "registry IN (SELECT address FROM registry WHERE chain_id = :chain_id AND identity_registry = :identity)"
@@ -203,20 +203,20 @@ _WITHOUT_FUNDING: Final = f"""
 
 
 def accounts_without_funding(connection: Connection, key: AnalysisKey) -> dict[str, int]:
-    """Return accounts whose first inbound transfer has not been looked up yet, and the block in which each first acted.
+    """Return accounts whose first inbound transfer has not been looked up, with the block in which each first acted.
 
-    An account acts when it registers or gives away an agent, becomes an agent's wallet, gives feedback or validates.
-    Anyone can transfer an agent to it, so the block of such a transfer counts only if the account did nothing else.
+    An account acts when it registers or transfers an agent, becomes an agent's wallet, gives feedback or validates.
+    Anyone can transfer an agent to it, so such a transfer's block counts only if the account did nothing else.
     """
     values = {"chain_id": key.chain_id, "identity": key.identity_registry, "nobody": NOBODY}
     return {account: int(block) for account, block in connection.execute(text(_WITHOUT_FUNDING), values)}
 
 
 _ID: Final = "CASE WHEN {0} <= 9223372036854775807 THEN CAST({0} AS BIGINT) END"
-"""An agent id, or NULL if it does not fit the tables. Text of SQLite, see `sqlite_integer`, is above all integers."""
+"""An agent id, or NULL if it is too large for the tables. SQLite sorts text (see `sqlite_integer`) above integers."""
 
 _EXACT: Final = f"value BETWEEN -{2**53} AND {2**53} AND value_decimals <= 22"
-"""The condition that floats hold both a value and the power of ten that divides it, so that their quotient is exact."""
+"""The condition that floats represent both a value and its divisor (a power of ten), so that the quotient is exact."""
 
 _POWERS: Final = np.array([float(10**decimals) for decimals in range(23)])
 
@@ -232,7 +232,7 @@ def _feedback(columns: Sequence[Sequence[Any]], time: pa.Array) -> Sequence[Any]
 
 def _authorized(columns: Sequence[Sequence[Any]], time: pa.Array) -> Sequence[Any]:
     agent, client, score, tag = columns
-    tags = pa.array(tag, pa.binary()).dictionary_encode()  # filled up with zeros to 32 bytes
+    tags = pa.array(tag, pa.binary()).dictionary_encode()  # padded with zeros to 32 bytes
     texts = [text.rstrip(b"\0").decode(errors="replace") for text in tags.dictionary.to_pylist()]
     event = pa.repeat("new_authorized_feedback", len(agent))
     return client, agent, pa.array(score, pa.float64()), pa.array(texts, pa.string()).take(tags.indices), time, event
@@ -250,8 +250,8 @@ _FEEDBACK: Final = {name: COLUMNS["feedback"][name] for name in ("client", "agen
 
 _SUBJECT: Final = "registry, agent_id, client_address, feedback_index"
 _OF_REVOKED: Final = f"({_SUBJECT}) IN (SELECT {_SUBJECT} FROM feedback_revoked WHERE chain_id = :chain_id)"
-"""With this, SQLite looks feedback up by its whole index. From revocations, it would read all feedback of their agents,
-which `coalesce` prevents."""
+"""With this condition, SQLite looks feedback up by the whole index. If it started from revocations, it would read all
+feedback on their agents, which `coalesce` prevents."""
 
 FEEDBACK: Final = Events(
     f"{_ID.format('agent_id')}, client_address, CASE WHEN {_EXACT} THEN CAST(value AS BIGINT) END, value_decimals, "

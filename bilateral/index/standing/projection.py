@@ -1,4 +1,4 @@
-"""The standing projection: a reorganisation removes findings along with blocks."""
+"""The standing projection. A reorganisation removes findings together with their blocks."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Standing(Projection):
         yield
         connection, chain_id, block = removal.connection, removal.chain_id, removal.target.number
         analysis, rows, funding = schema.analysis, schema.finding_row, schema.funding
-        # Findings with rows in removed blocks go, and so do sources of funds. Scores stay until the next analysis;
-        # `is_exact` says that they may rest on rows that are removed.
+        # Findings with rows in removed blocks are deleted, and so are sources of funds. Scores remain until the next
+        # analysis; `is_exact` shows that they may be based on removed rows.
         is_later = (analysis.c.chain_id == chain_id) & (analysis.c.block_number > block)
         if connection.execute(update(analysis).where(is_later).values(is_exact=False)).rowcount:
             removed = select(rows.c.identity_registry, rows.c.finding_id).distinct()
@@ -36,8 +36,8 @@ class Standing(Projection):
                 for table in (schema.finding, schema.finding_member, rows):
                     of_finding = *of_registry(table, chain_id, identity), table.c.finding_id == finding_id
                     connection.execute(delete(table).where(*of_finding))
-        # An analysis that was stored at a removed block counts from the block after the last one that remains, at which
-        # an answer did not have it. A source of funds counts from one block later than that of its note, as ever.
+        # An analysis that was stored at a removed block counts from the block after the last remaining one, because
+        # responses at that block did not use it. A source of funds still counts from the block after that of its note.
         for column, last in (
             (analysis.c.seen_block, block + 1),
             (analysis.c.first_seen_block, block + 1),

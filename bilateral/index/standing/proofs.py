@@ -12,7 +12,7 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.payments.transfers import TOPICS, TRANSFER_TOPIC
 
 _MOST_READ: Final = 100_000
-"""The maximum number of (untrusted) transactions to read, about 50 MB. Beyond this limit, nobody is accused."""
+"""The maximum number of (untrusted) transactions to read, about 50 MB. Above it, no account is accused."""
 
 
 class _Log(msgspec.Struct):
@@ -26,7 +26,7 @@ class _Receipt(msgspec.Struct, rename={"sender": "from"}):
 
 @dataclass(frozen=True, slots=True)
 class Senders:
-    """The accounts whose money a transaction moved.
+    """The accounts whose money moved in a transaction.
 
     Attributes:
         caller: The account that sent the transaction. It may have paid in native coins, which do not appear in logs.
@@ -40,8 +40,8 @@ class Senders:
 class ClaimedTransactions:
     """Transactions whose payments in the index are not from the clients that claim them.
 
-    The index has only some of a transaction's payments: those to agents in listed tokens. A different payment in the
-    same transaction may therefore be the claimed one, and only the receipt shows it.
+    The index only has some of a transaction's payments: those to agents in listed tokens. The claimed payment may
+    therefore be another payment in the same transaction, which only the receipt shows.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class ClaimedTransactions:
         self._unread: dict[str, None] = {}
 
     def senders_in(self, transaction: str) -> Senders | None:
-        """Return whose money a transaction moved; None if unknown. Unread transactions are queued."""
+        """Return the accounts whose money a transaction moved; None if unknown. Transactions to read are queued."""
         if transaction not in self._read and len(self._read) + len(self._unread) < _MOST_READ:
             self._unread[transaction] = None
         return self._read.get(transaction)
@@ -76,13 +76,13 @@ def _senders(receipt: _Receipt) -> Senders:
 class Proofs:
     """Finds the payment that feedback proves.
 
-    A claim that the index cannot judge counts neither for nor against the client: the index reads payments only in some
-        tokens, people pay from accounts other than the ones they rate with, and agents may share a wallet.
+    A claim that the index cannot judge counts neither for nor against the client: the index only reads payments in some
+        tokens, people pay from accounts other than those with which they rate, and agents may share a wallet.
 
     Args:
-        claims: The block, log and claimed transaction of all feedback whose file claims one.
-        transactions: Reports whose money a claimed transaction moved. If omitted, nobody is accused of using someone
-            else's payment as proof.
+        claims: The block, the log and the claimed transaction of all feedback whose file claims a transaction.
+        transactions: Returns the accounts whose money a claimed transaction moved. If omitted, no account is accused of
+            using someone else's payment as proof.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Proofs:
         return str(name)
 
     def _is_foreign(self, claimed: str, client: str, payments: Sequence[Sequence[Any]]) -> bool:
-        """Return whether the index contains every payment that the client may have made in a transaction."""
+        """Return whether the index contains every payment that the client can have made in a transaction."""
         senders = self._transactions.senders_in(claimed)
         if senders is None or senders.of_tokens is None:
             return False

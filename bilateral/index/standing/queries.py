@@ -25,10 +25,10 @@ _MAX_PROBLEM: Final = 500
 """The maximum number of characters of a problem to store."""
 
 STALE_SECONDS: Final = 600.0
-"""The minimum number of seconds by which stale standings lag behind their chain."""
+"""The number of seconds by which standings may lag behind their chain before they are stale."""
 
 _STALE_REFRESHES: Final = 3
-"""The number of refresh durations after which the standings of a large index are stale."""
+"""The minimum lag of stale standings as a multiple of the duration of a refresh, for large indexes."""
 
 
 def stored_standing(
@@ -57,7 +57,7 @@ def standings_of(connection: Connection, key: AgentKey) -> tuple[Standing, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """The reason why an agent is marked wherever it is listed.
+    """The reason why an agent is marked in every list that contains it.
 
     Attributes:
         status: `held_back` or `contested`.
@@ -71,10 +71,10 @@ class Doubt:
 
 
 def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, Doubt]:
-    """Return the agents, among those given, that are held back or contested on either side, by short id.
+    """Return, by short id, the given agents that are held back or contested on either side.
 
-    If an agent is affected on both sides, `held_back` takes precedence over `contested`, and then the server side over
-    the client side.
+    If this applies to both sides of an agent, `held_back` takes precedence over `contested`, and then the server side
+    over the client side.
     """
     columns, doubts = standing.c, dict[str, Doubt]()
     for chain_id, requested in numbers_by_chain(ids).items():
@@ -101,7 +101,7 @@ def chains_with_standings(connection: Connection, chains: Sequence[int], side: s
 
 
 def analysed_chains(connection: Connection, chains: Sequence[int]) -> list[int]:
-    """Return the chains, among those given, that have been analysed."""
+    """Return the given chains that have been analysed."""
     columns = standing_refresh.c
     query = select(columns.chain_id).where(columns.chain_id.in_(chains), columns.block_number.is_not(None)).distinct()
     analysed = set(connection.execute(query).scalars())
@@ -111,7 +111,7 @@ def analysed_chains(connection: Connection, chains: Sequence[int]) -> list[int]:
 def statuses(
     connection: Connection, keys: Sequence[tuple[int, str, int]], side: str = "server"
 ) -> dict[tuple[int, str, int], tuple[str, float, str | None, float | None]]:
-    """Return the given agents' standings by chain, registry and id: status, lower bound, first reason and rating."""
+    """Return the agents' standings by chain, registry and id: status, lower bound, first reason and rating."""
     columns = standing.c
     key = columns.chain_id, columns.identity_registry, columns.agent_id
     is_requested = [
@@ -123,7 +123,7 @@ def statuses(
 
 
 def first_code(reasons: str | None) -> str | None:
-    """Return the main reason's code."""
+    """Return the code of the main reason."""
     listed: list[dict[str, Any]] = json.loads(reasons or "[]")
     return listed[0]["code"] if listed else None
 
@@ -141,7 +141,7 @@ def stored_problem(connection: Connection, key: AnalysisKey) -> str | None:
 
 
 def standings_states(connection: Connection, chain_id: int | None = None) -> dict[int, StandingsState]:
-    """Return the state of each chain's standings. If there are several registries, the oldest standings count."""
+    """Return the state of each chain's standings. If a chain has several registries, the oldest standings count."""
     columns, chain = standing_refresh.c, events.chain.c
     query = (
         select(columns.chain_id, columns.block_number, columns.made_at, columns.problem, columns.seconds)
@@ -149,7 +149,7 @@ def standings_states(connection: Connection, chain_id: int | None = None) -> dic
         .join(events.chain, chain.chain_id == columns.chain_id)
         .order_by(columns.made_at.desc().nulls_last())
     )
-    if chain_id is not None:  # then it asks no server of another chain
+    if chain_id is not None:  # then no other chain's server is queried
         query = query.where(columns.chain_id == chain_id)
     states: dict[int, StandingsState] = {}
     for number, block, made_at, problem, seconds, head in connection.execute(query):
@@ -165,7 +165,7 @@ def _currency(block: int | None, made_at: int | None, seconds: float, head: int)
 
 
 def note_problem(connection: Connection, key: AnalysisKey, problem: str | None) -> None:
-    """Record why the last analysis of a registry failed, or that it succeeded."""
+    """Record why the last analysis of a registry failed; None if it succeeded."""
     reported = None if problem is None else printable(problem)[:_MAX_PROBLEM]
     note(connection, key, {"problem": reported, "problem_at": None if reported is None else int(time.time())})
 
@@ -177,30 +177,30 @@ def note(connection: Connection, key: AnalysisKey, values: Mapping[str, Any]) ->
 
 
 MAX_CLIENTS: Final = 5_000
-"""The maximum number of an agent's clients to judge. Nodes abort calls that summarize many more."""
+"""The maximum number of an agent's clients to judge. Nodes abort calls that summarise many more clients."""
 
 MAX_ACCOUNTS: Final = 200
-"""The maximum number of accounts in a response, the most suspicious first: a ring may have thousands."""
+"""The maximum number of accounts in a response, because a ring may have thousands. The most suspicious come first."""
 
 _SUSPICION: Final = schema.suspicion
 _AUTHORIZED: Final = events.EVENT_TABLES[NewAuthorizedFeedback]
-_FALSE: Final = 0.5  # a rating that is false more likely than not
+_FALSE: Final = 0.5  # above this, a rating is more likely false than not
 _RANKS_ONLY: Final = frozenset({"tied_by_others", "weak_signs"})
 """The parts of a suspicion that only rank an account and never flag it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """The assessment of an account. It is a reason to investigate, not a verdict.
+    """The assessment of an account, which is a reason to investigate rather than a verdict.
 
     Attributes:
-        suspicion: Its rank. For a flagged account, this is 2 or more, the sum of its parts: the negative base-10
-            logarithms of its findings' false discovery rates, and weak signs. For other accounts, it ranges from 0 to
-            1.9 and is based only on weak signs, which take the other parts into account. It is 0 if the account never
-            acted or was cleared by human reviewers, and 99 if they confirmed the violation.
-        is_flagged: True if the analysis flags it.
-        cluster: Its cluster; None if it is in none.
-        trust: The trust that reaches the account from the reader's list; None if none does or there is no list.
+        suspicion: The account's rank. For a flagged account, it is at least 2 and the sum of the account's parts: the
+            negative base-10 logarithms of its findings' false discovery rates, and weak signs. For other accounts, it
+            ranges from 0 to 1.9 and is based only on weak signs, which take the other parts into account. It is 0 if
+            the account never acted or was cleared by human reviewers, and 99 if they confirmed the violation.
+        is_flagged: True if the analysis flags the account.
+        cluster: The account's cluster; None if it is in none.
+        trust: The trust that reaches the account from the reader's list; None if no trust does or there is no list.
         parts: Each detector's share. `tied_by_others` and `weak_signs` only affect the rank.
     """
 
@@ -248,7 +248,7 @@ def suspect(connection: Connection, chain_id: int, identity: str, account: str) 
 def flagged_accounts(
     connection: Connection, chain_id: int, identity: str, among: Iterable[str] | None = None
 ) -> frozenset[str]:
-    """Return the accounts that an analysis flags: those among the given accounts, or the first 5,000 of all."""
+    """Return the accounts that an analysis flags: those among some accounts, or the first 5,000 of all."""
     columns = _SUSPICION.c
     query = _judgements(chain_id, identity).with_only_columns(columns.account).where(columns.is_flagged.is_(True))
     query = query.limit(5_000) if among is None else query.where(columns.account.in_(sorted(set(among))))
@@ -307,7 +307,7 @@ def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | N
 
 
 def _feedback_up_to(key: AgentKey, block: int) -> Any:
-    """Return the client and position of all feedback on an agent that was included in an analysis up to a block."""
+    """Return the client and position of all feedback on an agent that an analysis up to a block includes."""
     parts = []
     for table, further in ((FEEDBACK, [FEEDBACK.c.is_revoked.is_(False)]), (_AUTHORIZED, [])):
         columns = table.c.client_address.label("client"), table.c.block_number, table.c.log_index
@@ -342,7 +342,7 @@ def _false_clients(
     for client, strength in connection.execute(query):
         row = judged.get(client)
         if row is None or row["suspicion"] == 0:
-            continue  # people reviewed it, and found it innocent
+            continue  # human reviewers found the account innocent
         evidence = sum(part for name, part in json.loads(row["parts"]).items() if name not in _RANKS_ONLY)
         claimed, certainty = (min(figure / (2 * run["threshold"]), 1.0) for figure in (strength, evidence))
         if max(claimed, certainty * min(1.0, 2 * claimed)) >= _FALSE:

@@ -1,4 +1,4 @@
-"""An analysis's results in the index's database: how they are replaced and read."""
+"""An analysis's results in the index's database: replace and read them."""
 
 import json
 import math
@@ -22,7 +22,7 @@ from bilateral.index.standing.tables import AnalysisKey, Part
 from bilateral.trust.results import NO_SIGNS, Results
 from bilateral.trust.standing.standings import SCHEMA
 
-_AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects
+_AT_ONCE: Final = 5_000  # rows per insert: a few megabytes of Python objects
 
 _NAMES: Final = {
     "account": "address",
@@ -33,13 +33,13 @@ _NAMES: Final = {
     "finding_id": "finding",
     "table_name": "table",
 }
-"""The names that the index's columns have in results, where these differ."""
+"""The names of the index's columns in results, where they differ."""
 
 _TYPES: Final = {float: pa.float64(), int: pa.int64(), bool: pa.bool_(), str: pa.string()}
 
 
 def _columns(table: Table, *names: str) -> dict[str, pa.DataType]:
-    """Return the result columns for the given index columns."""
+    """Return the columns of results for some columns of the index."""
     return {_NAMES.get(name, name): _TYPES[table.c[name].type.python_type] for name in names}
 
 
@@ -65,8 +65,8 @@ _FINDING: Final = {
 def stored_results(connection: Connection, key: AnalysisKey) -> Results:
     """Return an analysis's stored results.
 
-    They exclude accounts that neither acted nor appear in a finding, evidence by feedback, buyers' payments, the
-    reasons for cases, and signs. The rows behind findings are identified by table, block and log.
+    They do not include accounts that neither acted nor appear in a finding, evidence by feedback, buyers' payments, the
+    reasons for cases, or signs. The rows behind findings are identified by table, block and log.
     """
     accounts, scores, rows = (
         _stored(connection, table, key) for table in (schema.suspicion, schema.trust_score, schema.finding_row)
@@ -141,7 +141,7 @@ def replace_standings(
 
 
 def _statuses(connection: Connection, key: AnalysisKey) -> dict[tuple[str, int], str]:
-    """Return the status for each agent and side, except for `thin`: an agent without a standing is thin, too."""
+    """Return the status for each agent and side, except for `thin`, which is also the status without a standing."""
     columns = schema.standing.c
     query = select(columns.side, columns.agent_id, columns.status)
     rows = connection.execute(query.where(key.of(schema.standing), columns.status != Status.THIN))
@@ -158,7 +158,7 @@ def replace_results(
     """Replace an analysis's results within the connection's transaction.
 
     The inserts may take minutes, during which the index continues. The block at which the results become visible is
-    therefore read after the inserts, and no further block is stored until the end of the transaction.
+    therefore read after the inserts, and no further block is stored until the transaction ends.
     """
     previous, flagged = current_analysis(connection, key), _flagged(connection, key)
     for table in (*schema.RESULT_TABLES, schema.analysis):
@@ -182,20 +182,20 @@ def _flagged(connection: Connection, key: AnalysisKey) -> set[str]:
 
 
 def _numbers(connection: Connection, key: AnalysisKey, previous: RowMapping | None) -> dict[str, int]:
-    """Return a new analysis's number and the block at which it becomes visible, and the same for the first analysis."""
+    """Return a new analysis's number and the block at which it becomes visible, and both for the first analysis."""
     table, chain = schema.analysis, events.chain
-    # Until the end of the transaction no block is stored.
+    # Because of the lock, no block is stored until the transaction ends.
     query = select(chain.c.block_number).where(chain.c.chain_id == key.chain_id).with_for_update()
     head = connection.execute(query).scalar_one()
     number = connection.execute(select(func.coalesce(func.max(table.c.run), 0))).scalar_one() + 1
-    if previous is None:  # before the first analysis, nothing was known
+    if previous is None:  # this is the first analysis
         return {"run": number, "seen_block": head, "first_run": number, "first_seen_block": head}
     first = {name: previous[name] for name in ("first_run", "first_seen_block")}
     return {"run": max(number, previous["run"] + 1), "seen_block": head, **first}
 
 
 def current_analysis(connection: Connection, key: AnalysisKey) -> RowMapping | None:
-    """Return the last analysis's row; None if there is none. `is_exact` is False after a reorganisation."""
+    """Return the row of the last analysis; None if there is none. `is_exact` is False after a reorganisation."""
     return connection.execute(select(schema.analysis).where(key.of(schema.analysis))).mappings().first()
 
 
@@ -207,13 +207,13 @@ def _insert(connection: Connection, table: Table, key: AnalysisKey, rows: Iterab
 
 
 def _each(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """Yield a table's rows, a few thousand at a time, because Python objects need many times the memory."""
+    """Yield a table's rows, a few thousand at a time, because Python objects need many times as much memory."""
     for batch in table.to_batches(max_chunksize=_AT_ONCE):
         yield from batch.to_pylist()
 
 
 def _finite(value: Any) -> Any:
-    """Return a value that databases and JSON can represent: None for NaN and infinity."""
+    """Return a value that databases and JSON can represent, which is None for NaN and infinity."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

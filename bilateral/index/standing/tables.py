@@ -16,7 +16,7 @@ metadata: Final = sa.MetaData()
 
 
 def _of_registries(name: str, *items: sa.schema.SchemaItem, key: Sequence[str] = ()) -> sa.Table:
-    """Return a table with rows of identity registries; `key` identifies a row within one registry."""
+    """Return a table whose rows belong to identity registries; `key` identifies a row within one registry."""
     primary_key = sa.PrimaryKeyConstraint("chain_id", "identity_registry", *key)
     return sa.Table(name, metadata, *contract_columns("identity_registry"), *items, primary_key)
 
@@ -40,7 +40,7 @@ sa.Index(
     *(standing.c.chain_id, standing.c.side, standing.c.rank.desc()),
     *(standing.c.identity_registry, standing.c.agent_id),
 )
-"""The complete sort order of leaders, so that they are read without sorting."""
+"""Contains the complete sort order of leaders, so that they are read without sorting."""
 
 standing_refresh: Final = _of_registries(
     "standing_refresh",
@@ -54,26 +54,26 @@ class FundingState(StrEnum):
     """The outcomes of the search for an account's first inbound transfer."""
 
     FOUND = "found"
-    """A transaction from another account sent it native tokens."""
+    """A transaction from another account sent native tokens to the account."""
 
     UNKNOWN = "unknown"
-    """It held native tokens, but no transaction in the block sent them: a contract or the genesis block did."""
+    """The account had native tokens, but no transaction in the block sent them: a contract or the genesis block did."""
 
     NONE = "none"
-    """It held no native tokens when it first acted in the registries."""
+    """The account had no native tokens when it first acted in the registries."""
 
 
 class Part(StrEnum):
     """The roles that an account can have in a finding."""
 
     ACTOR = "actor"
-    """It created rows behind the finding."""
+    """The account created rows behind the finding."""
 
     BENEFICIARY = "beneficiary"
-    """It benefits from these rows, and evidence links it to an actor."""
+    """The account benefits from these rows, and evidence links it to an actor."""
 
     SUBJECT = "subject"
-    """The rows are about it. A finding never counts against a subject."""
+    """The rows are about the account. A finding never counts against a subject."""
 
 
 funding: Final = sa.Table(
@@ -154,7 +154,7 @@ finding_row: Final = _of_registries(
 )
 
 RESULT_TABLES: Final = (suspicion, trust_score, finding, finding_member, finding_row)
-"""Tables in which an analysis replaces all of its registry's rows."""
+"""The tables in which an analysis replaces all rows of its registry."""
 
 
 def of_registry(table: Any, chain_id: int, identity: str) -> tuple[Any, ...]:

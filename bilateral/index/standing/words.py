@@ -10,7 +10,7 @@ from bilateral.core.values.decision import TRIAL, limit_of
 from bilateral.core.values.standing import OWNER_CHANGED, SHARED_TRIAL, Side, Standing, StandingReason, Status
 
 MARKS: Final = {Status.HELD_BACK: "held back", Status.CONTESTED: "contested"}
-"""How lists mark agents, by status."""
+"""How lists mark agents, by the status of the agent."""
 
 LEAST_RATING: Final = 70
 """The minimum rating of an accepted agent, which is the default in policies (`bilateral.checks.policy`)."""
@@ -20,7 +20,7 @@ _UNLESS_OK: Final = {
     Status.CONTESTED: "Only if you know it yourself. It is suspected of arranging false ratings (unproven).",
     Status.THIN: "Not enough evidence yet. Start with a small amount.",
 }
-"""The advice on whether to deal with an agent, for every other status."""
+"""The advice on whether to deal with an agent, by each status other than `ok`."""
 
 _BY_CODE: Final = {
     "links": "{accounts} linked to it by owner, wallet or funding rated it highly",
@@ -30,22 +30,22 @@ _BY_CODE: Final = {
     "wash_payments": "{accounts} got most of their money back",
     "retaliation": "it gave its critics low ratings",
 }
-"""The wording for each detector's findings about an agent."""
+"""The wording for findings about an agent, by detector."""
 
 _HARDLY: Final = 0.1
 """The minimum number of independent raters for a figure to be displayed."""
 
 _WITHOUT_CENTS: Final = 100.0
-"""The dollar amount from which limits are displayed without cents."""
+"""The dollar amount at or above which limits are displayed without cents."""
 
 _NOT_AGAINST: Final = ("paid", "no_payments", SHARED_TRIAL, OWNER_CHANGED)
 """The reasons that do not count against an agent's ratings."""
 
 _SAME: Final = {
-    SHARED_TRIAL: "another new agent with the same source of funds is tried first",
+    SHARED_TRIAL: "another new agent with the same source of funds has to be tried first",
     "no_payments": "no payment is on record",
 }
-"""The wording for reasons without figures."""
+"""The wording for reasons that have no figures."""
 
 _OTHER: Final = "{accounts} are part of a finding in the analysis"
 
@@ -56,7 +56,7 @@ def sentence_of(reason: StandingReason) -> str:
     if reason.code in _SAME:
         return _SAME[reason.code]
     if reason.code == "false_raters":
-        return f"{100 * figures['share']:.0f} % of the weight of its ratings came from false raters"
+        return f"{100 * figures['share']:.0f} % of the weight of its ratings comes from false raters"
     if reason.code == "few_raters":
         return _worth_of(figures["raters"], figures["effective"])
     if reason.code == OWNER_CHANGED:
@@ -65,23 +65,23 @@ def sentence_of(reason: StandingReason) -> str:
         return f"it has had its owner since {day}; {earlier} from earlier owners do not count"
     if reason.code == "paid":
         payments = _count(figures["payments"], "payment")
-        return f"{payments}, ${dollars(reason.amount or 0)} in all, stayed with the seller"
+        return f"{payments} totalling ${dollars(reason.amount or 0)} stayed with the seller"
     text = _BY_CODE.get(reason.code, _OTHER).format(accounts=_count(figures.get("accounts", 0), "account"))
     moved = [f"{amount:,.6g} {coin}" for coin, amount in figures.get("coins", {}).items()]
     if figures.get("moved"):
         moved.insert(0, f"${dollars(figures['moved'])}")
-    return f"{text}, {' and '.join(moved)} moved between them" if moved else text
+    return f"{text}, and {' and '.join(moved)} moved between them" if moved else text
 
 
 def why(status: str, reasons: Iterable[StandingReason]) -> str:
-    """Return in one sentence why an agent is held back or contested."""
+    """Return one sentence that states why an agent is held back or contested."""
     is_proven = status != Status.CONTESTED
     claim = "its ratings were made up" if is_proven else "suspected of arranging false ratings (unproven)"
     return claim + next((f": {sentence_of(reason)}" for reason in reasons if reason.code not in _NOT_AGAINST), "")
 
 
 def verdict_of(standing: Standing) -> str:
-    """Return the advice on whether to deal with an agent, in one sentence."""
+    """Return one sentence of advice on whether to deal with an agent."""
     rating, cost = standing.rating or 0.0, standing.evidence_cost
     if not standing.raters and standing.status == Status.THIN:
         return "Nobody whose rating counts has rated it. If you try it, start with a small amount."
@@ -97,7 +97,7 @@ def verdict_of(standing: Standing) -> str:
 
 
 def reasons_of(standing: Standing) -> list[str]:
-    """Return what counts for and against an agent, as sentences without full stops, most important first."""
+    """Return what speaks for and against an agent, as sentences without full stops, most important first."""
     is_rated = standing.status == Status.OK
     reported = [_worth_of(standing.raters, standing.effective_raters)] if is_rated else []
     first = {reason.code: reason for reason in reversed(standing.reasons)}  # a detector may have several findings
@@ -116,11 +116,11 @@ def _worth_of(raters: int, independent: float) -> str:
         return f"{_count(raters, 'rater')}, who hardly count{'s' if raters == 1 else ''} yet"
     if round(independent) >= raters:
         return f"{_count(raters, 'rater')}, {'all independent' if raters > 1 else 'independent'}"
-    return f"{_count(raters, 'rater')}, worth {independent:.1f} independent ones"
+    return f"{_count(raters, 'rater')}, worth {independent:.1f} independent raters"
 
 
 def _rounded_down(amount: float) -> str:
-    """Return a limit in dollars in the form that a check accepts: with cents below $100, otherwise without."""
+    """Return a limit in dollars in the form that a check accepts: with cents below $100, otherwise without cents."""
     return f"{floor(amount):,}" if amount >= _WITHOUT_CENTS else dollars(floor(amount * 100) / 100)
 
 

@@ -1,4 +1,4 @@
-"""The process that keeps an index's standings current. If it crashes, the index is unaffected."""
+"""The process that keeps the standings in an index current. A crash of the process does not affect the index."""
 
 import logging
 import multiprocessing
@@ -24,26 +24,26 @@ from bilateral.index.standing.queries import identity_registries, note_problem, 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
 _RESTART_SECONDS: Final = 10.0
-"""The seconds after which a crashed process is restarted."""
+"""Seconds after which a crashed process is restarted."""
 
 _GRACE_SECONDS: Final = 5.0
-"""The time that a process has to exit by itself and store its results."""
+"""Seconds within which a process may exit by itself and store its results."""
 
 _NOTE_SECONDS: Final = 2.0
 """The interval in seconds at which new registries get a record of why the analysis cannot run."""
 
 _NODE_SECONDS: Final = 10.0
-"""The seconds after which nodes are queried again if they did not report their chain."""
+"""Seconds after which nodes are queried again if they did not report their chain."""
 
 _LOOK_SECONDS: Final = 0.5
-"""The interval between checks of a process, so that a crash or exit is detected within half a second."""
+"""Seconds between checks of a process, so that a crash or exit is detected within half a second."""
 
 
 class StandingsProcess:
-    """A separate process that keeps a database's standings current, and the thread that supervises it.
+    """A separate process that keeps a database's standings current, and the thread that supervises the process.
 
     Args:
-        rpc_urls: Each chain's node URLs. They are queried for accounts' initial funds.
+        rpc_urls: The URLs of each chain's nodes, which are queried for accounts' initial funds.
     """
 
     def __init__(self, engine: Engine, rpc_urls: Sequence[Sequence[str]]) -> None:
@@ -55,7 +55,7 @@ class StandingsProcess:
         self._thread = threading.Thread(target=self._watch, name="standings", daemon=True)
 
     def start(self) -> None:
-        """Start keeping standings current."""
+        """Start to keep standings current."""
         self._thread.start()
 
     def end(self) -> None:
@@ -65,8 +65,8 @@ class StandingsProcess:
             self._thread.join(2 * _GRACE_SECONDS)
 
     def refresh_once(self) -> None:
-        """Compute the current standings, and wait for them."""
-        stop = self._context.Event()  # kept here: without it, the system forgets the event before the process opens it
+        """Compute the current standings, and wait until they are stored."""
+        stop = self._context.Event()  # without a reference, the system deletes the event before the process opens it
         process = self._process(stop, is_once=True)
         process.start()
         process.join()
@@ -93,10 +93,10 @@ class StandingsProcess:
             self._stop.wait(_RESTART_SECONDS)
 
     def _note_end(self, code: int | None) -> None:
-        """Record that the process exited by itself, unless it already recorded this."""
+        """Record that the process exited by itself, unless the process has already recorded a problem."""
         if code not in (0, _NOTED):
             _LOGGER.warning("standings=ended code=%s", code)
-            note_everywhere(self._engine, f"the process of the analysis ended with code {code}; it starts again")
+            note_everywhere(self._engine, f"the analysis process exited with code {code} and will be restarted")
 
 
 _NOTED: Final = 3
@@ -104,19 +104,19 @@ _NOTED: Final = 3
 
 
 def note_everywhere(engine: Engine, problem: str) -> None:
-    """Record a problem for each of an index's identity registries for which it is not recorded yet."""
+    """Record a problem for each of an index's identity registries that has no record of it yet."""
     try:
         with engine.begin() as connection:
             for key in identity_registries(connection):
                 if stored_problem(connection, key) != problem:
                     note_problem(connection, key, problem)
-    except DBAPIError as failure:  # it may be the problem
+    except DBAPIError as failure:  # the database may be the problem
         _LOGGER.warning("standings=unnoted problem=%r", str(failure.orig))
 
 
 def _keep_current(url: str, rpc_urls: Sequence[Sequence[str]], stop: Event, parent: int, is_once: bool) -> None:
     """Keep standings current in this process until the event is set or the parent process ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes; the parent ends this one
     log_safely()
     engine = open_database(url, creates=False)
 
@@ -126,11 +126,11 @@ def _keep_current(url: str, rpc_urls: Sequence[Sequence[str]], stop: Event, pare
     try:
         require_modules("index", "numpy", "pyarrow", "scipy")
         from bilateral.index.standing.analysis import Refresher  # noqa: PLC0415  # slow to import
-    except ImportError as problem:  # missing, or it does not load on this machine
+    except ImportError as problem:  # missing, or not loadable on this machine
         _LOGGER.warning("standings=off: nothing is ranked or rated without an analysis: %s", problem)
         note_everywhere(engine, str(problem))
         while not is_once and goes_on(_NOTE_SECONDS):
-            note_everywhere(engine, str(problem))  # of registries that came meanwhile
+            note_everywhere(engine, str(problem))  # also for registries that were added in the meantime
         raise SystemExit(_NOTED) from None
     if is_once:
         Refresher(engine, dict(filter(None, map(_with_chain, rpc_urls)))).refresh()
@@ -152,7 +152,7 @@ def _keep_current(url: str, rpc_urls: Sequence[Sequence[str]], stop: Event, pare
 
 
 def _with_chain(urls: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
-    """Return the chain that nodes report, and the responding nodes' URLs; None if no node responds."""
+    """Return the chain that nodes report, with the URLs of the nodes that respond; None if no node responds."""
     chains: dict[str, int] = {}
     for url in urls:
         with suppress(*NODE_FAILURES):

@@ -14,8 +14,8 @@ from bilateral.trust.tables.arrays import Ints
 
 _USUAL: Final = 1.0
 _DIGITS: Final = 2.0
-"""How improbable (as a negative base-10 logarithm) the distance between a group's opinions and other opinions may be
-before it is unusual, and how much more improbable it must be for the group to count in full."""
+"""The improbability (as a negative base-10 logarithm) at which the distance between a group's opinions and other
+opinions becomes unusual, and the additional improbability at which the group counts in full."""
 
 
 class Detector(ABC):
@@ -32,7 +32,7 @@ class Detector(ABC):
     findings_: list[Finding]
 
     def fit(self, context: Context) -> Self:
-        """Examine a ledger."""
+        """Examine the ledger in a context, and set the results."""
         self.findings_ = sorted(self._find(context), key=lambda finding: -finding.strength)
         return self
 
@@ -42,8 +42,8 @@ class Detector(ABC):
 
 
 def puppetry(context: Context, accounts: Ints, rows: Ints) -> float:
-    """Return how likely it is, from 0 to 1, that tied accounts exist only to give opinions about some subjects."""
-    # Users of a platform, staff and members of a club buy from others as well, and say what others say.
+    """Return the probability that tied accounts exist only to give opinions about some subjects."""
+    # A platform's users, a company's staff and a club's members also buy from outsiders and agree with other raters.
     lost = float(context.ties.independence[accounts].mean()) if len(accounts) else 0.0
     odds = inflation_odds(context, rows)
     return float(np.clip(max(1 - 2 * lost, (-np.log10(odds) - _USUAL) / _DIGITS), 0.0, 1.0))
@@ -64,6 +64,6 @@ class Trial:
 
 
 def discoveries(tests: Sequence[Trial], number: int) -> list[Finding]:
-    """Correct the p-values of all of a detector's test families together, and return the findings."""
+    """Correct the p-values of all test families of a detector together, and return the findings."""
     q_values = adjusted(np.array([test.p_value for test in tests], np.float64), number)
     return [test.finding(float(q)) for test, q in zip(tests, q_values, strict=True) if q < test.level]

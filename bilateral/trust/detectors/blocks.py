@@ -1,7 +1,7 @@
 """Blocks: accounts that judge each other, or the same rare subjects, as a closed circle.
 
 A circle of friends who trade with each other looks the same in the graph. A block therefore counts only to the extent
-that something else about it is odd: its opinions are unpaid or far from what others say, or its accounts are young.
+that something else is odd: its opinions are unpaid or far from other raters' opinions, or its accounts are young.
 
 Anyone can copy an honest account's opinions, or praise that account in return. An account therefore counts as a member
 only if it followed other members: it judged a subject after another member did, or after a member judged its own agent.
@@ -81,7 +81,7 @@ class Blocks(Detector):
         rater = opinions.rater[feedback]
         out = np.bincount(rater, minlength=ledger.accounts)
         into = np.bincount(account, minlength=ledger.accounts)
-        both = (rater != account) & (out[account] > 0) & (into[rater] > 0)  # the others cannot be answered
+        both = (rater != account) & (out[account] > 0) & (into[rater] > 0)  # pairs cannot be mutual otherwise
         forth = distinct_keys(pairs(rater[both], account[both].astype(np.int64), ledger.accounts))
         left, right = forth // max(ledger.accounts, 1), forth % max(ledger.accounts, 1)
         mutual = contained(pairs(right, left, ledger.accounts), forth) & (left < right)
@@ -109,7 +109,7 @@ class Blocks(Detector):
     def _together(self, shared: Sharing) -> tuple[tuple[Ints, Ints, Floats], int]:
         """Return the rater pairs that share several rare subjects, with p-values, and the number of tests."""
         p_values = excess(shared.count, self.clustering * shared.expected)
-        # Between one test a rater and one a pair: only pairs that share a rare subject are looked at, far from all.
+        # There are more tests than raters, but fewer than pairs: only pairs that share a rare subject are compared.
         return (shared.left, shared.right, p_values), int(shared.raters**1.5)
 
     def _cycles(self, ledger: Ledger, rows: Ints) -> list[tuple[Ints, Ints, float]]:
@@ -136,7 +136,7 @@ class Blocks(Detector):
             inside = inside[np.argsort(label[rater[inside]], kind="stable")]
             parts = np.split(inside, np.flatnonzero(np.diff(label[rater[inside]])) + 1) if len(inside) else []
             for part in parts:
-                members = np.unique(rater[part])  # each has an edge within
+                members = np.unique(rater[part])  # each member has an edge to another member
                 blocks.append((members, feedback[part]))
                 p_values.append(float(np.clip(branching ** len(members) / (1 - branching), 1e-12, 1.0)))
         q_values = adjusted(np.array(p_values), families=_FAMILIES)
@@ -184,7 +184,7 @@ def _followers(ledger: Ledger, rows: Ints, inside: Flags) -> Ints:
 
 
 def _youth_odds(context: Context, rows: Ints) -> float:
-    """Return the probability that so many opinions come from such young raters by chance; each rater counts once."""
+    """Return the probability that opinions come from such young raters by chance. Each rater counts once."""
     raters, inverse = np.unique(context.ledger.opinions.rater[rows], return_inverse=True)
     if not len(raters):
         return 1.0

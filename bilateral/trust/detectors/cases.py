@@ -1,8 +1,8 @@
-"""Learn from many reviewed cases: find accounts that move money in the same way as guilty ones, or with them.
+"""Learn from many reviewed cases: find accounts that move money like guilty accounts do, or exchange money with them.
 
-With a few cases, only accounts related to the reviewed ones are suspected. A few hundred cases show what reviewers
-consider guilty, and a model learns this from the transfers. Because anyone can send money to anyone, the model only
-ranks accounts and flags none.
+With only a few cases, the only suspects are accounts related to the reviewed ones. A few hundred cases show what
+reviewers consider guilty, and a model learns this from the transfers. Because anyone can send money to anyone, the
+model only ranks accounts and flags none.
 """
 
 from typing import Any, Final, Self
@@ -18,7 +18,7 @@ _LARGE: Final = 300
 """The number of counterparties above which an account is a contract or an exchange."""
 
 _PARTS: Final = 4
-"""The number of folds. Each fold of cases is judged by the other folds, so that no case is its own neighbour."""
+"""The number of folds. The other folds judge the cases in each fold, so that no case counts as its own neighbour."""
 
 
 class CaseModel:
@@ -35,7 +35,7 @@ class CaseModel:
     def fit(  # noqa: PLR0913, PLR0917
         self, source: Ints, target: Ints, sort: Ints, label: Ints, member: Flags, table: Floats | None = None
     ) -> Self:
-        """Learn from cases, and judge all accounts."""
+        """Learn from the cases, and estimate the probability of guilt for all accounts."""
         require_modules("trust", "sklearn")
         from sklearn.model_selection import StratifiedKFold  # noqa: PLC0415  # heavy, and for many cases only
 
@@ -70,7 +70,7 @@ class CaseModel:
 
 
 def conduct(source: Ints, target: Ints, sort: Ints, member: Flags) -> Floats:
-    """Return features of what each account does with money, regardless of any verdict."""
+    """Return features that describe how each account moves money, regardless of any verdict."""
     size = len(member)
     columns: list[Floats] = []
     ones = np.ones(len(source))
@@ -125,7 +125,7 @@ _AROUND: Final = 5
 
 
 def surroundings(source: Ints, target: Ints, reviewed: Ints, label: Ints, size: int) -> Floats:
-    """Return how guilty each account's counterparts are, according to known cases."""
+    """Return how guilty each account's counterparties are according to the reviewed cases."""
     degree = np.bincount(source, minlength=size) + np.bincount(target, minlength=size)
     weight = 1 / np.log2(2 + np.maximum(degree[source], degree[target])) ** 3
     labels = np.full(size, -1, np.int64)
@@ -147,7 +147,7 @@ def surroundings(source: Ints, target: Ints, reviewed: Ints, label: Ints, size: 
 
 
 def _two_steps(graph: Any, labels: Ints, usual: float) -> Floats:
-    """Return the share of guilty accounts among known accounts two steps away, excluding the account itself."""
+    """Return the share of guilty accounts among the reviewed accounts two steps away, excluding the account itself."""
     degree = np.maximum(np.asarray(graph.sum(axis=1)).ravel(), 1e-9)
     near = sparse.diags(1 / degree) @ graph
     own = np.asarray(near.multiply(graph.T).sum(axis=1)).ravel()

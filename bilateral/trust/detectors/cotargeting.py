@@ -1,8 +1,8 @@
 """Co-targeting: accounts with a common source of funds or creation time judge a subject more often than by chance.
 
-The test adjusts for popularity on both sides. If a group writes one in a hundred of all opinions, it is expected to
-write one in a hundred of the opinions about each subject. Popular agents, exchanges with many customers and airdrops
-therefore do not look suspicious.
+The test adjusts for how popular subjects are and how active groups are. A group that writes one in a hundred of all
+opinions is expected to write one in a hundred of the opinions about each subject. Popular agents, exchanges with many
+customers and airdrops therefore do not look suspicious.
 
 Anyone can flood one subject with opinions, which lowers every group's share of all opinions. Honest accounts with the
 same source of funds would then seem to judge the same subjects too often. Therefore, the share is also computed with a
@@ -26,28 +26,28 @@ from bilateral.trust.tables.opinions import KINDS, Kind
 _USUAL: Final = 0.3
 _DIGITS: Final = 2.0
 _LEAST: Final = 0.15
-"""How improbable (as a negative base-10 logarithm) a group's opinions may be before they are unusual, how much more
-improbable they must be for the group to count in full, and the weight of a usual group. With this weight, a group is
-never flagged for co-targeting alone."""
+"""The improbability (as a negative base-10 logarithm) at which a group's opinions become unusual, the additional
+improbability at which the group counts in full, and the weight of a usual group. With this weight, a group is never
+flagged for co-targeting alone."""
 
 _PAID: Final = 0.4
-"""The minimum share of paid feedback for payments to be informative. Below it, usual groups count more."""
+"""The minimum share of paid feedback at which a missing payment is informative. Below it, usual groups count more."""
 
 _PAIR: Final = 2
-"""A group with no more opinions than this has less weight: two accounts that meet once prove little."""
+"""The number of opinions up to which a group has less weight: two accounts that judge one subject prove little."""
 
 _CROWD: Final = 100
-"""The number of raters per subject, and of subjects per rater, that count in full for a group's share.
+"""The number of raters per subject, and of subjects per rater, that count in full towards a group's share.
 
-If there are more, each counts less.
+Above this number, each rater or subject counts less.
 """
 
 _PEERS: Final = 30
-"""The minimum number of other raters for a subject to show whom a group's neighbours judge, and the maximum used."""
+"""The minimum number of other raters needed to see whom a group's neighbours judge, and the maximum number used."""
 
 
 _Limits: TypeAlias = tuple[Floats, Floats]
-"""Two arrays: the number of opinions by account and kind, with crowds counting less, and each kind's total."""
+"""Two arrays: the number of opinions by account and kind, in which crowds count less, and the total of each kind."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class CoTargeting(Detector):
         self.cells_ = tests
         q_values = adjusted(np.concatenate([cells.p_value for cells in discovered]), tests)
         start = 0
-        for cells in discovered:  # few cells are left, so that their neighbours can be looked at
+        for cells in discovered:  # only a few cells remain, so their neighbours can be examined
             chosen = np.flatnonzero(q_values[start : start + len(cells.p_value)] < self.level)
             start += len(cells.p_value)
             cells.expected[chosen] = np.maximum(
@@ -185,7 +185,7 @@ class CoTargeting(Detector):
 
 
 def _counts(edges: _Edges, group: Ints, size: int) -> tuple[Ints, Ints, Ints, int, Ints]:
-    """Count the raters of each subject-group pair, in segments of subjects, to limit memory use."""
+    """Count the raters for each subject-group pair, processing a segment of subjects at a time to limit memory use."""
     parts: list[Ints] = [np.zeros(0, np.int64)]
     counts: list[Ints] = [np.zeros(0, np.int64)]
     tests, written = 0, np.zeros(size * KINDS, np.int64)
@@ -203,8 +203,8 @@ def _counts(edges: _Edges, group: Ints, size: int) -> tuple[Ints, Ints, Ints, in
 
 def _near(context: Context, cells: _Cells, edges: _Edges, chosen: Ints) -> Floats:
     """Return how many members of some groups would judge a subject if they chose subjects as their neighbours do."""
-    # Not everybody can meet everybody: people of one city, trade or platform judge its agents. Neighbours are the other
-    # raters of what the members judge beside the subject, if so many judge it that no attacker has made them all.
+    # Accounts meet within a city, trade or platform. Neighbours are the other raters of the members' other subjects, if
+    # each has too many raters for an attacker to have created all of them.
     group = cells.grouping.group
     out = np.zeros(len(chosen))
     is_tested = np.zeros(cells.grouping.size + 1, bool)
@@ -233,9 +233,9 @@ def _near(context: Context, cells: _Cells, edges: _Edges, chosen: Ints) -> Float
 
 
 def _oddness(context: Context, rows: Ints) -> float:
-    """Return to what extent a group's opinions are unpaid or far from what others say, from `_LEAST` to 1."""
-    # A company pays its staff from one purse, and they use the same tools. They pay, and say what others say. The fewer
-    # payments are recorded, the less tells them from an attack, so the more the group counts.
+    """Return how far a group's opinions are unpaid or distant from other raters' opinions, from `_LEAST` to 1."""
+    # A company funds its staff from one account, and they use the same tools, but they pay and agree with other raters.
+    # The fewer payments are recorded, the harder it is to distinguish staff from attackers, so the group counts more.
     if not (context.ledger.opinions.kind[rows] == Kind.FEEDBACK).any():
         return 1.0
     odds = fisher(np.array([unpaid_odds(context, rows), inflation_odds(context, rows)]))
@@ -244,7 +244,7 @@ def _oddness(context: Context, rows: Ints) -> float:
 
 
 def _without_exchanges(context: Context, grouping: Grouping) -> Ints:
-    """Return each account's group; -1 for accounts that share nothing but an exchange."""
+    """Return each account's group; -1 for accounts whose only connection to the group is an exchange."""
     if grouping.name != FUNDER:
         return grouping.group
     return np.where(context.ties.is_hub[np.maximum(context.ties.funder, 0)], -1, grouping.group)

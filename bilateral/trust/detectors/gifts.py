@@ -1,4 +1,4 @@
-"""Gifts: transfers from which the receiver gains, other than first funds, refunds, cashback and dust."""
+"""Gifts: transfers that leave the receiver better off, except first funds, refunds, cashback and dust."""
 
 from typing import Final
 
@@ -18,27 +18,27 @@ from bilateral.trust.tables.arrays import (
 from bilateral.trust.tables.ledger import Ledger
 
 _NET: Final = 1.05
-"""The multiple of its own payments that a rater must get back to count as gaining; allows for fees and rounding."""
+"""The multiple of its own payments above which a rater counts as gaining, which allows for fees and rounding."""
 
 _DUST: Final = 4.0
-"""How many spreads below the median logarithm an amount counts as dust, which is too little to bribe anybody."""
+"""How many spreads below the median logarithm an amount counts as dust, which is too small to bribe anyone."""
 
 
 FAVOURABLE: Final = 50.0
-"""Opinions below this percentage promote nobody."""
+"""The percentage below which an opinion does not promote its subject."""
 
 _ENOUGH: Final = 5
 _NEAR: Final = 12.0
 """How many other raters must praise a subject for gifts to be refunds, and how much higher praise with gifts may be."""
 
 _YOUNG: Final = 0.2
-"""The share of raters that count as the youngest, whose praise shows nothing: accounts take a minute to create."""
+"""The share of raters that count as the youngest. Their praise proves nothing: creating an account takes a minute."""
 
 
 def gifts_of(ledger: Ledger) -> Ints:
-    """Return the transfers, except first funds and dust, from which a receiver gains, by sender and receiver.
+    """Return the transfers from which a receiver gains, by sender and receiver, without first funds and dust.
 
-    A receiver gains if it gets more than it gave the sender, counting payments and transfers. Refunds and cashback are
+    A receiver gains if payments and transfers from the sender exceed those to the sender. Refunds and cashback are
     therefore not gifts.
     """
     inside = ledger.comparable & (ledger.src != ledger.dst)
@@ -62,10 +62,10 @@ def gifts_of(ledger: Ledger) -> Ints:
 
 
 def moving(context: Context, rows: Ints) -> Flags:
-    """Mark opinions by raters who received gifts, unless others' equal praise shows that these are refunds.
+    """Mark opinions by raters who received gifts, unless equally high praise by other raters suggests refunds.
 
-    Each rater's highest opinion and the median over raters count, so a few low opinions hide nothing. Other raters
-    count only if they paid or judge several subjects, and are not among the youngest raters.
+    Each rater counts with its highest opinion, and the raters' median is compared, so a few low opinions hide nothing.
+    Other raters count only if they paid or judge several subjects, and are not among the youngest raters.
     """
     opinions, size = context.ledger.opinions, context.ledger.subjects
     if not len(rows):
@@ -96,7 +96,7 @@ def _medians(values: Floats, group: Ints, size: int) -> Floats:
 
 
 def _usual(amounts: Floats) -> Flags:
-    """Mark the amounts that are not dust. Anyone can send dust to make two accounts look related."""
+    """Mark the amounts that are not dust, which anyone can send to make two accounts look related."""
     positive = amounts > 0
     if not positive.any():
         return positive

@@ -1,4 +1,4 @@
-"""Links between a rater and the account it rates: the owner, wallet, a common funder, or money sent to the rater.
+"""Links between a rater and the account it rates: an owner, a wallet, a common funder, or money sent to the rater.
 
 The rated account is reported as gaining only if it made the link itself: it owns the rater, funded or paid it, made it
 its operator, or sent money back to their common funder. Money sent to the rated account by the rater or a stranger
@@ -30,26 +30,26 @@ _GIFT: Final = "rated an account that had sent them money"
 _SOURCE: Final = "rated an account with the same source of funds"
 
 _FEW: Final = 3
-"""How many of a group's linked opinions count toward what is usual. With more, attackers could define the usual."""
+"""The maximum number of a group's linked opinions that count toward the usual number, so attackers cannot define it."""
 
 _LONE: Final = 0.4
-"""The weight of a single opinion about an account with the same source of funds: friends buy from each other."""
+"""The weight of a single opinion between accounts with the same source of funds: friends buy from each other."""
 
 _WEAK: Final = 0.5
-"""The false discovery rate up to which a link affects the ranking. The link flags nobody by itself."""
+"""The false discovery rate below which a link affects the ranking. Such a link alone does not flag anyone."""
 
 
 @dataclass(frozen=True)
 class _Link:
-    """A kind of link, and the opinions that may have it."""
+    """A kind of link, and the opinions to which it may apply."""
 
-    # sentence: The deed of the raters.
+    # sentence: What the raters did, as a sentence.
     # linked: Marks the opinions that have the link.
     # group: The group in which each opinion is counted.
-    # own: Marks the opinions whose rated account made the link itself.
+    # own: Marks the opinions whose rated account created the link itself.
     # certain: True if the link needs no test.
-    # by_rated: True if the rated alone makes the link, so that the rater may have no hand in it.
-    # funds: The accounts whose first funds the link rests on: raters, rated, or both.
+    # by_rated: True if the rated account alone creates the link, possibly without the rater's involvement.
+    # funds: The accounts whose first funds create the link: raters, rated accounts, or both.
 
     sentence: str
     linked: Flags
@@ -60,7 +60,7 @@ class _Link:
     funds: frozenset[str] = frozenset()
 
     def at(self, is_usable: Flags, start: int) -> _LinkedRows:
-        """Return the usable opinions that have the link, with positions that are offset by `start`."""
+        """Return the usable opinions that have the link, with positions offset by `start`."""
         rows = np.flatnonzero(self.linked & is_usable)
         group = self.group[rows].astype(np.int64)
         return _LinkedRows(self.sentence, rows + start, group, self.own[rows], self.certain, self.by_rated, self.funds)
@@ -84,7 +84,7 @@ class _LinkedRows:
 
     @classmethod
     def joined(cls, parts: Sequence[_LinkedRows]) -> _LinkedRows:
-        """Join the opinions from several segments."""
+        """Join the opinions found in several segments."""
         rows, group, own = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("rows", "group", "own")
         )
@@ -139,11 +139,11 @@ class Links(Detector):
         return sorted(findings, key=lambda finding: -finding.strength)[: self.limit]
 
     def _links(self, context: Context, segment: slice, account: Ints, gifts: Ints) -> list[_Link]:
-        """Return each kind of link in a segment of opinions."""
+        """Return every kind of link in a segment of opinions."""
         ledger, ties = context.ledger, context.ties
         rater, subject = ledger.opinions.rater[segment].astype(np.int64), ledger.opinions.subject[segment]
         agent = ledger.subject_agent[subject]
-        same_owner = account == ledger.subject_account[subject]  # the wallet and operators are its own
+        same_owner = account == ledger.subject_account[subject]  # the agent's wallet and operators belong to its owner
         wallet = np.where((agent >= 0) & same_owner, ledger.wallet[np.maximum(agent, 0)], account)
         funder = np.where(ties.is_hub[np.maximum(ties.funder, 0)], -1, ties.funder)
         shared = funder[rater]
@@ -157,10 +157,10 @@ class Links(Detector):
         own |= child
         parent, sibling = funder[account] == rater, (shared >= 0) & (shared == funder[account])
         return [
-            _Link("judge what they own themselves", itself, account, itself, certain=True),
-            _Link("judge the account that funded them", child, account, own, funds=_RATER),
-            _Link("judge an account that they funded", parent & ~itself, account, own, funds=_RATED),
-            _Link("judge an account of their own funder", sibling & ~itself, shared, own, funds=_RATER | _RATED),
+            _Link("rated agents or accounts of their own", itself, account, itself, certain=True),
+            _Link("rated the account that funded them", child, account, own, funds=_RATER),
+            _Link("rated an account that they funded", parent & ~itself, account, own, funds=_RATED),
+            _Link("rated an account with the same funder", sibling & ~itself, shared, own, funds=_RATER | _RATED),
             _Link(
                 _SOURCE,
                 same & ~(child | parent | sibling) & ~itself & ~hub,
@@ -170,7 +170,7 @@ class Links(Detector):
             ),
             _Link(_GIFT, to_rater & ~itself & ~hub, account, own, by_rated=True),
             _Link(
-                "judge an account that made them its operator",
+                "rated an account that had made them its operator",
                 _operated(context.ledger, rater, agent) & same_owner & ~itself,
                 account,
                 np.ones(len(rater), bool),
@@ -205,7 +205,7 @@ class Links(Detector):
 
 
 def _transfers(context: Context, link: _LinkedRows, rows: Ints, account: Ints, gifts: tuple[Ints, Ints]) -> Ints:
-    """Return the transfers on which the links of some opinions are based."""
+    """Return the transfers that create the links of some opinions."""
     ledger = context.ledger
     rater, rated = ledger.opinions.rater[rows], account[rows].astype(np.int64)
     if link.sentence == _GIFT:
@@ -221,7 +221,7 @@ def _transfers(context: Context, link: _LinkedRows, rows: Ints, account: Ints, g
 
 def _answering(ledger: Ledger, segment: slice) -> Ints:
     """Return the account responsible for each opinion's subject."""
-    # A rater that lends its agent to another account while it praises it, and takes it back, answers for it all along.
+    # A rater that lends its agent out, praises it and takes it back is responsible for it the whole time.
     opinions = ledger.opinions
     subject, rater, ts = opinions.subject[segment], opinions.rater[segment].astype(np.int64), opinions.ts[segment]
     agent = ledger.subject_agent[subject]
@@ -230,10 +230,10 @@ def _answering(ledger: Ledger, segment: slice) -> Ints:
 
 
 def _tests(context: Context, link: _LinkedRows, account: Ints) -> tuple[list[Ints], list[str], Floats]:
-    """Test each group's number of linked opinions. Return groups (positions in the link), statistics and p-values."""
-    # The accounts with the funds of a link are expected to judge each other as often as others judge them, also those
-    # that never did: of a small exchange's customers, some do. With the raters' own opinions in what is usual, a ring
-    # would be usual in a small market, and the more so the larger it is.
+    """Test each group's number of linked opinions, and return positions by group, statistics and p-values."""
+    # Accounts with a common source of funds are expected to judge each other as often as other accounts judge them. All
+    # of them count, including those that never judged another, because a small exchange's customers sometimes do. If
+    # the raters' own opinions counted as usual, a ring would look usual in a small market, especially a large ring.
     ledger, opinions = context.ledger, context.ledger.opinions
     received = np.bincount(account[context.pair], minlength=ledger.accounts)
     written = np.bincount(opinions.rater[context.pair], minlength=ledger.accounts)
@@ -270,9 +270,9 @@ def _by_funds(context: Context, link: _LinkedRows, counts: Ints, *, rated: bool 
 
 
 def _corrected(tested: Sequence[tuple[_LinkedRows, Floats]], number: int) -> Floats:
-    """Correct the p-values of all links together. Links that are certain are facts, so they are excluded."""
-    # A link that falls short of the threshold among all tied accounts still ranks, below it, by what it is among those
-    # that judged each other: to judge a tied account is rare, and rarely honest.
+    """Correct the p-values of all links together, except links that are certain, because they need no test."""
+    # A link that is not significant among all tied accounts still affects the ranking if it is significant among the
+    # tied accounts that judged each other, because judging a tied account is rare and seldom honest.
     q_values = np.concatenate([p_values for _, p_values in tested])
     uncertain = np.repeat([not link.certain for link, _ in tested], [len(p_values) for _, p_values in tested])
     among_all, alone = adjusted(q_values[uncertain], number), np.maximum(adjusted(q_values[uncertain]), 10.0**-MOST)
@@ -285,7 +285,7 @@ def _tied(context: Context, account: Ints, gifts: Ints) -> int:
     ledger, ties, size = context.ledger, context.ties, context.ledger.accounts
     rates, rated = np.zeros(size, bool), np.zeros(size, bool)
     rates[ledger.opinions.rater] = rated[account] = True
-    paying = rated.copy()  # a wallet pays for the account that answers
+    paying = rated.copy()  # the wallet pays on behalf of the responsible account
     paying[ledger.wallet[rated[ledger.owner] & (ledger.wallet >= 0)]] = True
     parent = np.maximum(ties.funder, 0)
     funded = (ties.funder >= 0) & ~ties.is_hub[parent]

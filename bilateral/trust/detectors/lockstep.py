@@ -1,9 +1,9 @@
-"""Lockstep: many raters of one subject are young, thin and unpaid, or arrive in one burst.
+"""Lockstep: one subject's raters are mostly young, unpaid accounts with few opinions, or arrive in one burst.
 
-Each opinion is ranked among all opinions by how little its rater risks: a young account with few other opinions that
-did not pay risks the least. A subject with too many of the lowest ranks yields a finding; a newcomer's single opinion
-is never enough. A rater that paid is more likely than not an honest newcomer, and gets a smaller share of the blame for
-the group.
+Each opinion is ranked among all opinions by how little its rater risks: a young account that wrote few other opinions
+and did not pay risks the least. A subject with too many of the lowest ranks yields a finding; a newcomer's single
+opinion is never enough. A rater that paid is more likely to be an honest newcomer, and gets a smaller share of the
+blame for the group.
 """
 
 from collections.abc import Callable
@@ -24,21 +24,21 @@ _PRAISE: Final = 60.0
 """The minimum percentage at which an opinion is praise: bought opinions are above the middle of the scale."""
 
 _RECORDED: Final = 0.2
-"""The minimum share of paid feedback for payments to count as recorded here."""
+"""The minimum share of paid feedback at which payments count as recorded in this market."""
 
 _EXCESS: Final = 2.5
-"""The minimum factor by which a number must exceed its expectation to matter, no matter how certain it is."""
+"""The minimum factor by which a number must exceed its expected value to matter, however significant the excess is."""
 
 _TELLING: Final = 100
-"""The largest effective number of raters of one subject. Newcomers arrive at popular subjects together, so hundreds of
-them count as a hundred who came independently."""
+"""The maximum effective number of raters of one subject. Newcomers arrive at popular subjects together, so several
+hundred of them count as a hundred who arrived independently."""
 
 _BUSY: Final = 100
-"""The number of one rater's opinions that count in full when opinions are ranked. If there are more, each counts
+"""The number of one rater's opinions that count in full when opinions are ranked. Above this number, each counts
 less."""
 
 _MARGIN: Final = 1.001
-"""A factor applied to expected numbers, whose margin exceeds any rounding error."""
+"""A factor on expected numbers that is larger than any rounding error."""
 
 _SHARES: Final = (0.01, 0.03, 0.1, 0.2)
 _SIZES: Final = (4, 8, 16, 32)
@@ -48,15 +48,15 @@ _FEWEST: Final = 3
 """The minimum number of raters on each side for a mean to be meaningful."""
 
 _SMALLEST: Final = 15.0
-"""The minimum gap in points for a difference to matter, no matter how certain it is."""
+"""The minimum difference in points that matters, however significant the difference is."""
 
 _UNPAID: Final = 0.08
-"""The weight of findings on unpaid opinions. With this weight, no such finding reaches the strength of 1 that a second
-kind of evidence needs. Otherwise, a free service's customers who also gave presents to buyers of their own agents would
-be held back by both kinds of evidence: 0.4 % of the good sellers in attack-free markets of 10,000 accounts."""
+"""The weight of findings about unpaid opinions. It keeps each of them below the strength of 1 that a second kind of
+evidence requires. Otherwise, customers of a free service who also sent gifts to buyers of their own agents would be
+held back: 0.4 % of the good sellers in attack-free markets of 10,000 accounts."""
 
 _PAID: Final = 0.3
-"""The share of the blame that a rater gets if the rater paid."""
+"""The share of the blame for a rater that paid."""
 
 
 class Lockstep(Detector):
@@ -122,12 +122,12 @@ class Lockstep(Detector):
         return self._likely(p_value, self.level, finding), int((judged > 0).sum())
 
     def _likely(self, p_value: Floats, level: float, finding: Callable[[int, float], Finding]) -> list[Trial]:
-        """Return the tests that can lead to a finding, starting with the smallest p-values."""
+        """Return the tests that can lead to a finding, in ascending order of p-value."""
         places = np.argsort(p_value, kind="stable")[: self.limit]
         return [Trial(float(p_value[n]), level, partial(finding, int(n))) for n in places if p_value[n] < level]
 
     def _unpaid(self, context: Context, rows: Ints) -> tuple[list[Trial], int]:
-        """Test owners for feedback that is hardly ever paid for. Free services exist, so this alone proves nothing."""
+        """Test owners for feedback that is hardly ever paid. Because free services exist, this alone proves nothing."""
         ledger, opinions = context.ledger, context.ledger.opinions
         praise = rows[(opinions.kind[rows] == Kind.FEEDBACK) & (opinions.percent[rows] >= _PRAISE)]
         base = float(context.paid[praise].mean()) if len(praise) else 0.0
@@ -138,7 +138,7 @@ class Lockstep(Detector):
         praise, owner = praise[order], owner[order]
         count = np.bincount(owner, minlength=ledger.accounts)
         unpaid = np.bincount(owner[~context.paid[praise]], minlength=ledger.accounts)
-        clear = unpaid >= np.maximum(4, (1 - base / 4) * count)  # fewer cannot be told from chance
+        clear = unpaid >= np.maximum(4, (1 - base / 4) * count)  # a smaller number may be due to chance
         candidates = np.flatnonzero(clear)
         p_values = share(unpaid[candidates], count[candidates], 1 - base)
 
@@ -156,7 +156,7 @@ class Lockstep(Detector):
                 passive=frozenset({Part.ACTOR}),
                 weight=_UNPAID,
                 sentence=(
-                    f"{unpaid[account]} of {count[account]} good ratings of one owner's agents follow no usual payment."
+                    f"{unpaid[account]} of {count[account]} good ratings of one owner's agents lack the usual payment."
                 ),
             )
 
@@ -170,7 +170,7 @@ class Lockstep(Detector):
         judged = np.bincount(subject, minlength=ledger.subjects)
         start = np.full(ledger.subjects, np.inf)
         np.minimum.at(start, subject, times)
-        agent, stop = ledger.subject_agent, np.append(ledger.until, np.inf)  # the last place is for clients
+        agent, stop = ledger.subject_agent, np.append(ledger.until, np.inf)  # the last position stands for clients
         start = np.minimum(start, np.append(ledger.registered, np.inf)[agent])
         length = np.maximum(np.minimum(times.max(), stop[agent]) - start, 1.0)
         most = self.level / 10 / len(_SIZES)
@@ -201,15 +201,15 @@ class Lockstep(Detector):
                 passive=frozenset({Part.ACTOR}),
                 weight=(0.2 + 0.5 * thin) * _oddness(context, members),
                 confidence=share_of_blame(context, members),
-                sentence=f"{together} of one account came within {span}.",
+                sentence=f"{together} of one account rated it within {span}.",
             )
 
         return self._likely(smallest, self.level / 10, finding), int((judged > 0).sum())
 
 
 def _ranks(context: Context, rows: Ints) -> Floats:
-    """Return the share of opinions by raters who risk the same or less, with a limit on how much one rater counts."""
-    # Otherwise a busy old account could make every honest newcomer one of the youngest.
+    """Return the share of opinions whose raters risk no more, with a limit on how much one rater counts."""
+    # Without the limit, one busy old account could make every honest newcomer rank among the youngest raters.
     activity, rater = context.activity, context.ledger.opinions.rater[rows]
     if activity.max(initial=0) <= _BUSY:
         return context.youth[rows]
@@ -225,8 +225,8 @@ def effective(counts: Ints, judged: Ints) -> tuple[Ints, Ints]:
 def _densest(  # noqa: PLR0913, PLR0917
     subject: Ints, times: Floats, segment: slice, judged: Ints, length: Floats, most: float
 ) -> tuple[Ints, Ints, Floats]:
-    """Return each subject's least probable window: its first position, its number of opinions, and its p-value."""
-    # Windows that cannot be as improbable as is needed are left out: to compute a p-value takes long.
+    """Return the least probable window of each subject: its first position, its number of opinions, and its p-value."""
+    # Skip windows that cannot be improbable enough, because computing a p-value is slow.
     own, at = subject[segment], times[segment]
     numbers, within = np.unique(own, return_inverse=True)
     smallest, place = np.full(len(numbers), np.inf), np.zeros(len(numbers), np.int64)
@@ -238,7 +238,7 @@ def _densest(  # noqa: PLR0913, PLR0917
         number = own[first]
         window = at[first + size - 1] - at[first] + 60.0
         expected = np.asarray(3 * judged[number] * np.minimum(window / length[number], 1.0), np.float64)
-        # A subject has as many windows as raters, so the tail of a Poisson count has to be below a part of `most`.
+        # A subject has as many windows as raters, so the tail probability of each must be below a fraction of `most`.
         likely = np.flatnonzero(expected <= _MARGIN * special.gammaincinv(size - 1, most / size))
         first, number, expected = first[likely], number[likely], expected[likely]
         if not len(first):
@@ -264,14 +264,14 @@ def _duration(seconds: float) -> str:
 
 
 def _oddness(context: Context, rows: Ints) -> float:
-    """Return how odd opinions are, from 0.12 to 1, apart from their time: unpaid, or far from what others say."""
-    # A launch brings many newcomers at once. They pay, and what they say agrees with what others say.
+    """Return how odd opinions are, from 0.12 to 1, apart from their times: unpaid, or unlike other opinions."""
+    # A launch also brings many newcomers at once, but they pay, and their opinions agree with those of other raters.
     odds = float(fisher(np.array([unpaid_odds(context, rows), inflation_odds(context, rows)])))
     return float(np.clip((-np.log10(odds) - 1.0) / 2.0, 0.12, 1.0))
 
 
 def gaps(context: Context, rows: Ints, level: float) -> tuple[list[Trial], int]:
-    """Test each subject for a difference between its thin raters and the others; also return the number of tests.
+    """Test each subject for a difference between its thin raters and its other raters; also return the number of tests.
 
     This is Welch's test, with each side's deviation shrunk towards that of all opinions.
     """
@@ -323,7 +323,7 @@ def gaps(context: Context, rows: Ints, level: float) -> tuple[list[Trial], int]:
 
 
 def share_of_blame(context: Context, rows: Ints) -> Floats:
-    """Return each distinct rater's share of the blame for some opinions: less if the rater paid for one of them."""
+    """Return each distinct rater's share of the blame for some opinions, which is smaller if the rater paid."""
     raters, inverse = np.unique(context.ledger.opinions.rater[rows], return_inverse=True)
     paid = np.bincount(inverse, weights=context.paid[rows], minlength=len(raters)) > 0
     return np.where(paid, _PAID, 1.0)

@@ -1,10 +1,10 @@
-"""Retaliation: a server gives low ratings to clients who criticised it, although others rate them well.
+"""Retaliation: a server gives low ratings to clients who criticised it, although other servers rate them well.
 
-A server is right to give bad clients low ratings. Clients therefore count only if other servers rate them well, or if
-nobody else rates them and they paid somebody or judge several subjects. Otherwise, new accounts could slander a server
-and frame it for responding. How often the server punishes critics is compared with the rate for all servers. A rating
-that was sealed before the server could see the feedback is not a response to that feedback, and is excluded from the
-rate. A finding states how many of the low ratings came within a day of the client's feedback.
+Low ratings for bad clients are legitimate. Clients therefore count only if other servers rate them well, or if no other
+server rates them and they paid somebody or judge several subjects. Otherwise, new accounts could slander a server and
+then accuse it of retaliation. How often the server punishes critics is compared with the rate for all servers. A rating
+that was sealed before the server could see the feedback cannot be a response to that feedback, so it is excluded from
+the rate. A finding states how many of the low ratings came within a day of the client's feedback.
 """
 
 from typing import Final
@@ -27,7 +27,7 @@ _PUNISHING: Final = 25.0
 
 
 ANSWER_SECONDS: Final = 86_400
-"""A day, as on the index's pages and in its lists."""
+"""The number of seconds within which a rating counts as a response: one day, as in the index's pages and lists."""
 
 _TIME_BITS: Final = 32
 """The number of bits for a time in Unix seconds, sufficient until the year 2106."""
@@ -112,8 +112,8 @@ def _any(marked: Flags, pair: Ints) -> Flags:
 
 def _mean_by_rest(pair: Ints, rated: Ints, percent: Floats, size: int) -> Floats:
     """For each server-client pair, return the mean of other servers' ratings of the client; nan if there are none."""
-    # Agents of one owner are one server here. Otherwise an owner could rate a critic down twice, and so make it look
-    # bad.
+    # All agents of one owner count as one server here. Otherwise, two agents of one owner could both give a critic low
+    # ratings, each making the other's rating look justified.
     count = np.bincount(pair)
     total = group_sums(percent, pair, len(count))
     remaining = np.bincount(rated, weights=count, minlength=size)[rated] - count

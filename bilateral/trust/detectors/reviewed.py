@@ -1,10 +1,10 @@
 """Propagation from reviewed cases: accounts that share funds with accounts that reviewers found guilty.
 
-The probability is that of the group's next member being guilty, given its reviewed members (Laplace's rule). One case
-says little about a large group; twenty say a lot. An innocent case in the group counts equally in the other direction.
-Anyone can send a fresh account its first funds, so an account that never sent money to its group is ranked but not
-flagged. With two hundred cases or more, a transfer model also learns from them (`CaseModel`). It ranks accounts and
-flags none.
+The probability is that the group's next member is guilty, given the verdicts on its reviewed members (Laplace's rule of
+succession). One case says little about a large group, whereas twenty say a lot. An innocent member lowers the
+probability as much as a guilty one raises it. Anyone can send a fresh account its first funds, so an account that never
+sent money to its group is ranked but not flagged. With two hundred cases or more, a transfer model also learns from
+them (`CaseModel`). The model ranks accounts and flags none.
 """
 
 from itertools import pairwise
@@ -22,10 +22,10 @@ from bilateral.trust.tables.ledger import Ledger
 
 _CASES: Final = 200
 _EACH: Final = 20
-"""The minimum number of cases, and of cases with each verdict, for a model to learn from them."""
+"""The minimum number of cases with each verdict that the model needs for training."""
 
 _SURE: Final = (0.5, 0.9, 0.99)
-"""The probability thresholds by which similar accounts are divided into findings."""
+"""The probability thresholds that divide similar accounts into findings."""
 
 
 class ReviewedGroups(Detector):
@@ -73,7 +73,7 @@ class ReviewedGroups(Detector):
         return findings + self._alike(context.ledger, label)
 
     def _alike(self, ledger: Ledger, label: Ints) -> list[Finding]:
-        """Return the accounts whose transfers are like those of many reviewed accounts."""
+        """Return findings about accounts whose transfers resemble those of many reviewed accounts."""
         guilty, innocent = int((label == 1).sum()), int((label == 0).sum())
         inside = (ledger.src >= 0) & (ledger.dst >= 0)
         if min(guilty, innocent) < _EACH or guilty + innocent < _CASES or not inside.any():

@@ -1,12 +1,12 @@
 """Wash payments: money that returns to the payer, so that a proof of payment costs nothing.
 
-A return is a transfer from the agent's wallet or owner to the payer or to the payer's funder, directly or through one
+A return is a transfer from the agent's wallet or owner to the payer or the payer's funder, directly or through one
 intermediate account, after the payment. A return to a payer who complained is a refund, which is not evidence against
-anyone. Payments in both directions count as a return only if the amounts are equal: people who trade with each other
-pay each other, but not the same sum.
+anyone. Payments in both directions count as a return only if the amounts are equal, because trading partners also pay
+each other, but not the same sum.
 
-Honest agents also give refunds and cashback. A client therefore counts only if most of what it paid came back, and an
-agent's share of such clients is compared with other agents' shares in the market.
+Honest agents also give refunds and cashback. A client therefore counts only if most of its money came back, and an
+agent's share of such clients is compared with the shares of other agents in the market.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from bilateral.trust.tables.searches import Keyed, first_reaching
 
 _WEEK: Final = 7 * DAY
 _NEAR: Final = 0.05
-"""The maximum share of an amount that fees and rounding consume."""
+"""The maximum share of an amount that may be lost to fees and rounding."""
 
 _EQUAL: Final = 0.01
 """The share of an amount by which equal payments may differ."""
@@ -45,25 +45,25 @@ _EVERY: Final = slice(None)
 
 _LEAST: Final = 0.1
 _MOST: Final = 1.5
-"""The minimum share of a payment for a transfer to count as its return, and the transfer's maximum size relative to all
-payments between the two accounts. An agent that also buys from those who pay it sends them different sums. Otherwise, a
-supplier could frame the agent with a few small payments from its own accounts."""
+"""The minimum share of a payment for a transfer to count as its return, and the maximum size of the transfer relative
+to all payments between the two accounts. An agent that also buys from its own customers sends them different sums.
+Without the maximum, a supplier could frame the agent with a few small payments from its own accounts."""
 
 
 _CLIENTS: Final = 2
-"""The minimum number of an agent's clients whose money comes back. A single return may be a refund."""
+"""The minimum number of an agent's clients whose money must come back. A single return may be a refund."""
 
 _LOW: Final = 50.0
 """The percentage below which feedback is a complaint."""
 
 _STEPS: Final = 5_000_000
-"""The maximum number of pairs of an incoming and an outgoing transfer to examine. Beyond that, accounts with the most
-pairs are left out. Otherwise, two million transfers through some thousands of accounts would take gigabytes."""
+"""The maximum number of pairs of an incoming and an outgoing transfer to examine. Above it, the accounts with the most
+pairs are skipped. Without a limit, two million transfers through a few thousand accounts would take gigabytes."""
 
 
 @dataclass(frozen=True)
 class _Moves:
-    """Movements of money: for each, its two ends as a key, its amount and time, and its transfers in columns."""
+    """Movements of money: sender and receiver as one key, the amount, the time, and the underlying transfers."""
 
     keys: Ints
     sent: Floats
@@ -114,7 +114,7 @@ class WashPayments(Detector):
                 findings.append(
                     self._finding(context.ledger, number, own, float(q_values[place]), int(clients[number]))
                 )
-        del self._by, self._share, self._answers, self._equal, self._bounds  # they are as long as the payments
+        del self._by, self._share, self._answers, self._equal, self._bounds  # these arrays are as long as the payments
         return findings
 
     def _returned(self, context: Context) -> Flags:
@@ -134,16 +134,16 @@ class WashPayments(Detector):
                 out[rows] = True
                 if moves is direct and payer is ledger.payer:
                     self._share[rows] += share
-                else:  # two steps may lead through the funder
+                else:  # a return in two steps may go to the payer's funder
                     farther[rows] = np.maximum(farther[rows], share)
             self._share += farther
         self._answers, self._equal, self._bounds = _equal_sums(ledger)
         return out | (self._answers >= 0)
 
     def _after(self, moves: _Moves, ends: tuple[Ints, Ints], usable: Flags, ledger: Ledger) -> tuple[Ints, Floats]:
-        """Return the payments that a transfer between the ends follows, and the share of each that is returned."""
-        # A move returns at least a tenth of the payment, and not much more than all that was paid between the two. The
-        # share is that of all money between the two, so that cashback and single refunds stay small.
+        """Return the payments after which money moved between two accounts, and the share of each that came back."""
+        # A return is at least a tenth of the payment, and not much more than the total of the payments between the two
+        # accounts. The share is relative to all money between them, so cashback and single refunds remain small.
         rows = np.flatnonzero(usable)
         source, target = (end[rows] for end in ends)
         rows = rows[contained_pairs(source, target, moves.keys, ledger.accounts)]
@@ -182,13 +182,13 @@ class WashPayments(Detector):
             actors=writers,
             beneficiaries=holders[holders >= 0].astype(np.int64),
             basis=Basis.MONEY,
-            passive=frozenset({Part.ACTOR, Part.BENEFICIARY}),  # either can bring the other to it
+            passive=frozenset({Part.ACTOR, Part.BENEFICIARY}),  # either side can be drawn into it by the other
             opinions=rows,
             payments=np.unique(np.concatenate([payments, *equal_sums])),
             transfers=np.unique(np.concatenate([nothing, *(self._by.get(n, nothing) for n in payments.tolist())])),
             sentence=(
-                f"To agent {int(ledger.agent_ids[agent])}: {len(payments)} payment{'s' if len(payments) > 1 else ''} "
-                f"of {len(actors)} account{'s' if len(actors) > 1 else ''}, and the money went back to the payer."
+                f"{len(payments)} payment{'s' if len(payments) > 1 else ''} from {len(actors)} account"
+                f"{'s' if len(actors) > 1 else ''} to agent {int(ledger.agent_ids[agent])} went back to the payer."
             ),
         )
 
@@ -206,15 +206,15 @@ def _sorted(moves: _Moves) -> _Moves:
 
 
 def _holder(ledger: Ledger, payments: Ints | slice = _EVERY) -> Ints:
-    """For each payment, return the account that held the paid agent at the time of payment."""
+    """For each payment, return the account that held the paid agent at the time."""
     if not ledger.agents:
         return ledger.payee[payments]
     return ledger.owner[np.maximum(ledger.paid_agent[payments], 0)]
 
 
 def _refunded(ledger: Ledger, returned: Flags) -> Flags:
-    """Mark the returned payments that are refunds: for each payer, those on as many days as it has complaints."""
-    # A payer complains by low feedback about the agent, unless it ever praised the agent, or its owner rated it well.
+    """Mark the returned payments that are refunds: each payer may have refunds on as many days as it has complaints."""
+    # A complaint is low feedback about the agent by a payer that never praised it and whom its owner did not rate well.
     opinions, size = ledger.opinions, ledger.accounts
     pays = np.zeros(size, bool)
     pays[ledger.payer[returned]] = True
@@ -247,7 +247,7 @@ def _own_funder(context: Context) -> Ints:
 
 
 def _two_steps(context: Context, within: float) -> _Moves:
-    """Return the transfers with which an account other than an exchange passes on what it just received."""
+    """Return the transfers with which an account, other than an exchange, forwards money that it has just received."""
     src, dst, sent, at, rows = _moves(context.ledger)
     order = lexical_order(src)
     out_dst, out_sent, out_at = dst[order], sent[order], at[order]
@@ -268,7 +268,7 @@ def _two_steps(context: Context, within: float) -> _Moves:
 
 
 def _affordable(steps: Floats | Ints) -> Flags:
-    """Mark the accounts whose pairs of incoming and outgoing transfers are examined, those with few pairs first."""
+    """Mark the accounts whose incoming and outgoing transfers are paired, preferring those with few pairs."""
     order = np.argsort(steps, kind="stable")
     out = np.zeros(len(steps), bool)
     out[order] = np.cumsum(steps[order]) <= _STEPS
@@ -276,7 +276,7 @@ def _affordable(steps: Floats | Ints) -> Flags:
 
 
 def _equal_sums(ledger: Ledger) -> tuple[Ints, Ints, Ints]:
-    """For each payment, return an equal daily sum in the other direction, or -1; also the payments by sum; bounds."""
+    """For each payment, return an equal daily sum in the other direction (-1 if none); payments by sum; bounds."""
     out = np.full(len(ledger.payer), -1, np.int64)
     owner = _holder(ledger)
     usable = np.flatnonzero((ledger.payer >= 0) & (owner >= 0) & (ledger.payer != owner) & (ledger.amount > 0))
@@ -296,7 +296,7 @@ def _equal_sums(ledger: Ledger) -> tuple[Ints, Ints, Ints]:
     group = pairs(directions[0], weeks[1], size)
     order = np.lexsort((amount, group))
     best = np.full(len(starts), len(starts))
-    # Of the week before, payments from a time on fit, of the same week all, and of the week after those up to a time.
+    # In the previous week, payments from a certain time on match; in the same week, all; in the next, those before it.
     for other, sign in zip(weeks, (1.0, 0.0, -1.0), strict=True):
         rows = Keyed(group[order], amount[order], sign * paid_at[order])
         queries = Keyed(pairs(directions[1], other, size), amount - _EQUAL * amount, sign * paid_at - _WEEK)

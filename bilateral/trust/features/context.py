@@ -1,4 +1,4 @@
-"""The context of each opinion: the rater's payment, age and activity, and the distance to what others say."""
+"""The context of each opinion: the rater's payment, age and activity, and the distance to other raters' opinions."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ _TIMES: Final = 20
 """The number of time segments within which ages are compared. At the start of a market, every account is young."""
 
 MOSTLY: Final = 0.5
-"""If this share of a client's money comes back, its payments prove nothing. Cashback is less than this, and so is a
-refund to a repeat client."""
+"""If at least this share of a client's money comes back, its payments prove nothing. Cashback is less than this, and so
+is a refund to a repeat client."""
 
 RECORDED: Final = 0.05
-"""The share of paid feedback below which payments are not recorded."""
+"""The share of paid feedback below which the market is assumed not to record payments."""
 
 RARE: Final = 60
-"""The maximum number of raters of a rare subject. Above it, sharing one means nothing, and there are too many pairs."""
+"""The maximum number of raters of a rare subject. Sharing a more common one means nothing, and gives too many pairs."""
 
 _ALIKE: Final = 0.5
-"""The minimum spread of log amounts: if most clients pay one price, paying it twice a day is as usual as once."""
+"""The minimum spread of log amounts. If most clients pay one price, paying it twice a day is still usual."""
 
 _ROUNDING: Final = 1e-6
 """The share of a usual amount by which a sum may fall short because of floating-point rounding."""
 
 _SUBJECTS: Final = 10
-"""The maximum number of subjects that count when opinions are compared with those of others: all agents on a platform
-may be a little better, which is not inflation no matter how many agents there are."""
+"""The maximum number of subjects that count when opinions are compared with other raters' opinions. All agents on a
+platform may be slightly better than usual, which is not inflation, however many agents there are."""
 
 THIN: Final = 2
 """The maximum number of subjects that a thin account judges."""
@@ -71,18 +71,18 @@ class Context:
         spending: What accounts paid to sellers that early buyers trust.
         gave, got: The money that each pair's client gave its server, and the money that came back without a service in
             return.
-        paid: Marks the opinions whose rater had paid the agent a usual amount, and did not get most of it back.
+        paid: Marks the opinions whose rater had paid the agent a usual amount and did not get most of it back.
         freshness: For each opinion, the share of opinions from the same time whose raters are no older.
         paid_share: The share of feedback whose rater paid.
-        payer_share: The mean of that share over raters. Because writing feedback is cheap, a flood from a few accounts
-            must not look like a market whose payments are not recorded.
+        payer_share: The mean, over raters, of the share of their feedback that is paid. Because writing feedback is
+            cheap, a flood from a few accounts must not make a market look as if its payments were not recorded.
         mean: The mean percentage of each kind of opinion.
         grounded: Marks the first opinions of pairs whose rater paid, or judges several subjects.
         grounded_count, grounded_sum: The number of grounded opinions and the sum of their percentages, by subject.
         risk: For each opinion, the share of opinions whose rater risks no more. A rater risks the least if its account
             is young, has few other opinions, did not pay, and gives an extreme value. 1 for an opinion that is not the
             first of its pair.
-        youth: The same share, based only on age and number of opinions.
+        youth: The share of opinions whose rater risks no more, based only on age and number of opinions.
     """
 
     ledger: Ledger
@@ -192,13 +192,13 @@ def _bought_at(ledger: Ledger, purchases: Purchases, is_early: Flags, first: Int
     if not len(usable) or not len(first):
         return out
     logs = np.log(purchases.amount[usable])
-    usual = logs[is_early[purchases.client[usable]]]  # nobody who comes later makes dust usual
+    usual = logs[is_early[purchases.client[usable]]]  # later accounts cannot make dust usual
     usual = usual if len(usual) else logs
     middle = np.median(usual)
     spread = max(1.4826 * float(np.median(np.abs(usual - middle))), _ALIKE)
-    # The agent is the left code: pairs are sorted by subject, so that each search begins near the one before.
+    # The agent is the left code, because pairs are sorted by subject: each search starts near the previous one.
     keys = pairs(purchases.agent[usable], purchases.client[usable], ledger.accounts)
-    # Less is dust, which buys a proof and nothing else. But the purchases of several days add up.
+    # Smaller sums are dust, which buys only a proof of payment. Purchases on several days add up.
     part = np.exp(np.minimum(logs - middle + 4 * spread, 0.0))
     starts, total = np.flatnonzero(first_of(keys)), np.cumsum(part)
     total -= np.repeat((total - part)[starts], np.diff(starts, append=len(keys)))
@@ -262,7 +262,7 @@ def _mean_of_raters(rater: Ints, paid: Flags, size: int) -> float:
 
 
 def unpaid_odds(context: Context, rows: Ints) -> float:
-    """Return the probability that so few opinions would be paid if the opinions were ordinary."""
+    """Return the probability that so few opinions are paid by chance."""
     base = context.paid_share
     chosen = rows[context.ledger.opinions.kind[rows] == Kind.FEEDBACK]
     if not len(chosen) or base < RECORDED:
@@ -273,11 +273,11 @@ def unpaid_odds(context: Context, rows: Ints) -> float:
 def inflation_odds(context: Context, rows: Ints) -> float:
     """Return the probability that opinions are so far from other accounts' opinions by chance.
 
-    The mean of each subject is compared with what others say about it in grounded opinions, shrunk towards the mean of
-    its kind. Opinions about one subject count as one, so that friends who all rate the same good agent highly do not
+    The mean of each subject is compared with that of other raters' grounded opinions about it, shrunk towards the mean
+    of its kind. Opinions about one subject count as one, so that friends who all rate the same good agent highly do not
     look odd. Two tests are run, one of deviations in a single direction and one of squared deviations, because praise
     of one subject does not make up for slander of another. Other raters count only if they paid or judge several
-    subjects, so that nobody can frame a rater with new accounts that contradict it.
+    subjects, so that nobody can frame a rater by contradicting it from new accounts.
     """
     opinions = context.ledger.opinions
     rows = rows[np.isfinite(opinions.percent[rows]) & (opinions.kind[rows] != Kind.CONSTANT_TAG)]

@@ -1,8 +1,8 @@
-"""Exchanges: accounts that fund many independent accounts. Sharing such a source of funds is not a tie.
+"""Exchanges: accounts that fund many independent accounts. Sharing such a source of funds does not tie two accounts.
 
-Anyone can send dust to many accounts, or have a few accounts of their own buy from each other. An exchange is therefore
-recognised by what its customers lose: money that stayed with sellers that early buyers with other sources of funds also
-paid.
+Anyone can send dust to many accounts, or make a few of their own accounts buy from each other. An exchange is therefore
+recognised by what its customers spend for good: money that stayed with sellers whom early buyers with other sources of
+funds also paid.
 """
 
 from dataclasses import dataclass
@@ -32,28 +32,28 @@ _CUSTOMERS: Final = 15
 
 _LOST: Final = 100.0
 _PART: Final = 0.02
-"""The minimum that an exchange's customers must lose to others, in units of the payment token or, in a market with few
-purchases, as a share of all purchases. A shared exchange is not a tie, so this is what it costs to pass off a common
-source of funds as an exchange."""
+"""The minimum that an exchange's customers must spend with independent sellers: in units of the payment token or, in a
+market with few purchases, as a share of all purchases. Because a shared exchange does not tie accounts, this is what an
+attacker must pay to make a common source of funds look like an exchange."""
 
 _ENOUGH: Final = 500.0
-"""The minimum number of usual purchases in a market for identifying an exchange by them: with fewer, too few sellers
-have early buyers. A market of 1,800 accounts reaches this number after a week."""
+"""The minimum number of usual purchases in a market before exchanges are identified by purchases: with fewer, too few
+sellers have early buyers. A market of 1,800 accounts reaches this number after a week."""
 
 _OF_SELLER: Final = 0.1
-"""The maximum share of that money that may go to one seller. Otherwise, one attacker's seller would suffice."""
+"""The maximum share of that money that one seller can contribute, so that one seller of an attacker is not enough."""
 
 _EARLY: Final = 0.2
 _FIRST: Final = 100
 _SEVERAL: Final = 2
 """The share and the minimum number of payers that count as early, by their first payments; the number of sellers that
-an early payer must pay; and the number of early payers that a seller needs. An attacker is rarely the first to pay."""
+an early payer must pay; and the number of early payers that a seller needs. Attackers are rarely the first to pay."""
 
 _RECORDED: Final = 0.05
 """The number of payments per opinion below which payments count as not recorded."""
 
 _UNUSED: Final = 150
-"""The minimum number of accounts that an exchange funds while hardly anyone has bought or judged anything."""
+"""The minimum number of accounts that an exchange funds while hardly any account has bought or judged anything."""
 
 _WEEKS: Final = 14 * 86400.0
 """The minimum time over which an exchange's customers start judging others, if payments are not recorded."""
@@ -61,7 +61,7 @@ _WEEKS: Final = 14 * 86400.0
 
 @dataclass(frozen=True)
 class Purchases:
-    """The money of each payer-owner pair that stayed with the owner.
+    """The money from each payer to each owner that stayed with the owner.
 
     Attributes:
         lost: The money, capped at the usual price.
@@ -93,11 +93,11 @@ class Purchases:
 
     @property
     def is_enough(self) -> bool:
-        """True if there were enough purchases to determine which accounts buy on their own behalf."""
+        """True if there were enough purchases to determine which accounts buy independently."""
         return float(self.lost[self.by_early[self.owner] >= _SEVERAL].sum()) >= max(_ENOUGH * self.usual, 1e-9)
 
     def independence(self, root: Ints) -> Floats:
-        """Return each account's losses to sellers with other sources of funds, in usual prices and at most 1."""
+        """Return what each account spent with sellers that have other sources of funds: at most 1, in usual prices."""
         if not self.is_enough:
             return np.zeros(len(root))
         others = (self.by_early[self.owner] >= _SEVERAL) & (root[self.owner] != root[self.payer])
@@ -115,7 +115,7 @@ def exchanges(ledger: Ledger, purchases: Purchases, funder: Ints) -> Flags:
 
 
 def _by_purchases(purchases: Purchases, funder: Ints) -> Flags:
-    """Mark the exchanges by what their customers lose."""
+    """Mark the exchanges by what their customers spend for good."""
     size, payer, owner = len(funder), purchases.payer, purchases.owner
     by_early, is_early = purchases.by_early, purchases.is_early
     needed = min(_LOST, _PART * float(purchases.lost[by_early[owner] >= _SEVERAL].sum()))
@@ -130,7 +130,7 @@ def _by_purchases(purchases: Purchases, funder: Ints) -> Flags:
     of_funder = group_sums(of_seller, source[starts], size)
     some = np.repeat(vouched, np.diff(starts, append=len(rows)))
     customers = group_counts(unpaired(distinct_keys(pairs(source[some], payer[some], size)), size)[0], size)
-    # Where one exchange funds most people, nobody else is there to vouch for sellers.
+    # If one exchange funds most people, there are no other buyers to vouch for sellers.
     of_early = funder[is_early]
     most = np.bincount(of_early[of_early >= 0], minlength=size) * 2 > max(len(of_early), _CUSTOMERS)
     return np.asarray(((customers >= _CUSTOMERS) & (of_funder >= needed)) | most)
@@ -151,7 +151,7 @@ def _stayed(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Floats]:
     keys, count = keys[starts], np.diff(starts, append=len(keys))
     paid, first = np.add.reduceat(ledger.amount[rows], starts), np.minimum.reduceat(ledger.paid_at[rows], starts)
     clients, sellers = unpaired(keys, size)
-    sold = np.zeros(size + 1, bool)  # the last one is for unknown accounts
+    sold = np.zeros(size + 1, bool)  # the last entry stands for unknown accounts
     sold[sellers] = True
     moved = np.flatnonzero(ledger.comparable & sold[ledger.src])
     back = pairs(ledger.dst[moved], ledger.src[moved], size)

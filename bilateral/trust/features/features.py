@@ -1,8 +1,8 @@
-"""Features: what is odd about an account, as numbers that individually say little.
+"""Features: numbers for what is odd about an account, each of which says little by itself.
 
-An opinion is odd if it has no trace of business, is far from what others say, is by a young account, or is about a
-subject that hardly anybody judges. Each sign is measured for every opinion, and aggregated by the opinion's author and
-by the account that it is about. `bilateral.trust.features.signs` also considers neighbouring accounts.
+An opinion is odd if no business between the accounts is visible, if it differs widely from other opinions, if its
+author is young, or if hardly anyone judges its subject. Each sign is measured for every opinion, and aggregated by the
+opinion's author and by the account it is about. `bilateral.trust.features.signs` also considers neighbouring accounts.
 """
 
 from collections.abc import Iterator
@@ -32,13 +32,13 @@ from bilateral.trust.tables.arrays import (
 from bilateral.trust.tables.opinions import Kind
 
 _SPREAD: Final = 15.0
-"""The deviation of an ordinary value, in points, as in the bias model."""
+"""The standard deviation of an ordinary value, in points, as in the bias model."""
 
 _NEVER: Final = 400 * 86400.0
-"""The pause assigned to an opinion without a neighbour: longer than any meaningful pause."""
+"""The pause assigned to an opinion that has no neighbour in time: longer than any meaningful pause."""
 
 _CLUSTERING: Final = 6.0
-"""The factor by which honest accounts share more subjects than by chance, because their tastes are alike."""
+"""The factor by which honest accounts share more subjects than by chance, because they have similar tastes."""
 
 _UNREACHED: Final = -20.0
 """The trust of an account that no trust reaches, as a logarithm: below any value that `walked` returns."""
@@ -47,10 +47,10 @@ _FEW: Final = 3
 """The maximum number of opinions by a thin rater."""
 
 _GIVERS: Final = 12
-"""The number of senders above which a receiver of money is a shop or otherwise busy, so its senders are unrelated."""
+"""The number of senders above which a receiver is a shop or otherwise busy, so that its senders are unrelated."""
 
 _NEAREST: Final = 3
-"""The number of opinions nearest in time to compare with, before and after."""
+"""The number of opinions to compare with, before and after, that are nearest in time."""
 
 _BOTH_ENDS: Final = frozenset(
     {"distance", "distance at its time", "grounded distance", "height", "age", "novelty", "pause", "popularity"}
@@ -59,8 +59,8 @@ _BOTH_ENDS: Final = frozenset(
 _OF_RATERS: Final = frozenset(
     {"distance at its time", "grounded distance", "paid together", "proof", "untraced", "silence", "price"}
 )
-"""The signs that say next to nothing about the rated account: only one in a thousand of the trees' nodes used their
-means. Strangers could choose the values of the last two by choosing whom to praise."""
+"""The signs that say almost nothing about the rated account: only one in a thousand nodes of the trained trees used
+their means. Strangers could control the values of the last two by choosing whom to praise."""
 
 
 def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
@@ -122,7 +122,7 @@ def _hours(seconds: Floats) -> Floats:
 
 
 def _supported_distance(context: Context, judgements: Judgements) -> Floats:
-    """Return how far opinions are above those of others who paid or judge several subjects."""
+    """Return how far opinions are above those of other raters who paid or judge several subjects."""
     supported, usual = context.supported[judgements.rows], context.mean[judgements.kind]
     percent = judgements.height + usual
     rest = context.supported_sum[judgements.subject]
@@ -137,7 +137,7 @@ def _supported_distance(context: Context, judgements: Judgements) -> Floats:
 
 
 def _distance_at_its_time(mean: Floats, judgements: Judgements) -> Floats:
-    """Return how far opinions are above those nearest in time about the same subject, which may have changed."""
+    """Return how far opinions are above those nearest in time about the same subject, which may have changed since."""
     distance = np.empty(len(judgements.rows), np.float32)
     for segment in segments(judgements.subject):
         subject, usual = judgements.subject[segment], mean[judgements.kind[segment]]
@@ -152,8 +152,8 @@ def _distance_at_its_time(mean: Floats, judgements: Judgements) -> Floats:
 
 
 def _money(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how money moved between rater and rated account, what the rater spent elsewhere, and its trust."""
-    # Net flow tells a bribe from cashback, and wash trade from a refund.
+    """Yield how money moved between rater and rated account, what the rater spent elsewhere, and how trusted it is."""
+    # Net flow distinguishes bribes from cashback, and wash payments from refunds.
     pair, answers = context.pair_of[judgements.rows], judgements.kind == Kind.CLIENT_RATING
     client = np.where(answers, judgements.rated, judgements.rater)
     gave, got = context.gave[pair], context.got[pair]
@@ -168,14 +168,14 @@ def _money(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floa
 
 
 def _paid_together(context: Context, judgements: Judgements) -> Floats:
-    """For each positive opinion, return how improbable it is that one sender paid so many who praise the subject."""
-    # A broker pays for praise, and no wallet of the subject does. Exchanges, the subject itself and the first funds of
-    # an account do not count.
+    """For each positive opinion, return how unlikely it is that one sender paid so many who praise the subject."""
+    # A broker pays for praise from a wallet that is not the subject's. Exchanges, the subject itself and accounts'
+    # first funds do not count.
     money, size = context.money, context.ledger.accounts
     taker, giver = unpaired(money.keys[money.gifts > 0], size)
     start, stop = (np.searchsorted(taker, np.arange(size), side=side) for side in ("left", "right"))
     many = stop - start
-    many[many > _GIVERS] = 0  # a shop, or a busy account
+    many[many > _GIVERS] = 0  # the receiver is a shop or a busy account
     clients = np.bincount(giver[many[taker] > 0], minlength=size) / max(int((many > 0).sum()), 1)
     out = np.zeros(len(judgements.rows), np.float32)
     for segment in segments(judgements.subject):
@@ -211,7 +211,7 @@ def _pauses(subject: Ints, ts: Floats) -> Floats:
 
 def _silence(context: Context, judgements: Judgements) -> Floats:
     """Return the time since the rater's previous opinion, or its first appearance, in hours on a log scale."""
-    # Whoever buys an account, or asks for opinions, breaks the habits of its owner.
+    # A sold account, or a rater asked for opinions, departs from the account's earlier habits.
     ts, rater = context.ledger.opinions.ts[judgements.rows], judgements.rater
     ordered = np.take(ts, judgements.in_turn)
     since = ordered - context.ties.born[np.take(rater, judgements.in_turn)]
@@ -229,8 +229,8 @@ def _prices(context: Context, judgements: Judgements) -> Floats:
 
 
 def _tails(judgements: Judgements, distance: Floats) -> Iterator[tuple[str, Floats]]:
-    """Yield how improbable it is that so many of an account's opinions are so far below, or above, those of others."""
-    # Fisher's sum over the ranks that its opinions have in this market: one failed job is usual, and three are not.
+    """Yield how unlikely it is that so many opinions by an account are so far below, or above, other opinions."""
+    # Fisher's sum over the ranks of its opinions in this market: one failed job is usual, and three are not.
     rater = np.take(judgements.rater, judgements.in_turn)
     again = np.flatnonzero(~first_of(rater))
     for name, values in (("below", distance), ("above", -distance)):
@@ -244,14 +244,14 @@ def _tails(judgements: Judgements, distance: Floats) -> Iterator[tuple[str, Floa
 
 
 def _validations(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how far validations are above what clients and other validators say about the agent."""
+    """Yield how far validations are above the opinions of clients and other validators about the agent."""
     chosen, size = judgements.validated, len(judgements.by_rater.count)
     for name, side in (("validator", judgements.rater), ("validated", judgements.rated)):
         yield f"mean distance as {name}", Groups.by(side[chosen], size).mean(judgements.distance[chosen])
 
 
 def _missing_traces(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how improbable it is that opinions written and received have so few traces of business."""
+    """Yield how unlikely it is that so few of the opinions written and received show any business."""
     usable = (judgements.kind == Kind.FEEDBACK) | (judgements.kind == Kind.CLIENT_RATING)
     odd = usable & ~judgements.traced
     base = float(np.clip(odd.sum() / max(usable.sum(), 1), 0.02, 0.98)) if len(odd) else 0.5
@@ -271,7 +271,7 @@ def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Float
         marked = rated.sums(odd)
         rest = rated.count - marked
         total = rated.sums(percent * odd), rated.sums(percent * ~odd)
-        with np.errstate(invalid="ignore"):  # nobody is odd, or nobody else
+        with np.errstate(invalid="ignore"):  # one of the two groups may be empty
             gap = total[0] / marked - total[1] / rest
         score = gap / (_SPREAD * np.sqrt(1 / np.maximum(marked, 1) + 1 / np.maximum(rest, 1)))
         yield f"gap of {name}", score
@@ -285,7 +285,7 @@ def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Float
 
 
 def _surprises(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how far an account's opinions deviate from its usual distance to what others say."""
+    """Yield how far the distance between an account's opinions and other opinions deviates from its usual value."""
     surprise = judgements.distance - judgements.by_rater.except_own(judgements.distance, 0.0)
     yield "least surprise as rater", judgements.by_rater.least(surprise)
 
@@ -325,7 +325,7 @@ def _business(context: Context, judgements: Judgements) -> Iterator[tuple[str, F
 
 def _spans(context: Context) -> Iterator[tuple[str, Floats]]:
     """Yield how long after its first appearance an account first acts, and how long it stays active."""
-    # The age of an account itself says when a market grew, and not who attacks it. So it is left out.
+    # An account's age is left out, because it shows when the market grew rather than who attacks it.
     ledger, opinions = context.ledger, context.ledger.opinions
     size, born = ledger.accounts, context.ties.born
     paid = ledger.payer >= 0
@@ -354,7 +354,7 @@ def _shared(context: Context) -> Iterator[tuple[str, Floats]]:
 
 
 def _partners(context: Context) -> Iterator[tuple[str, Floats]]:
-    """Yield by how much the subjects that an account shares with its closest partner exceed what chance allows."""
+    """Yield by how much the number of subjects that an account shares with its closest partner exceeds chance."""
     size, shared = context.ledger.accounts, context.sharing
     digits = -np.log10(excess(shared.count, _CLUSTERING * shared.expected))
     top, number, most = np.zeros(size), np.zeros(size), np.zeros(size)

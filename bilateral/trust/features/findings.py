@@ -28,11 +28,11 @@ class Basis(StrEnum):
     """The kind of evidence on which a finding is based. Different kinds of evidence are independent of each other."""
 
     CONTROL = "common control"
-    """One party created or funds the accounts, or collects from them."""
+    """The accounts were created or funded by one party, or send their money to one."""
     MONEY = "money"
     """Payments come back, or gifts exceed what was paid."""
     OPINIONS = "opinions"
-    """The opinions themselves: who else shares them, and how young, unpaid and far from others they are."""
+    """The opinions themselves: who else shares them, and how young, unpaid and far from other opinions they are."""
     ANSWERS = "answers"
     """Ratings that respond to criticism."""
     REVIEWS = "reviews"
@@ -50,8 +50,8 @@ class Finding:
         actors: The accounts that acted, by number.
         beneficiaries: The accounts that gain and are tied to an actor.
         subjects: The accounts that the rows are about.
-        tied: The accounts that others tied to an actor, but that did not act themselves. They are ranked but never
-            flagged.
+        tied: The accounts that other accounts tied to an actor, but that did not act themselves. They are ranked but
+            never flagged.
         opinions: The positions of the opinions on which the finding is based.
         payments: The positions of the payments on which the finding is based.
         transfers: The positions in the ledger of the transfers on which the finding is based.
@@ -59,7 +59,7 @@ class Finding:
         weight: The factor on the finding's strength, from 0 to 1: how well the claim distinguishes fraud from chance.
         basis: The kind of evidence.
         is_fact: True if the rows themselves prove the claim, so that no other kind of evidence is needed.
-        passive: The roles whose accounts others may have drawn into the finding, through unsolicited money or
+        passive: The roles whose accounts other accounts may have drawn into the finding, through unsolicited money or
             association.
         confidence: For each actor, the probability that the actor belongs to the finding.
     """

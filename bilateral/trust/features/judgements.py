@@ -36,12 +36,11 @@ class Judgements:
         kind: The kind of opinion.
         height: How far the percentage is above the mean of its kind.
         praise: Marks the favourable judgements.
-        praised: The positions of the favourable judgements, because selecting by position takes a fifth as long as by
-            mask.
-        traced: Marks the judgements whose two accounts are connected as client and server by other rows: payments, or
-            responses.
-        distance: How far the percentage is above what others say about the subject; for a validation, also above what
-            clients say.
+        praised: The positions of the favourable judgements. Selecting by position takes a fifth as long as by mask.
+        traced: Marks the judgements whose two accounts are also connected as client and server by other rows: payments,
+            or responses.
+        distance: How far the percentage is above other raters' opinions about the subject; for a validation, also above
+            those of clients.
         validated: The positions of the validations.
         by_rater, by_rated: The judgements by each rater, and about each responsible account.
         by_praised: The favourable judgements about each responsible account.
@@ -107,8 +106,8 @@ class Judgements:
 def validated_distance(
     agent: Ints, subject: Ints, validated: Ints, height: Floats, weight: Floats | None = None
 ) -> Floats:
-    """Return how far validations are above what clients and other validators say about the agent (may be weighted)."""
-    judged, feedback = subject[validated], agent[subject[validated]]  # feedback's subject has the number of its agent
+    """Return how far validations are above other opinions about the agent, which may be weighted."""
+    judged, feedback = subject[validated], agent[subject[validated]]  # the subject of feedback has its agent's number
     concerned = np.zeros(len(agent), bool)
     concerned[judged] = concerned[feedback] = True
     rows = np.flatnonzero(concerned[subject])

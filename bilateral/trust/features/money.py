@@ -1,7 +1,7 @@
 """Money between accounts: the part that stayed with its receiver, and the trust that follows it.
 
-An opinion costs its rater what the rater spent and did not get back. Accounts of the same party can pay each other at
-no cost, so only money that others received counts: it has left the attacker's hands and does not come back.
+An opinion costs its rater what the rater spent and did not get back. Accounts of one party can pay each other at no
+cost, so only money that reached other parties counts: the attacker no longer controls it, and it did not come back.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from bilateral.trust.tables.arrays import (
 from bilateral.trust.tables.ledger import Ledger
 
 _EARLY: Final = 0.2
-"""The share of payers, by their first payments, from whom trust starts. Attackers are rarely the first to pay."""
+"""The share of payers, by their first payments, from which trust starts. Attackers are rarely the first to pay."""
 
 _SELLERS: Final = 3
-"""The number of sellers that such a payer must have paid."""
+"""The number of sellers that a payer must have paid for trust to start from it."""
 
 _ROUNDS: Final = 10
 """The number of rounds in the walk: few, so that trust does not spread into barely linked regions (SybilRank)."""
@@ -46,7 +46,7 @@ class Money:
 
     Attributes:
         keys: The receiver-sender pairs, encoded by `pairs`, in ascending order. Opinions are sorted by rated account,
-            so that each search for what raters paid begins near the previous one.
+            so each search for what raters paid starts near the previous one.
         amount: The money of each pair.
         gifts: The part of the money that did not pay for any service.
         paid_at: The time of each pair's first payment; infinity if there is none.
@@ -95,13 +95,13 @@ class Money:
         keys, values = self.keys[some], (self.gifts if gifts else self.amount)[some]
         gets = np.zeros(self.size, bool)
         gets[unpaired(keys, self.size)[0]] = True
-        rows = np.flatnonzero(gets[receiver])  # few get gifts, or money from those whom they pay
+        rows = np.flatnonzero(gets[receiver])  # few accounts receive gifts, or money from accounts that they pay
         out = np.zeros(len(receiver))
         out[rows] = look_up(pairs(receiver[rows], sender[rows], self.size), keys, values)
         return out
 
     def retained_money(self) -> tuple[Ints, Ints, Floats]:
-        """Return the pairs whose receiver kept money, and how much: what it received minus what it gave back."""
+        """Return the pairs whose receiver kept money, and the amount: what it received minus what it sent back."""
         receiver, sender = unpaired(self.keys, self.size)
         left = self.amount - self.between(receiver, sender)
         some = left > 0
@@ -109,7 +109,7 @@ class Money:
 
 
 def walked(ledger: Ledger, retained: tuple[Ints, Ints, Floats]) -> Floats:
-    """Return how much trust reaches each account that pays or is paid, through its ties; nan for the others.
+    """Return how much trust reaches each paying or paid account through its ties; nan for other accounts.
 
     Trust starts from early payers of several sellers, and follows money that stayed with its receiver, in both
     directions.
@@ -121,7 +121,7 @@ def walked(ledger: Ledger, retained: tuple[Ints, Ints, Floats]) -> Floats:
         return out
     weight = np.minimum(left / np.median(left), 1.0)  # dust ties nobody, and a fortune ties no more than a purchase
     starts = np.searchsorted(receiver, np.arange(size + 1))
-    graph = sparse.csr_matrix((weight, sender, starts), (size, size))  # kept in the order of receivers
+    graph = sparse.csr_matrix((weight, sender, starts), (size, size))  # stays in the order of receivers
     ties = group_sums(weight, receiver, size) + group_sums(weight, sender, size)
     first = np.full(size, np.inf)
     paid = ledger.payer >= 0

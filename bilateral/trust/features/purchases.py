@@ -1,8 +1,8 @@
 """Purchases: what a client paid an agent in a day, regardless of the number of payments.
 
 An additional payment costs 20,000 gas with Permit2, and a claim from a channel costs less, so the number of payments
-proves nothing. Comparing sums also puts buyers of metered services, who pay for each use, on the same footing as
-others.
+proves nothing. Comparing daily sums also puts buyers of metered services, who pay for each use, on the same footing as
+other buyers.
 """
 
 from __future__ import annotations

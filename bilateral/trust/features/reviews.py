@@ -1,4 +1,4 @@
-"""Reviewed cases: appeals and confirmations. They override findings, and inform findings on related accounts."""
+"""Reviewed cases: appeals and confirmations. They override findings, and inform findings about related accounts."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Reviews:
 
     @classmethod
     def of(cls, entries: list[dict[str, str]]) -> Reviews:
-        """Check cases."""
+        """Check a list of entries, and return its cases."""
         cases: dict[str, Case] = {}
         for entry in entries:
             if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in _FIELDS):
@@ -105,7 +105,7 @@ def places_of(addresses: pa.Array, accounts: Sequence[str]) -> Ints:
 _FIELDS = ("account", "verdict", "reason")
 _VERDICTS = ("guilty", "innocent")
 _LISTED = 10
-"""The maximum number of accounts that a note lists, so that it fits on a few terminal lines."""
+"""The maximum number of accounts that a note lists, so that it fits on a few lines of a terminal."""
 
 
 def labels(verdicts: dict[int, bool], size: int) -> np.ndarray:

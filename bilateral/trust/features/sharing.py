@@ -8,13 +8,13 @@ import numpy as np
 from bilateral.trust.tables.arrays import Floats, Ints, first_of, group_counts, pairs, segments, unpaired
 
 _PAIRS: Final = 20_000_000
-"""The maximum number of rater pairs to compare. Above it, only subjects up to a certain number of raters count."""
+"""The maximum number of rater pairs to compare. Above it, the subjects with the most raters are left out."""
 
 _ROWS: Final = 50_000
 """The number of opinions whose raters are paired in one batch."""
 
 _MANY: Final = 500
-"""The number of subjects above which a rater shares some with almost every other rater."""
+"""The number of subjects above which a rater shares some subjects with almost every other rater."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _common(rater: Ints, subject: Ints, size: int) -> tuple[Ints, Ints, Ints]:
     for segment in segments(subject, _ROWS):
         own, starts = rater[segment], np.flatnonzero(first_of(subject[segment]))
         sizes = np.diff(starts, append=len(own))
-        later = np.repeat(starts + sizes, sizes) - np.arange(len(own)) - 1  # the raters of the subject after each
+        later = np.repeat(starts + sizes, sizes) - np.arange(len(own)) - 1  # the subject's later raters
         first = np.repeat(np.arange(len(own)), later)
         second = np.arange(len(first)) + np.repeat(np.arange(len(own)) + 1 - np.cumsum(later) + later, later)
         parts.append(pairs(np.take(own, first), np.take(own, second), size))

@@ -9,7 +9,7 @@ from scipy import stats
 from bilateral.trust.tables.arrays import Floats, Ints
 
 SMALLEST = 1e-300
-"""The smallest p-value that is treated as different from zero."""
+"""The smallest p-value that is distinguished from zero."""
 
 
 def excess(observed: Ints | Floats, expected: Floats) -> Floats:
@@ -26,7 +26,7 @@ def share(observed: Ints | Floats, trials: Ints | Floats, probability: Floats | 
 
 @dataclass(frozen=True)
 class Shares:
-    """The usual shares of something in a market's groups, as a beta distribution.
+    """The shares that are usual among a market's groups, as a beta distribution.
 
     Attributes:
         alpha, beta: The distribution's parameters.
@@ -44,7 +44,7 @@ class Shares:
 def usual_shares(observed: Ints, trials: Ints) -> Shares:
     """Learn the usual shares of a market from its groups.
 
-    The highest shares are left out, so that what a few attackers do is not mistaken for the usual. Because few groups
+    The highest shares are left out, so that the actions of a few attackers do not count as usual. Because a few groups
     say little, `_ASSUMED` groups with a low share are added.
     """
     telling = trials >= _TELLING
@@ -60,14 +60,14 @@ _TELLING: Final = 5
 """The minimum number of trials for a group's share to be meaningful."""
 
 _EXTREME: Final = 0.02
-"""The share of groups, those with the highest shares, to ignore when learning what is usual."""
+"""The share of groups, starting with the highest shares, to ignore when estimating what is usual."""
 
 _SIZES: Final = (3.0, 10.0)
-"""The minimum and maximum certainty about shares, in trials. More would lead to a finding about every unusual shop."""
+"""The minimum and maximum weight of the usual shares, in trials. With more, every unusual shop would be a finding."""
 
 _ASSUMED: Final = 20
 _LITTLE: Final = 0.01
-"""The number of groups that are added, and their share."""
+"""The number of assumed groups to add, and their share."""
 
 
 def adjusted(p_values: Floats, tests: int | None = None, families: int = 1) -> Floats:

@@ -1,9 +1,9 @@
-"""Weak signs: what is odd about an account apart from its findings. They rank accounts without findings.
+"""Weak signs: what is odd about an account apart from its findings. They rank the accounts that have no findings.
 
-Each feature of an account says little. Three models weigh them together: the first sees only the account; the others
-also see its neighbours, with their scores from the previous model. They were trained by `python -m bench.trust.train`
-on generated worlds whose attacks are combined at random from parts. Each sign may be due to chance or caused by others,
-so the models flag nobody.
+Each feature of an account says little. Three models weigh all features together: the first sees only the account; the
+others also see its neighbours, with their scores from the previous model. `python -m bench.trust.train` trained them on
+generated worlds whose attacks combine parts at random. Each sign may be due to chance or caused by other accounts, so
+the models flag nobody.
 """
 
 import json
@@ -57,12 +57,12 @@ def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[
 def _weighted_distance(
     mean: Floats, agent: Ints, judgements: Judgements, score: Floats
 ) -> Iterator[tuple[str, Floats]]:
-    """Yield how far opinions are above others' opinions about the subject; odder opinions count less."""
+    """Yield how far opinions are above other opinions about the subject. Odd opinions count less."""
     credence = 1 / (1 + np.exp(np.asarray(score, np.float64) - _ODD))
     distance = np.empty(len(judgements.rater), np.float32)
     for segment in segments(judgements.subject):
         subject, kind = judgements.subject[segment], judgements.kind[segment]
-        subject = subject - subject[0]  # ascending: sums of all subjects would take longer than those of the segment
+        subject = subject - subject[0]  # subjects are ascending, so sums cover only this segment, not all subjects
         usual, weight = mean[kind], credence[judgements.rater[segment]]
         percent = judgements.height[segment] + usual
         by_subject, weighed = Groups.by(subject, int(subject[-1]) + 1), weight * percent
@@ -85,7 +85,7 @@ def _weighted_distance(
 
 
 def _ties(context: Context, judgements: Judgements) -> Iterator[tuple[str, Groups, Groups]]:
-    """Yield the money ties, each as the accounts at its two ends."""
+    """Yield the kinds of money ties, each with the accounts at its two ends."""
     size = context.ledger.accounts
     sender, receiver = (Groups.by(side, size) for side in _senders_and_receivers(context))
     yield "receivers of its money", sender, receiver
@@ -103,13 +103,13 @@ def _senders_and_receivers(context: Context) -> tuple[Ints, Ints]:
 
 
 MOST: Final = 1.9
-"""The suspicion of an account if all weak signs speak against it. This is below the threshold."""
+"""The suspicion of an account if all weak signs point to an attacker, which is below the threshold."""
 
 LARGEST: Final = 8.0
 """The score at which a neighbour's contribution is capped."""
 
 UNKNOWN: Final = -1e6
-"""The value that stands for an unknown feature."""
+"""The value that represents an unknown feature."""
 
 MODEL: Final = Path(__file__).with_name("signs.json")
 
@@ -124,7 +124,7 @@ _EXPLAINED: Final = 200
 """The number of highest-ranked accounts whose features are explained."""
 
 _SAMPLE: Final = 4_096
-"""The minimum number of accounts, if available, for each feature's usual code, which is only used to explain ranks."""
+"""The minimum number of accounts, if available, from which usual codes are computed to explain ranks."""
 
 _ROWS: Final = 16_384
 """The number of accounts scored per batch: the codes of all their features fit into a 2.5 MB cache."""
@@ -165,8 +165,8 @@ class Trees:
 
 
 def _leaves(right: Ints) -> Ints:
-    """Return the leaf of a tree that each account reaches, from the lowest level up, because all nodes are compared."""
-    # To compare bytes in order is quicker than to follow each account from node to node.
+    """Return the leaf of a tree that each account reaches, after comparing all nodes and joining them upwards."""
+    # Comparing bytes sequentially is faster than following each account from node to node.
     leaf, size = right[len(right) // 2 :], 2
     while (nodes := len(leaf) // 2) > 0:
         left, other = leaf[::2], leaf[1::2]
@@ -183,8 +183,8 @@ class Model:
     Attributes:
         edges: The boundaries between each feature's codes, by name.
         alone: The trees that see only the account.
-        among: The trees that also see the scores that `alone` gives the account's neighbours.
-        again: The trees that instead see the scores that `among` gives the account's neighbours.
+        among: The trees that also see the scores that `alone` assigns to the account's neighbours.
+        again: The trees that instead see the scores that `among` assigns to the account's neighbours.
     """
 
     edges: dict[str, Floats]
@@ -199,7 +199,7 @@ class Model:
         return cls(edges, *(Trees.of(data[name]) for name in ("alone", "among", "again")))
 
     def scores(self, context: Context, chosen: Ints) -> tuple[Floats, Ints]:
-        """Return the log odds, based on the training worlds, that accounts are attackers; also the accounts' codes."""
+        """Return the log odds that accounts are attackers, as in the training worlds, and the accounts' codes."""
         judgements = Judgements.of(context)
         codes = np.zeros((len(self.edges), len(chosen)), np.uint8)
         rows = self.coded(features(context, judgements), chosen, codes, 0)
@@ -220,7 +220,7 @@ class Model:
 
 def _write_codes(values: Floats, edges: Floats, codes: Ints) -> None:
     """Write the number of edges below each value. All edges are compared: searching so few takes five times as long."""
-    # No edge is below nan, as none is below `UNKNOWN`.
+    # As with `UNKNOWN`, no edge is below nan.
     for start in range(0, len(values), _ROWS):
         part, own = np.minimum(values[start : start + _ROWS], -UNKNOWN), codes[start : start + _ROWS]
         above = np.empty(len(part), bool)
@@ -231,7 +231,7 @@ def _write_codes(values: Floats, edges: Floats, codes: Ints) -> None:
 
 @dataclass(frozen=True)
 class RankReasons:
-    """The codes of the accounts that weak signs rank highest, which show what moved their rank.
+    """The codes of the accounts that weak signs rank highest, which show the reasons for their rank.
 
     Attributes:
         codes: The codes of these accounts, one row per feature.
@@ -243,9 +243,9 @@ class RankReasons:
     usual: Ints
 
     def moved(self, number: int = 3) -> list[tuple[int, str, float]]:
-        """Return the features with the most effect on each account's rank: account, feature and weight.
+        """Return the features that affect each account's rank most: account, feature and weight.
 
-        The weight is how much the account's log odds would fall if the feature were usual.
+        The weight is the amount by which the account's log odds would fall if the feature had its usual value.
         """
         trees, names = model().again, list(model().edges)
         diagonal, width = np.arange(len(names)), len(names) + 1
@@ -276,9 +276,9 @@ def weak_signs(context: Context, by_findings: Floats) -> tuple[Floats, Floats, R
 
     The third value explains the highest ranks.
 
-    In a market that is odd as a whole, both are lowered for all accounts. Oddness is lowered only to the extent that
-    raters who paid or judge several subjects are odd: a flood of odd empty accounts does not make an attacker's raters
-    look usual.
+    In a market that is odd as a whole, both values are lowered for all accounts. Oddness is lowered only to the extent
+    that raters who paid or judge several subjects are odd, so a flood of odd empty accounts does not make an attacker's
+    raters look usual.
     """
     ledger = context.ledger
     acts = ledger.acting

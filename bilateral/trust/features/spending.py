@@ -1,8 +1,8 @@
 """Spending: what accounts paid to sellers that early, independent buyers trust, in usual purchases.
 
-A payment to one's own seller costs only a fee, because the money comes back. Money that went to sellers that
-unconnected buyers also pay is lost, so only this money backs an opinion, and proves that faking would have cost
-something. No matter how large it was, a purchase counts as at most one usual purchase.
+A payment to one's own seller costs only a fee, because the money comes back. Money paid to sellers that unconnected
+buyers also pay is gone, so only this money backs an opinion and proves that faking it would have been expensive.
+However large a purchase is, it counts as at most one usual purchase.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from bilateral.trust.tables.arrays import Flags, Floats, Ints, group_counts, gro
 from bilateral.trust.tables.ledger import Ledger
 
 _RETURNED: Final = 0.5
-"""If this share of a client's money comes back, a purchase does not count. Cashback and refunds are less."""
+"""If at least this share of a client's money comes back, a purchase does not count. Cashback and refunds are less."""
 
 _EARLY: Final = 0.2
-"""A payer is early if it is within this share of payers, by their first payments, and within this share of the time
-since the market's first payment. Attackers are rarely the first to pay; accounts that they add later affect the share,
-but not the time."""
+"""The share that defines an early payer: it must be within this share of payers, by their first payments, and within
+this share of the time since the market's first payment. Attackers are rarely the first to pay; accounts that they add
+later affect the first share, but not the second."""
 
 _SELLERS: Final = 3
-"""How many sellers an early payer must have paid: somebody who is trying out a market pays several."""
+"""The number of sellers that an early payer must have paid: honest newcomers to a market try several."""
 
 _CLIENTS: Final = 2.0
-"""The number of usual purchases by early buyers at which a seller is fully trusted: two may be unrelated."""
+"""The number of usual purchases by early buyers at which a seller is fully trusted. Two buyers may be unrelated."""
 
 _EVIDENCE: Final = 5.0
 """The number of usual purchases from a seller that count as evidence, for each usual purchase by an early buyer. An
 attacker's own seller that served a few early buyers well is therefore weak evidence, no matter how many of the
-attacker's accounts pay it. With two, hardly anything counts in the first weeks of a market: on days 10 to 20 of `make
-market`, 13 % of the demand found no seller whose limit allowed it; with five, it was 5 %."""
+attacker's accounts pay it. With two, hardly anything counted in the first weeks: on days 10 to 20 of `make market`, 13
+% of the demand found no seller whose limit allowed it; with five, it was 5 %."""
 
 
 @dataclass(frozen=True)
 class Spending:
-    """Purchases, by client and the seller's party.
+    """Purchases, by client and by the party behind the seller.
 
     Attributes:
         keys: The seller-client pairs, encoded by `pairs`, in ascending order.
         value: The number of usual purchases that each pair is worth: at most 1, less if the seller is not fully
             trusted.
         of_client: The sum of `value` by client.
-        evidence: The part of `value` that is evidence of money lost.
+        evidence: The part of `value` that is evidence of spending.
         evidence_of_client: The sum of `evidence` by client.
         usual: The usual payment of a pair, in units of the payment token.
         is_early: Marks the early payers of several sellers.
@@ -97,7 +97,7 @@ class Spending:
         return self._without(self.value, self.of_client, client, seller)
 
     def elsewhere_before(self, client: Ints, seller: Ints, ts: Floats) -> Floats:
-        """Return what each client had spent elsewhere by a time, as if it had paid each seller in one payment."""
+        """Return what each client had spent elsewhere by a time, as if it had paid each seller in a single payment."""
         if not len(self.keys):
             return np.zeros(len(client))
         client, begin = client.astype(np.int64), float(self.since.min())
@@ -113,7 +113,7 @@ class Spending:
         return out
 
     def evidence_elsewhere(self, client: Ints, seller: Ints) -> Floats:
-        """Return the part of `elsewhere` that is evidence."""
+        """Return the part of what each client spent elsewhere that is evidence."""
         return self._without(self.evidence, self.evidence_of_client, client, seller)
 
     def _without(self, values: Floats, of_client: Floats, client: Ints, seller: Ints) -> Floats:
@@ -122,7 +122,7 @@ class Spending:
 
 
 def _early(ledger: Ledger, client: Ints) -> Flags:
-    """Mark the early payers of several sellers, or all early payers if there are none."""
+    """Mark the early payers of several sellers or, if there are none, all early payers."""
     size = ledger.accounts
     first = np.full(size, np.inf)
     paid = (ledger.payer >= 0) & (ledger.amount > 0)

@@ -1,7 +1,7 @@
 """Groups of accounts that may have the same owner, based on their first funds and on time.
 
-Whom an account pays says nothing about who controls it, because customers pay too. Neither does money that the account
-receives after its first action, because anyone can send money.
+Paying an account does not show who controls it, because customers pay too. Neither does money that an account receives
+after its first action, because anyone can send money.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ FUNDER: Final = "one funder"
 """The name of the grouping by first funds only, regardless of time and amount."""
 
 COLLECTOR: Final = "one collector of their money"
-"""The name of the grouping by where money ends up. It only ranks: escrows and bridges collect money, too."""
+"""The name of the grouping by where money ends up. It only ranks, because escrows and bridges also collect money."""
 
 _SENDERS: Final = 150
 """The maximum number of accounts that send to one collector."""
@@ -29,8 +29,8 @@ _SHARED: Final = 2
 """The minimum number of accounts in a group."""
 
 _DUST: Final = 10.0
-"""To count as the source of an account's initial funds, another account must have sent it at least this multiple of
-them before its first action. Gifts are usually smaller, so framing an account costs more than its initial funds."""
+"""The factor by which another sender's money before the account's first action must exceed its initial funds to make
+that sender its source of funds. Gifts are usually smaller, so framing an account costs more than its initial funds."""
 
 HOUR: Final = 3600.0
 DAY: Final = 86400.0
@@ -41,7 +41,7 @@ _RUNS: Final = {
     "one funder within a day": "one funder, with pauses of six hours at most,",
     "the hour of their birth": "a time of birth, with pauses of an hour at most,",
 }
-"""How sentences describe the common property of groupings that are runs in time. A run may be longer than any pause."""
+"""The phrases that describe groupings that are runs in time. A run may be longer than any pause in it."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,10 @@ class Ties:
         is_hub: Marks the exchanges. A tie through an exchange means nothing.
         born: The time at which each account first appears.
         acknowledged: Marks the accounts that sent money to their funder or its other accounts, unless those accounts
-            sell. Only these accounts confirm the tie by their own action, because anyone can send money to a new
+            sell. Only these accounts confirmed the tie by their own action, because anyone can send money to a new
             account.
-        independence: What each account lost to sellers with other sources of funds, as a multiple of the usual price,
-            at most 1.
+        independence: What each account spent with sellers that have other sources of funds, as a multiple of the usual
+            price, at most 1.
     """
 
     groupings: tuple[Grouping, ...]
@@ -102,7 +102,7 @@ class Ties:
 
 
 def ties_of(ledger: Ledger) -> Ties:
-    """Group accounts."""
+    """Group accounts by their first funds and by time."""
     funding = _funding(ledger)
     is_funded = funding >= 0
     funder, funded_at, amount = (
@@ -113,7 +113,7 @@ def ties_of(ledger: Ledger) -> Ties:
     is_hub = exchanges(ledger, purchases, funder)
     born = _first_events(ledger)
     root = roots(funder, is_hub)
-    sells = np.zeros(ledger.accounts + 1, bool)  # the last one is for unknown accounts
+    sells = np.zeros(ledger.accounts + 1, bool)  # the last entry stands for unknown accounts
     sells[ledger.owner] = sells[ledger.wallet] = sells[ledger.payee] = True
     keys_by_name: list[tuple[str, Ints, bool]] = [
         (FUNDER, funder, True),
@@ -134,8 +134,8 @@ def ties_of(ledger: Ledger) -> Ties:
 
 
 def _funding(ledger: Ledger) -> Ints:
-    """Return the transfer that funded each account: the first one, unless it is dust next to another account's."""
-    # A stranger's dust may arrive before the account's own money does. Coins compare by their usual amounts.
+    """Return the transfer that funded each account: the first, unless it is dust compared with another sender's."""
+    # A stranger's dust may arrive before the account's own funds. Amounts are relative to the coin's usual amount.
     funding = ledger.funding.astype(np.int64)
     began = first_acts(ledger)
     rows = np.flatnonzero((ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst))
@@ -156,7 +156,7 @@ def _funding(ledger: Ledger) -> Ints:
     total, first = np.add.reduceat(amount, starts), rows[starts]  # transfers are sorted by time
     total[ledger.src[first] == ledger.funder[ledger.dst[first]]] *= _DUST
     best = lexical_order(-first, total, ledger.dst[first])
-    funding[ledger.dst[first[best]]] = first[best]  # the last one of each account is written last
+    funding[ledger.dst[first[best]]] = first[best]  # each account's last transfer is written last, so it wins
     return funding
 
 
@@ -213,7 +213,7 @@ def roots(funder: Ints, is_hub: np.ndarray) -> Ints:
 
 
 def _amounts(funder: Ints, amount: Floats) -> Ints:
-    """Return a key for the funder and the amount, rounded to within two per cent."""
+    """Return a key for the funder and the amount, rounded to two per cent."""
     amount = np.nan_to_num(amount, nan=0.0)
     step = np.where(amount > 0, np.round(np.log(np.maximum(amount, 1e-12)) / 0.02), 0).astype(np.int64)
     step -= step.min() if len(step) else 0

@@ -1,1 +1,1 @@
-"""Suspicion of accounts, and scores of subjects without false opinions."""
+"""Suspicion of accounts, and scores of subjects computed without false opinions."""

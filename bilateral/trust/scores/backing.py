@@ -1,7 +1,7 @@
-"""The backing of opinions: what their raters spent with sellers other than the one they rate.
+"""The backing of opinions: what their raters spent with sellers other than the one that they rate.
 
-Neither gifts that a rater receives nor others' ratings reduce the weight of its opinions. A seller can reduce the
-weight by returning half of a purchase.
+Neither gifts that a rater receives nor ratings by other accounts reduce the weight of its opinions. A seller can reduce
+the weight by returning half of a purchase.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _BOUGHT: Final = 3.0
 Honest buyers rate fewer sellers than they buy from; raters for hire rate more."""
 
 _BOUGHT_BEFORE: Final = 2.0
-"""The number of purchases needed for a bad opinion; only those at least `_NOTICE` before it count."""
+"""The number of purchases needed for a bad opinion. Only purchases at least `_NOTICE` before the opinion count."""
 
 _UNPAID: Final = 0.3
 """The weight of a backed rater's opinion if the rater did not pay the rated account."""
 
 _NOTICE: Final = 86_400.0
 _OF_MARKET: Final = 0.03
-"""How long before a bad opinion its rater must have bought elsewhere, limited to a share of the market's age. Slander
-is planned, and needs all of its money at the same time; most honest buyers who complain have been buying for weeks."""
+"""How long before a bad opinion its rater must have bought elsewhere, up to a share of the market's age. Slander is
+planned, so its money is spent all at once; most honest buyers who complain have been buying for weeks."""
 
 
 def backing(context: Context, rows: Ints) -> Floats:

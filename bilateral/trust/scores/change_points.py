@@ -1,13 +1,13 @@
-"""Change points: how likely it is that an opinion is neither slander nor outdated by a turn in its subject.
+"""Change points: how likely it is that an opinion is not slander, and that its subject has not changed since.
 
-It is assumed that a subject's quality either never changed, or turned once. Before and after the turn, opinions about
-the subject are centred on different qualities. Some are about failed jobs, and some are from raters who call everything
-excellent, so neither kind shows a turn by itself. Trusting a bad agent's past costs the reader more than forgetting a
-good agent's past, so the odds are set high.
+The model assumes that a subject's quality either never changed, or changed once (a turn). Before and after the turn,
+opinions about the subject are centred on different qualities. Some opinions are about failed jobs, and some are by
+raters who call everything excellent, so neither kind alone indicates a turn. Trusting a bad agent's past costs the
+reader more than forgetting a good agent's past, so the odds favour a turn for the worse.
 
-Bad opinions may also be slander. Opinions can be bought, but silence cannot: in a turn, bad opinions replace the good
-ones that usual customers would write, while slander comes on top of them. A turn is therefore accepted to the extent
-that good opinions are missing, and slander has no further effect.
+Bad opinions may also be slander. An attacker can buy opinions, but cannot silence other raters: in a turn, bad opinions
+replace the good ones that usual customers would write, while slander comes on top of them. A turn is therefore accepted
+to the extent that good opinions are missing, and slander has no further effect.
 """
 
 from __future__ import annotations
@@ -23,42 +23,42 @@ _GRID: Final = np.linspace(0.0, 100.0, 21, dtype=np.float32)
 """The qualities that a subject may have."""
 
 _SPREAD: Final = 12.0
-"""The standard deviation of opinions about one quality."""
+"""The standard deviation of opinions about a subject of constant quality."""
 
 _FAILED: Final = (0.04, 35.0)
-"""The share of jobs that fail, and the highest value that opinions about them have."""
+"""The share of jobs that fail, and the highest value of opinions about failed jobs."""
 
 _PRAISED: Final = (0.10, 75.0)
-"""The share of raters who call everything excellent, and the lowest value that they give."""
+"""The share of raters who call everything excellent, and the lowest value that they assign."""
 
 _DOWN: Final = 0.9
 _UP: Final = 0.002
-"""The prior weights of a turn for the worse and of a turn for the better. False praise looks like the latter."""
+"""The prior weights of a turn for the worse and of a turn for the better, which false praise resembles."""
 
 _SMALLEST: Final = 12.0
 """The smallest change of quality that counts as a turn."""
 
 _SLANDER: Final = 0.12
-"""The odds of slander versus a turn, for each usual voice that previously called the subject good, if as many raters as
-usual speak up. A long record makes a sudden turn improbable, and makes slander worthwhile."""
+"""The odds of slander versus a turn, for each usual rater who previously called the subject good, if as many raters as
+usual write opinions. A long record makes a sudden turn improbable, and makes slander worthwhile."""
 
 _SILENCE: Final = 2.0
 _REFUTES: Final = 3.0
-"""The log odds in favour of a turn for each missing good voice, and against it for each good voice that is heard. The
-probabilities alone imply 1 and 2.3, but only two thirds of voices count here, because the others are about smaller
-purchases. In the market of `tests.trust.attacks`, sellers with 26 to 70 raters have a bound below 50 four days after a
-turn, whereas a few hours of slander cost them a tenth of a point."""
+"""The log odds in favour of a turn for each missing good opinion, and against it for each good opinion that is present.
+The probabilities alone imply 1 and 2.3, but only two thirds of opinions count here, because the others are about
+smaller purchases. In the market of `tests.trust.attacks`, sellers with 26 to 70 raters have a bound below 50 four days
+after a turn, whereas a few hours of slander cost them a tenth of a point."""
 
 _DAY: Final = 86_400.0
 
 _CLEAR: Final = 1.0
-"""The number of standard errors by which means before and after a position must differ for a closer examination."""
+"""The number of standard errors by which means before and after a position must differ for closer examination."""
 
 _CERTAIN: Final = 60.0
 """The limit for log odds, above and below zero."""
 
 _LENGTH: Final = 100_000
-"""The number of opinions per batch: each opinion takes several numbers for each quality."""
+"""The number of opinions per batch. Each opinion needs several numbers for each quality."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Voices:
         percent: The opinions' values.
         at: The opinions' times.
         weight: The opinions' weights, relative to a usual opinion.
-        last_weight: The rater's weight at the rater's last opinion about a subject; 0 at other opinions.
-        is_alike: Marks the opinions about payments at least as large as those in complaints about the subject.
+        last_weight: The rater's weight at the rater's last opinion about a subject; 0 at the rater's other opinions.
+        is_alike: Marks the opinions about payments at least as large as the payments in complaints about the subject.
     """
 
     subject: Ints
@@ -87,7 +87,7 @@ class Voices:
 
 
 def persistence(voices: Voices, minimum: float, now: float) -> tuple[Floats, Floats]:
-    """Return the probabilities that an opinion is about the subject as it is now and, if bad, is not slander."""
+    """Return the probabilities that an opinion is still valid for its subject and that, if bad, it is not slander."""
     current, genuine = np.ones((2, len(voices.subject)), np.float32)
     for segment in segments(voices.subject, _LENGTH):
         rows = np.flatnonzero(_doubtful(voices[segment], minimum)) + segment.start
@@ -115,11 +115,11 @@ def _doubtful(voices: Voices, minimum: float) -> Flags:
 
 
 def _explained(voices: Voices, minimum: float, now: float) -> tuple[Floats, Floats]:
-    """Return the probabilities that each opinion's subject has not turned since, and that it is not slander."""
+    """Return the probabilities that each opinion's subject has not changed since, and that it is not slander."""
     subject, percent, weight = voices.subject, voices.percent, voices.weight
     starts, ends = _bounds(subject)
     place = np.arange(len(subject))
-    sums = np.zeros((len(_GRID), len(subject) + 1))  # a row for each quality, over all of which sums are quick
+    sums = np.zeros((len(_GRID), len(subject) + 1))  # a row for each quality, because sums over all qualities are fast
     np.cumsum(weight * _logarithms(percent), axis=1, dtype=np.float64, out=sums[:, 1:])
     first = np.flatnonzero(first_of(subject))
     sizes = np.diff(np.append(first, len(subject)))
@@ -136,7 +136,7 @@ def _explained(voices: Voices, minimum: float, now: float) -> tuple[Floats, Floa
     whole = np.repeat(np.add.reduceat(turned, first) + (1 - _DOWN - _UP), sizes)
     alike = _sums(weight * voices.is_alike)
     history, middle = alike[place] - alike[starts], starts + (place - starts) // 2
-    # The slower of two rates: neither a burst of praise nor a past fashion then makes a usual week look silent.
+    # Use the slower of two rates, so that neither a burst of praise nor an old fashion makes a usual week look silent.
     rate = np.minimum(
         *((alike[place] - alike[since]) / np.maximum(voices.at - voices.at[since], _DAY) for since in (starts, middle))
     )
@@ -144,7 +144,7 @@ def _explained(voices: Voices, minimum: float, now: float) -> tuple[Floats, Floa
     burst = np.maximum(changed / (expected + 1), 1.0)
     slander = _SLANDER * history * burst * np.exp(np.minimum(_REFUTES * unchanged - _SILENCE * expected, _CERTAIN))
     slander = np.where(step > 0, slander / (1 + slander), 0.0)
-    # Besides the usual failed jobs, no more bad voices are genuine than good ones are missing.
+    # Apart from the usual failed jobs, at most as many bad opinions are genuine as good opinions are missing.
     missing = np.maximum(expected - unchanged, 0.0) + _FAILED[0] * expected
     excess = 1 - np.minimum(missing / np.maximum(changed, 1e-9), 1.0)
     since, false = (
@@ -157,8 +157,8 @@ def _explained(voices: Voices, minimum: float, now: float) -> tuple[Floats, Floa
 def _weights_since(
     percent: Floats, raters_weight: Floats, usual: Floats, step: Floats, ends: Ints
 ) -> tuple[Floats, Floats]:
-    """Return the weights of raters since each position: those whose last opinion differs by a turn, and others."""
-    # One failed job, or one slander, then makes no turn together with usual opinions.
+    """Return two weights of raters from each position on: those whose last opinion differs by a turn, and others."""
+    # This keeps one failed job or one slander from looking like a turn together with usual opinions.
     place, width = np.arange(len(percent)), _GRID[1] - _GRID[0]
     below = np.zeros((len(_GRID), len(percent) + 1))
     np.cumsum(raters_weight * (percent < _GRID[:, None]), axis=1, dtype=np.float64, out=below[:, 1:])
@@ -179,7 +179,7 @@ def _bounds(subject: Ints) -> tuple[Ints, Ints]:
 
 
 def _sums(values: Floats) -> Floats:
-    """Return the sums of the values before each position, and of all values."""
+    """Return the sum of the values before each position, and the sum of all values."""
     return np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
 
 
@@ -193,7 +193,7 @@ def _logarithms(percent: Floats) -> Floats:
 
 
 def _weighed(sums: Floats) -> tuple[Floats, Floats]:
-    """Return the log of some opinions' mean probability over all qualities, and the expected quality."""
+    """Return the log of the mean probability of some opinions over all qualities, and the expected quality."""
     top = sums.max(axis=0)
     sums -= top
     share = np.exp(sums, out=sums)

@@ -1,4 +1,4 @@
-"""Scores of subjects: a robust mean without false opinions, its interval and lower bound, and a status.
+"""Scores of subjects: a robust mean of opinions that are not false, its interval and lower bound, and a status.
 
 Each score comes with the number of raters, the effective number of opinions, the share removed, and a lower bound.
 `abstain` is set if there is too little evidence for a score worth acting on.
@@ -22,10 +22,10 @@ from bilateral.trust.tables.arrays import Flags, Floats, Groups, Ints, contained
 from bilateral.trust.tables.opinions import Kind
 
 _HUBER: Final = 14.0
-"""The residual, in points, above which a value has less weight: about the deviation of an ordinary value."""
+"""The residual, in points, above which a value has less weight: about the standard deviation of an ordinary value."""
 
 _CONSTANT: Final = 3
-"""The number of equal values at which a rater counts as constant."""
+"""The number of equal values after which a rater counts as constant."""
 
 
 class BiasModel:
@@ -54,7 +54,7 @@ class BiasModel:
         bias, quality = np.zeros(raters), np.full(subjects, mean)
         weight = trust.copy()
         shift, rest, scratch = (np.zeros_like(values) for _ in range(3))  # reused, because they may be large
-        # Places are valid. To clip them avoids the copy that `numpy.take` makes otherwise, to raise an error.
+        # Positions are valid, so clipping changes nothing. It avoids the copy that `numpy.take` makes to raise errors.
         for _ in range(self.iterations):
             np.multiply(weight, np.subtract(values, shift, out=rest), out=rest)
             total = by_subject.sums(weight) + self.prior_subject
@@ -87,12 +87,12 @@ def _informative(by_rater: Groups, values: Floats) -> Floats:
 
 _PRIOR: Final = 3.0
 _DOUBTFUL: Final = 50.0
-"""The number and the value of the doubtful opinions that are added for the lower bound, so that a high bound needs
-several raters who bought from others. With half as many doubtful opinions, attackers in `make market` lost ten cents
-less per dollar."""
+"""The number and the value of the doubtful opinions that are added for the lower bound, so that a high bound requires
+several raters who bought from other sellers. With half as many doubtful opinions, attackers in `make market` lost ten
+cents less per dollar."""
 
 _NARROW: Final = 0.25
-"""The part of the interval's width that is subtracted. The doubtful opinions already make bounds cautious."""
+"""The part of the interval's width that is subtracted. The doubtful opinions already make the bounds cautious."""
 
 _NEUTRAL: Final = 50.0
 """The minimum value at which an opinion is favourable."""
@@ -108,30 +108,30 @@ class Status(StrEnum):
 
 
 _LEAST: Final = 0.2
-"""The minimum weight of an opinion whose rater shows only weak signs. Others can make honest raters look odd.
+"""The minimum weight of an opinion whose rater shows only weak signs, which other accounts can cause.
 
 The weight is lower if the subject's owner is also odd, so that many odd raters do not lift an odd owner.
 """
 
 _WHOLLY: Final = 0.5
 """The share of paid feedback at which unpaid opinions count only to the extent that purchases back their raters. In
-`make market`, 82 % or more is paid: to make unpaid praise count, an attacker must write as many opinions as all others
-combined."""
+`make market`, at least 82 % is paid: to make unpaid praise count, an attacker would have to write as many opinions as
+all other raters combined."""
 
 _TELLING: Final = 0.25
-"""The minimum rater weight for opinions to show that a subject changed: more than the oddest raters have."""
+"""The minimum rater weight at which opinions can show that a subject changed: more than the oddest raters have."""
 
 PROVEN: Final = 10.0
-"""The number of backed voices that must call an agent bad for it to be rejected: with fewer, it can still be tried,
-last in every list. A rival who spends sixty dollars, including the voices' purchases elsewhere, gets fewer voices
+"""The number of backed raters who must call an agent bad for it to be rejected. With fewer, it can still be tried, last
+in every list. A rival who spends sixty dollars, including these raters' purchases elsewhere, gets fewer raters
 (`tests/trust/test_slander.py`)."""
 
 _ALIKE: Final = 0.5
-"""How large payments must be, relative to the complainers' payments, for other opinions to bear on the complaints. An
-agent may serve small purchases well and cheat on large ones."""
+"""The minimum size of payments, relative to the complainers' payments, for other opinions to count against the
+complaints. An agent may serve small purchases well and cheat on large ones."""
 
 _CONTESTED: Final = 0.3
-"""The share of a subject's raters whose removal makes its score contested if the subject is tied to them."""
+"""The share of a subject's raters whose removal makes its score contested, if the subject is tied to them."""
 
 _STATUSES: Final = np.array(
     [str(status) for status in (Status.FLAGGED, Status.CONTESTED, Status.THIN, Status.OK)], object
@@ -150,7 +150,7 @@ class Scores:
         effective: The evidence as a number of opinions by ordinary raters.
         removed: The share of raters with opinions that were removed as false.
         status: The `Status` of each subject, as text.
-        abstain: Marks the scores that nobody should act on.
+        abstain: Marks the scores that should not be acted on.
     """
 
     score: Floats
@@ -166,13 +166,13 @@ class Scores:
 
 @dataclass(frozen=True)
 class Credence:
-    """The raters' credence by opinion, from 0 to 1.
+    """The credence given to raters, by opinion, from 0 to 1.
 
     Attributes:
-        weight: The weight in ratings: how usual the rater is, or how much the rater bought from others.
-        backed: How much the rater bought from others.
+        weight: The weight in ratings: how usual the rater is, or how much the rater bought from other sellers.
+        backed: How much the rater bought from other sellers.
         reliance: The extent to which only purchases decide how much the opinion counts, which is the extent to which
-            payments are recorded. It grows gradually, so that the first few paid opinions do not undo all others.
+            payments are recorded. It grows gradually, so that the first few paid opinions do not void all others.
     """
 
     weight: Floats
@@ -190,8 +190,8 @@ class Credence:
 
     def solid(self, unrecorded: Floats | float = 1.0) -> Floats:
         """Return the part of the weight that counts for lower bounds and turns: purchases, if payments are recorded."""
-        # Money that others send a rater, and what they rate, may make it look odd. What it bought they cannot undo. To
-        # pay an agent of one's own costs a fee, and would lift it above all agents without ratings.
+        # Others can make a rater look odd by what they send it or rate, but cannot undo what it bought. Paying one's
+        # own agent costs a fee, and would otherwise lift the agent above all agents without ratings.
         return self.reliance * self.backed / np.maximum(self.weight, 1e-9) + (1 - self.reliance) * unrecorded
 
 
@@ -242,7 +242,7 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
         & (ledger.subject_agent >= 0)
     )
     abstain = (effective < minimum) | unproven
-    # Without independent raters the prior alone would rank a contested subject, above others with poor evidence.
+    # Without independent raters, the prior alone would rank a contested subject above others with poor evidence.
     alone = np.where(contested, np.minimum(effective / minimum, 1.0), 1.0)
     lower = np.where(flagged, 0.0, alone * _lower(context, credence, trust, rows))
     code = np.select([flagged, contested, abstain], [0, 1, 2], 3)
@@ -261,8 +261,8 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
 
 def weights(context: Context, suspicion: Suspicion, rows: Ints, credence: Credence) -> tuple[Floats, Floats, Flags]:
     """Return the trust in some opinions, each subject's share of removed raters, and which subjects are contested."""
-    # Each rater of a subject counts once, however often it speaks. Anybody can write false opinions about a rival, so a
-    # subject is contested only by those that it wrote itself, or that an act of its own ties to it.
+    # Each rater of a subject counts once, however many opinions it writes. Because anyone can write false opinions
+    # about a rival, only opinions that a subject wrote itself or tied to itself by its own action make it contested.
     ledger, size = context.ledger, context.ledger.subjects
     rater, subject = context.ledger.opinions.rater[rows], context.ledger.opinions.subject[rows]
     pair = context.pair_of[rows]
@@ -283,13 +283,13 @@ def weights(context: Context, suspicion: Suspicion, rows: Ints, credence: Creden
 
 
 def _usual(suspicion: Suspicion) -> Floats:
-    """Return how usual each account is according to weak signs, from 0 to 1."""
+    """Return how usual each account is, according to weak signs, from 0 to 1."""
     return np.asarray(1 - suspicion.odd / MOST, np.float32)
 
 
 def _last_weights(pair: Ints, trust: Floats, count: int) -> Floats:
-    """Return each rater's weight at the rater's last opinion about a subject; 0 at other opinions."""
-    # So the sum since a time counts each rater once. Otherwise one rater could make a turn by repeating itself.
+    """Return each rater's weight at the rater's last opinion about a subject; 0 at the rater's other opinions."""
+    # A sum from any position on then counts each rater once. Otherwise, a rater could create a turn by repetition.
     last, out = np.zeros(count, np.int64), np.zeros(len(pair), np.float32)
     last[pair] = np.arange(len(pair))
     last = last[pair] == np.arange(len(pair))
@@ -317,7 +317,7 @@ def _persistence(  # noqa: PLR0913, PLR0917
     if not count:
         return out
     before = np.searchsorted(telling, np.arange(len(subject)), side="right") - 1
-    for place in (np.minimum(before + 1, count - 1), np.maximum(before, 0)):  # the later one first, the former over it
+    for place in (np.minimum(before + 1, count - 1), np.maximum(before, 0)):  # the earlier one overwrites the later one
         same = subject[telling[place]] == subject
         out[same] = np.where(
             percent[same] < LEAST_RATING, np.minimum(current, genuine)[place[same]], current[place[same]]
@@ -332,21 +332,21 @@ def _recorded(payer_share: float) -> float:
 
 def _lower(context: Context, credence: Credence, trust: Floats, rows: Ints) -> Floats:
     """Return the lower bounds, for which opinions count only to the extent that they cost their raters something."""
-    # A doubtful opinion is added to each subject, so that a bound of weight needs several raters who bought from
-    # others, or who judge others where no payments are recorded. The model is one of its own: in that of ratings, those
-    # who bought nothing can make what buyers say look far off.
+    # A doubtful opinion is added to each subject, so that a high bound requires several raters who bought from other
+    # sellers or, where payments are not recorded, judge other subjects. The bounds have their own model, because raters
+    # who bought nothing can make buyers' opinions look like outliers in the model of ratings.
     opinions, size = context.ledger.opinions, context.ledger.subjects
     rater, subject, percent = opinions.rater[rows], opinions.subject[rows], opinions.percent[rows]
     unrecorded = np.where(context.activity[rater] > THIN, 0.5, 0.2)
     solid = credence.solid(np.where(opinions.kind[rows] == Kind.FEEDBACK, unrecorded, 1.0))
     model = BiasModel(iterations=6).fit(rater, subject, percent, trust * solid, context.ledger.accounts, size)
-    # A severe rater's favourable opinion says more than it seems; a bad one never lifts the bound.
+    # A severe rater's favourable opinion says more than its value suggests; a bad opinion never raises the bound.
     values = percent - model.bias_[rater]
     values = np.where(percent < _NEUTRAL, np.minimum(values, percent), values)
     by_subject = Groups.by(subject, size)
     count, favourable = by_subject.sums(model.weight_), by_subject.sums(model.weight_ * (values >= _NEUTRAL))
     mean = (by_subject.sums(model.weight_ * values) + _PRIOR * _DOUBTFUL) / (count + _PRIOR)
-    # Only favourable opinions make the interval narrow. Otherwise a bad one could raise the bound.
+    # Only favourable opinions narrow the interval. Otherwise, a bad opinion could raise the bound.
     spread = _spread(model, rater, subject, percent, size)
     bound: Floats = np.clip(mean - _NARROW * QUANTILE * spread / np.sqrt(favourable + 1), 0, 100)
     return bound

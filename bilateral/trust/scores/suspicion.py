@@ -1,9 +1,9 @@
 """Suspicion: a ranking of accounts by all available evidence and, separately, the accounts that are held back.
 
-Ranking is cheap; condemning is not. Learned weak signs only rank accounts. An account is held back by evidence of two
-independent kinds, by a fact, or by strong evidence of common control, which causes few false discoveries no matter how
-large the market is. Within a kind, only the strongest finding counts. Being the subject of a finding does not count,
-because anyone can praise or slander anyone.
+A wrong rank does little harm; holding an account back does. Learned weak signs therefore only rank accounts. An account
+is held back by evidence of two independent kinds, by a fact, or by strong evidence of common control, which causes few
+false discoveries, however large the market is. Within a kind, only the strongest finding counts. Being the subject of a
+finding does not count, because anyone can praise or slander anyone.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import Opinions
 
 THRESHOLD: Final = 2.0
-"""The total strength (negative base-10 logarithm) that evidence of all kinds needs to hold an account back."""
+"""The total strength (negative base-10 logarithm) of all kinds of evidence at which an account is held back."""
 
 _SECOND: Final = 1.0
 """The strength that the second kind of evidence needs."""
@@ -32,18 +32,18 @@ _SECOND: Final = 1.0
 _CONTROL: Final = 3.0
 _WEAK_SECOND: Final = 0.5
 """The strength of control evidence at which a strength of 0.5 in a second kind suffices. In a small market, ten
-accounts that one funder created to praise it reach 3.3 for control and 0.6 for opinions, and cannot reach more."""
+accounts that one funder created to praise itself reach 3.3 for control and 0.6 for opinions, and cannot reach more."""
 
 _ALONE: Final = {Basis.CONTROL: 4.0, Basis.ANSWERS: 4.0, Basis.REVIEWS: THRESHOLD}
-"""The strength at which one kind of evidence suffices. Such evidence is based on the accounts' own actions, not on
-market habits such as refunds, cashback and free services. In attack-free markets of 40,000 accounts, no evidence of
-this kind exceeds 2."""
+"""The strength at which one kind of evidence suffices. These kinds are based on the accounts' own actions, not on
+market habits such as refunds, cashback and free services. In attack-free markets of 40,000 accounts, none of them
+exceeds a strength of 2."""
 
 _EVERY_AGENT: Final = 4.0
-"""The strength at which all agents of a held-back owner are held back, not only those that findings are about."""
+"""The strength at which all agents of a held-back owner are held back, not only those named in findings."""
 
 _OF_ONE_HAND: Final = (FUNDER, "one funder and one amount")
-"""Groupings that taint all members. A common ancestor does not taint them: it may honestly have sold coins once."""
+"""The groupings that taint all members. A common ancestor does not, because it may have sold coins honestly once."""
 
 GUILTY: Final = 99.0
 """The suspicion of an account that reviewers found guilty, regardless of its findings."""
@@ -52,7 +52,7 @@ _MOST_DIGITS: Final = 4.0
 """The maximum strength of findings combined with weak signs, as log odds."""
 
 _BELOW: Final = 0.95
-"""The maximum suspicion from findings for an account that they do not hold back, as a share of the threshold."""
+"""The maximum suspicion that findings give an account without holding it back, as a share of the threshold."""
 
 RANKING: Final = ("tied by others", "weak signs")
 """The parts of a suspicion that rank an account and never hold it back."""
@@ -63,20 +63,20 @@ _CLUSTER: Final = 1.0
 
 @dataclass(frozen=True)
 class Suspicion:
-    """The result of all findings together.
+    """The combined result of all findings.
 
     Attributes:
-        total: Each account's suspicion: the sum of all parts if the account is held back, or else only the parts that
-            rank.
+        total: Each account's suspicion: the sum of all parts if the account is held back; otherwise, only the parts
+            that affect the ranking.
         unranked: The suspicion from findings alone, which is below the threshold for accounts that are not held back.
         parts: Each detector's share of the suspicion, by name.
-        odd: How odd each account is by its weak signs, whatever empty accounts do. Odd accounts' opinions count less.
+        odd: How odd each account's weak signs are, regardless of empty accounts. Odd accounts' opinions count less.
         flagged: Marks the accounts that are held back.
         withheld: Marks the subjects that are held back with the account responsible for them.
         cluster: The cluster of each flagged account; -1 for other accounts.
         row: The probability that each opinion is false.
         reasons: The weak signs that moved the highest ranks; None if there are none.
-        own: Marks the opinions in findings that the account that they are about has tied to itself by its own action.
+        own: Marks the opinions in findings that the judged account has tied to itself by its own action.
     """
 
     total: Floats
@@ -115,7 +115,7 @@ def suspicion(
             active = [] if role in finding.passive else [own[finding.basis]]
             for values in (part, kinds[finding.basis], *active, *([facts] if finding.is_fact else [])):
                 np.maximum.at(values, accounts, digits)
-        if finding.basis == Basis.REVIEWS:  # of other ties, the learned signs see all that they say
+        if finding.basis == Basis.REVIEWS:  # the learned signs already cover other ties
             np.maximum.at(tied, finding.tied, 0.9 * finding.strength)
     _of_company(findings, kinds)
     total, is_withheld = _evidence(kinds, own, facts, threshold)
@@ -158,8 +158,8 @@ def suspicion(
 
 
 def _of_company(findings: Sequence[Finding], kinds: dict[Basis, Floats]) -> None:
-    """To accounts that gain by their own action, assign the other kinds of evidence that most of their actors have."""
-    # Who funds its raters answers for them. Others cannot make an account fund anybody.
+    """Assign to accounts that gain by their own action the other kinds of evidence that most of their actors have."""
+    # An account that funds its raters is responsible for them. Nobody else can make an account fund anyone.
     before = {basis: digits.copy() for basis, digits in kinds.items()}
     for finding in findings:
         gains = finding.basis == Basis.CONTROL and len(finding.beneficiaries) and len(finding.actors)
@@ -174,8 +174,8 @@ def _evidence(
     kinds: dict[Basis, Floats], own: dict[Basis, Floats], facts: Floats, threshold: float
 ) -> tuple[Floats, Flags]:
     """Return the total strength of all kinds of evidence, and mark the accounts that this evidence holds back."""
-    # At least one kind has to rest on acts of the account itself. Otherwise an attacker could buy from a rival, take
-    # the money back, and praise it.
+    # At least one kind must be based on the account's own actions. Otherwise, an attacker could frame a rival by buying
+    # from it, getting the money back, and praising it.
     digits = np.sort(np.array(list(kinds.values())), axis=0)
     total, second = digits.sum(axis=0), min(_SECOND, threshold)
     acted = np.max(list(own.values()), axis=0) >= second
@@ -187,7 +187,7 @@ def _evidence(
 
 
 def _withheld(ledger: Ledger, findings: Sequence[Finding], unranked: Floats, is_withheld: Flags) -> Flags:
-    """Mark the subjects that are held back: those that findings are about, or all of an owner's if they are strong."""
+    """Mark the subjects that are held back: those of findings or, if these are strong, all of an owner's subjects."""
     is_targeted = np.zeros(ledger.subjects, bool)
     for finding in findings:
         if finding.weight > 0:
@@ -239,7 +239,7 @@ def _false_rows(opinions: Opinions, findings: Sequence[Finding], total: Floats, 
 
 def _own(ledger: Ledger, findings: Sequence[Finding]) -> Flags:
     """Mark the opinions that a finding ties, through an account's own action, to the account that they are about."""
-    # Who returns money to a client that asks for it has no hand in what that client says, so returns tie nobody.
+    # Returning money to a client that asks for it does not influence the client's opinions, so returns create no tie.
     opinions = ledger.opinions
     out = np.zeros(len(opinions), bool)
     for finding in findings:

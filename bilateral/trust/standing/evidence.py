@@ -1,7 +1,7 @@
-"""The cost of evidence: money that those who praise an agent spent with other sellers that early buyers trust.
+"""The cost of evidence: what an agent's praisers spent with other sellers that early buyers trust.
 
-At most one usual purchase per seller counts (`features.spending`). One rater can praise many agents with the same
-money, so the money is divided among those agents.
+At most one usual purchase per seller counts (`features.spending`). A rater can praise many agents with the same money,
+so the money is divided among those agents.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _GOOD: Final = 50.0
 
 _MOST: Final = 0.75
 """The maximum number of usual purchases that opinions from one source of funds are worth. Anyone who bought a lot
-elsewhere can be bribed to praise for little more than the price of a purchase, and additional accounts for one wallet
-cost only gas."""
+elsewhere can be bribed for little more than the price of a purchase, and additional accounts for one wallet cost only
+gas."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def costs_of_servers(context: Context, rows: Ints) -> Floats:
     keys = distinct_keys(pairs(ledger.subject_agent[opinions.subject[praise]], opinions.rater[praise], size))
     agent, rater = (side.astype(np.int64) for side in unpaired(keys, size))
     spent = context.spending.evidence_elsewhere(rater, ledger.owner[agent]) / np.bincount(rater, minlength=size)[rater]
-    # Where few have bought, an exchange looks like an attacker's wallet, and funds most honest buyers.
+    # In a market with few purchases, an exchange looks like an attacker's wallet, but funds most honest buyers.
     source = context.ties.root[rater] if context.ties.independence.any() else rater
     voices, place = np.unique(pairs(agent, source, size), return_inverse=True)
     of_source = np.minimum(group_sums(spent, place, len(voices)), _MOST)

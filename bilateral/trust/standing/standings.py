@@ -1,4 +1,4 @@
-"""Standings: the single figure used wherever agents are ranked, gated or decided on.
+"""Standings: the only figure by which agents are ranked, gated and decided on.
 
 An agent has one standing as a server and one as a client, starting with the first analysis that includes it.
 """
@@ -25,9 +25,9 @@ from bilateral.trust.tables.arrays import Flags, Floats, Ints, first_of, spans
 from bilateral.trust.tables.ledger import Ledger
 
 _TURN: Final = 7 * 86_400.0
-"""The duration of a trial. In `make market`, most new agents that sell at all are rated within a week; then the next
-one is tried immediately. At fourteen days, 0.8 % of good sellers have to wait in a market without attackers, because
-teams fund several agents."""
+"""The duration of a trial. In `make market`, most new agents that sell at all are rated within a week; the next agent
+is then tried immediately. With fourteen days, 0.8 % of good sellers would have to wait in a market without attackers,
+because teams fund several agents."""
 
 _OF_OWNER: Final = 4
 """The number of one owner's agents that are tried at the same time. Honest sellers have several agents: in `make
@@ -38,8 +38,8 @@ def waiting(context: Context, cost: Floats) -> dict[int, StandingReason]:
     """Return the reason for each agent that is waiting for its trial."""
     ledger, root = context.ledger, _sources(context)
     now = max(ledger.opinions.ts.max(initial=0.0), ledger.paid_at.max(initial=0.0))
-    # An earlier tenure counts as the new agent that it was, if it was tried: to pass one agent around gives no more
-    # trials than to register others. Agents that an owner registered come before all that it received.
+    # An earlier tenure that was tried counts as an agent, so transferring an agent gives no more trials than
+    # registering new ones. Agents that an owner registered come before all agents that it received.
     was_tried = np.arange(ledger.agents) < ledger.current
     was_tried[ledger.paid_agent[ledger.paid_agent >= 0]] = True
     was_tried[ledger.opinions.subject[ledger.opinions.subject < ledger.agents]] = True
@@ -58,14 +58,14 @@ def waiting(context: Context, cost: Floats) -> dict[int, StandingReason]:
 
 
 def _sources(context: Context) -> Ints:
-    # The first sender counts, unless the account received more from others before it registered an agent. Anybody can
-    # be the first to send dust to a fresh account.
+    # The first sender is the source, unless the account received more from others before it registered an agent,
+    # because anyone can be the first to send dust to a fresh account.
     ledger, ties = context.ledger, context.ties
     registers = np.full(ledger.accounts, np.inf)
     np.minimum.at(registers, *ledger.registrations)
     counts = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
     counts &= ledger.sent_at <= registers[np.maximum(ledger.dst, 0)]
-    counts &= ledger.coin == ledger.coin[ledger.funding[np.maximum(ledger.dst, 0)]]  # as far as it compares
+    counts &= ledger.coin == ledger.coin[ledger.funding[np.maximum(ledger.dst, 0)]]  # only coins that are comparable
     source, target = ledger.src[counts], ledger.dst[counts]
     signed = np.where(ties.root[source] == ties.root[target], 1.0, -1.0) * ledger.sent[counts]
     is_main = np.bincount(target, weights=signed, minlength=ledger.accounts) >= 0
@@ -73,7 +73,7 @@ def _sources(context: Context) -> Ints:
 
 
 def _ahead(source: Ints, owner: Ints) -> Ints:
-    """Return how many trials come before each agent's own trial."""
+    """Return the number of trials that take place before each agent's own trial."""
     _, first, place = np.unique(owner, return_index=True, return_inverse=True)
     leads = np.zeros(len(owner), np.int64)
     leads[first] = 1
@@ -108,7 +108,7 @@ SCHEMA: Final = pa.schema(
 """The columns for a table of standings: those of `Standing`, with the reasons as JSON."""
 
 _MOST_REASONS: Final = 5
-"""The maximum number of reasons in a standing. Nobody reads more, and the findings contain all of them."""
+"""The maximum number of reasons in a standing, because nobody reads more. The findings contain all of them."""
 
 _SEGMENT: Final = 2**17
 """The number of agents whose rows are created at a time; their reasons take up 100 MB."""
@@ -128,7 +128,7 @@ def standings(
     stayed = Stayed.of(ledger, spending.hand, returned)
     usable = np.isfinite(opinions.percent) & ~suspicion.flagged[opinions.rater]
     usable &= opinions.rater != ledger.subject_account[opinions.subject]
-    # A burst of false praise makes honest opinions of the same hours suspicious. What their raters bought stays lost.
+    # A burst of false praise makes honest opinions of the same hours suspicious, but their raters' money stays spent.
     costs = costs_of_servers(context, np.flatnonzero(usable)), spending.usual * spending.evidence_of_client
     rows = np.flatnonzero(usable & (suspicion.row < 0.5))  # noqa: PLR2004
     reasons = {agent: [reason] for agent, reason in waiting(context, costs[0]).items()}
@@ -149,7 +149,7 @@ def _table(  # noqa: PLR0913, PLR0917
 ) -> pa.Table:
     """Yield the standings of both sides, a few thousand at a time."""
     agents, wallet = np.arange(ledger.current), ledger.wallet[: ledger.current].astype(np.int64)
-    clients = ledger.agents + wallet  # the subjects of clients follow those of agents, an account each
+    clients = ledger.agents + wallet  # client subjects come after agent subjects, one per account
     rated = np.flatnonzero(scores.raters[clients] > 0)
     sides = (
         (Side.SERVER, agents, agents, agents, _Paid.by(stayed.agent, stayed, ledger.agents), costs[0]),
@@ -226,7 +226,7 @@ def _reasons(
 
 
 def _of_earlier_owners(ledger: Ledger, scores: Scores, stayed: Stayed) -> dict[int, StandingReason]:
-    """For each agent with evidence about an earlier owner, return the reason that this evidence does not count."""
+    """For each agent with evidence about an earlier owner, return the reason why this evidence does not count."""
     earlier = np.arange(ledger.current, ledger.agents)
     raters, payments = scores.raters[earlier], np.bincount(stayed.agent, minlength=ledger.agents)[earlier]
     paid = np.bincount(stayed.agent, weights=stayed.amount, minlength=ledger.agents)[earlier]

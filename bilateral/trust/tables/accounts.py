@@ -1,4 +1,4 @@
-"""Addresses in tables: one spelling per account, a check of each address, and a check that tables match."""
+"""Addresses in tables: a single spelling for each account, and checks that addresses are valid and tables match."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -38,11 +38,11 @@ _RELATED: Final = (
 """Columns that refer to the same accounts in one chain's tables."""
 
 _ENOUGH: Final = 20
-"""The minimum number of accounts for a meaningful share: with fewer, having none in common may be chance."""
+"""The minimum number of accounts for a meaningful overlap: with fewer, an empty overlap may be chance."""
 
 _FEW: Final = 0.05
-"""The share in common, of the smaller column, below which tables seem to cover different accounts. In tests, it is over
-0.3."""
+"""The share of the smaller column's accounts that the other contains, below which tables seem to cover different
+accounts. In tests, the share is over 0.3."""
 
 
 def one_spelling(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
@@ -64,7 +64,7 @@ def one_spelling(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
 
 
 def in_small_letters(texts: pa.Array) -> pa.Array:
-    """Return strings with hexadecimal addresses in lower case. Base58 is unchanged, because it is case-sensitive."""
+    """Return strings with hexadecimal addresses in lower case. Base58 is case-sensitive and does not change."""
     return pc.if_else(pc.match_substring_regex(texts, HEXADECIMAL), pc.ascii_lower(texts), texts)
 
 
@@ -76,7 +76,7 @@ def require_addresses(name: str, table: pa.Table) -> None:
             wrong = texts.filter(pc.invert(pc.match_substring_regex(texts, _ADDRESS)))
             for text in wrong[:1].to_pylist():
                 row = pc.index(pc.cast(table[column], pa.string()), text).as_py()
-                if row >= 0:  # a dictionary may hold texts that no row has
+                if row >= 0:  # a dictionary may contain strings that no row uses
                     raise InvalidArgumentError(
                         f"{name}.{column} has {quoted(text)} in row {row + 1}: write an address, as 0x and 40 "
                         "hexadecimal digits, or null"
@@ -84,7 +84,7 @@ def require_addresses(name: str, table: pa.Table) -> None:
 
 
 def unrelated_columns(tables: Mapping[str, pa.Table]) -> list[str]:
-    """Return a sentence for each pair of columns that should contain the same accounts but hardly do."""
+    """Return a sentence for each pair of columns that should share accounts but have hardly any in common."""
     columns = list(dict.fromkeys(column for pair in _RELATED for column in pair))
     texts, codes = coded_together([tables[name][column] for name, column in columns])
     occurs = dict.fromkeys(columns, np.zeros(0, np.bool_))

@@ -12,17 +12,17 @@ Floats = npt.NDArray[np.floating[Any]]
 Flags = npt.NDArray[np.bool_]
 
 _PIECE: Final = 65_536
-"""The number of rows converted per batch: half a megabyte each for groups and values, which stays in cache. Converting
-a million in one batch takes three times as long as adding them up."""
+"""The number of rows converted per batch, whose groups and values fit into the cache (half a megabyte each). Converting
+a million rows in one batch takes three times as long as adding them up."""
 
 _RUN: Final = 8
-"""The usual run length above which gathering runs is faster: one run takes as long as several rows."""
+"""The usual length of runs above which gathering them is faster: one run takes as long as several rows."""
 
 _WORD: Final = 63
 """The number of bits in the largest integer."""
 
 _SEGMENT: Final = 1_000_000
-"""The number of rows per batch when intermediate results take many times as much memory as the rows."""
+"""The number of rows per batch for intermediate results that need many times as much memory as the rows."""
 
 
 def pairs(left: Ints, right: Ints, size: int) -> Ints:
@@ -39,7 +39,7 @@ def unpaired(keys: Ints, size: int) -> tuple[Ints, Ints]:
 def group_sums(values: Floats | Flags, groups: Ints, size: int) -> Floats:
     """Return the sum of values by group."""
     out = np.zeros(size)
-    for start in range(0, len(groups), _PIECE):  # `numpy.bincount` would copy both as numbers of 64 bits
+    for start in range(0, len(groups), _PIECE):  # `numpy.bincount` would copy both as 64-bit numbers
         part = slice(start, start + _PIECE)
         np.add.at(out, groups[part].astype(np.intp, copy=False), np.asarray(values[part], np.float64))
     return out
@@ -63,10 +63,10 @@ def group_counts(groups: Ints, size: int) -> Ints:
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of some rows, whose sizes are counted once for all aggregations.
+    """The groups of some rows. Group sizes are counted once for all aggregations.
 
-    Rows of one group, such as those about one subject, are often adjacent. If so, each run of rows is gathered first,
-    which takes a quarter of the time.
+    Rows of one group are often adjacent, such as opinions about one subject. If so, each run of rows is aggregated
+    first, which takes a quarter of the time.
 
     Attributes:
         of: The group of each row, numbered from 0.
@@ -134,15 +134,15 @@ def lexical_order(*keys: npt.NDArray[Any]) -> Ints:
     """Return the order of rows by keys, with the last key primary as in `numpy.lexsort`, but in a fifth of the time."""
     order = np.arange(len(keys[0]))
     for number, key in enumerate(keys):
-        column = np.take(key, order) if number else key  # in a fraction of the time of `key[order]`
+        column = np.take(key, order) if number else key  # takes a fraction of the time of `key[order]`
         if (column[1:] < column[:-1]).any():
             order = np.take(order, _stable_order(column))
     return order
 
 
 def _stable_order(column: npt.NDArray[Any]) -> Ints:
-    # Numpy sorts numbers by vector instructions, and places of numbers in many times as long. So each key is sorted as
-    # one number with its place. Keys that need too many bits lose the last ones, and those alike are sorted again.
+    # Numpy sorts numbers with vector instructions, which is many times as fast as sorting positions. Each key is
+    # therefore packed with its position. If bits are short, the lowest are dropped, and ties are sorted again.
     keys, bits = _ordinal(column), len(column).bit_length()
     lost = max(0, (int(keys.max()) - int(keys.min())).bit_length() + bits - _WORD)
     keys >>= lost
@@ -161,11 +161,11 @@ def _stable_order(column: npt.NDArray[Any]) -> Ints:
 
 
 def _ordinal(column: npt.NDArray[Any]) -> Ints:
-    """Return 64-bit integers in the order of a column's values; bits of floats are in order once signs are handled."""
+    """Return 64-bit integers in the order of a column's values. Floats' bits are in order, except for the sign."""
     if column.dtype.kind != "f":
         return column.astype(np.int64)
     width = np.dtype(f"i{column.dtype.itemsize}")
-    keys: Ints = (column + column.dtype.type(0)).view(width).astype(np.int64)  # to add 0 makes -0 equal to it
+    keys: Ints = (column + column.dtype.type(0)).view(width).astype(np.int64)  # adding 0 turns -0 into 0
     negative = np.flatnonzero(keys < 0)
     keys[negative] = ~keys[negative] ^ (-1 << (8 * width.itemsize - 1))
     return keys
@@ -226,7 +226,7 @@ def look_up(queries: Ints, keys: Ints, values: Floats) -> Floats:
 
 
 def contained(keys: Ints, among: Ints) -> Flags:
-    """Mark the keys that occur among others."""
+    """Mark the keys that also occur in another array."""
     if not len(among):
         return np.zeros(len(keys), bool)
     places = np.minimum(np.searchsorted(among, keys), len(among) - 1)
@@ -235,7 +235,7 @@ def contained(keys: Ints, among: Ints) -> Flags:
 
 
 def contained_pairs(left: Ints, right: Ints, among: Ints, size: int) -> Flags:
-    """Mark the pairs that occur among others. Only pairs whose left code occurs there are looked up."""
+    """Mark the pairs that also occur in another array. Only pairs whose left code occurs there are looked up."""
     is_contained = np.zeros(len(left), bool)
     if len(among):
         occurs = np.zeros(size, bool)
@@ -247,7 +247,7 @@ def contained_pairs(left: Ints, right: Ints, among: Ints, size: int) -> Flags:
 
 
 def segments(groups: Ints, length: int = _SEGMENT) -> Iterator[slice]:
-    """Yield slices of sorted groups that end at a group's end, each of about the same length."""
+    """Yield slices of about the same length from sorted groups; each slice ends at the end of a group."""
     start = 0
     while start < len(groups):
         last = min(start + length, len(groups)) - 1

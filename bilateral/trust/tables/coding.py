@@ -1,4 +1,4 @@
-"""Encode tables as a ledger: addresses, ids and texts become numbers in arrays."""
+"""Encode tables as a ledger: addresses, ids and strings become numbers in arrays."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -27,17 +27,17 @@ from bilateral.trust.tables.opinions import Kind, Opinions, proven, scaled
 from bilateral.trust.tables.schema import OPTIONAL, SEALED, Tables
 
 _DENSE: Final = 8
-"""The number of ids per agent up to which a table of all ids, with 4 bytes each, is faster than a search."""
+"""The largest id, per agent, up to which a lookup table with 4 bytes for each id is faster than a search."""
 
 
 def coded(tables: Tables) -> Ledger:
-    """Encode tables."""
+    """Encode tables as a ledger."""
     return _Coding(tables).ledger()
 
 
 @dataclass(frozen=True)
 class _Moves:
-    """Transfers as parallel arrays, sorted by time. `funds` marks the transfers that may be their receiver's first."""
+    """Transfers as parallel arrays, sorted by time. `funds` marks those that can be their receiver's first."""
 
     src: Ints
     dst: Ints
@@ -83,7 +83,7 @@ class _Coding:
         until[tenures[ended]] = self.holdings.since[1:][ended[:-1]]
         owner = self.accounts["agents", "owner"][self.agent_order][identity]
         holder = np.where(self.holdings.account < 0, owner[self.holdings.agent], self.holdings.account)
-        owner[tenures[ended]] = holder[ended]  # one that is unknown has no opinions and payments
+        owner[tenures[ended]] = holder[ended]  # an unknown account has no opinions or payments
         wallet = self.accounts["agents", "wallet"][self.agent_order][identity]
         wallet = np.where((wallet < 0) | (np.arange(len(identity)) >= len(self.agent_ids)), owner, wallet)
         payments, transfers = self.tables.payments, self.tables.transfers
@@ -107,7 +107,7 @@ class _Coding:
         funder, funded_at, funded_with = _first_transfers(accounts, moves)
         registrations = owner[~is_received], registered[~is_received]
         acts = ((src, sent_at), (opinions.rater, opinions.ts), (payer, paid_at), registrations)
-        # Right after an account acts without gas of its own, a stranger may send it money, to seem its funder.
+        # Right after an account acts without gas of its own, a stranger may send it money to look like its funder.
         late = (funded_at > _first_act(acts, accounts)) | self.canonical[funder] | self.canonical[:-1]
         funder[late], funded_at[late], funded_with[late] = -1, np.nan, np.nan
         return Ledger(
@@ -180,10 +180,10 @@ class _Coding:
         """Return the agent of each id; -1 for null and for unknown ids."""
         ids = integers(column)
         count, last = len(self.agent_ids), int(self.agent_ids[-1]) if len(self.agent_ids) else -1
-        if last < _DENSE * count:  # most registries number agents from 0 or 1 on
+        if last < _DENSE * count:  # most registries number their agents from 0 or 1
             table = np.full(last + 2, -1, np.int32)
             table[self.agent_ids] = np.arange(count)
-            return table[np.where((ids >= 0) & (ids <= last), ids, -1)]  # a negative place would count from the end
+            return table[np.where((ids >= 0) & (ids <= last), ids, -1)]  # a negative index would count from the end
         places = np.minimum(np.searchsorted(self.agent_ids, ids), count - 1)
         return np.where(self.agent_ids[places] == ids, places, -1).astype(np.int32)
 
@@ -261,21 +261,21 @@ class _Coding:
 
 
 def _canonical(addresses: pa.Array) -> Flags:
-    """Mark contracts through which x402 payments pass without belonging to them; False at -1, for no account."""
+    """Mark contracts that forward x402 payments without owning them; False at -1, which stands for no account."""
     texts = pa.array([spelling for address in sorted(CANONICAL) for spelling in (address, address.lower())])
     return np.append(np.asarray(pc.is_in(addresses, texts), np.bool_), False)
 
 
 def _first_transfers(size: int, moves: _Moves) -> tuple[Ints, Floats, Floats]:
     """Return the sender (or -1), time and amount (or nan) of each account's first inbound transfer."""
-    # Of several at one time, it is the first by sender and amount.
+    # If several transfers have the same time, the first one is determined by sender and amount.
     funder, funded_at, amount = np.full(size, -1, np.int64), np.full(size, np.nan), np.full(size, np.nan)
     inbound = (moves.dst >= 0) & (moves.src >= 0) & (moves.src != moves.dst)
     if moves.funds is not None:
         inbound &= moves.funds
     rows = np.flatnonzero(inbound)
     rows = rows[lexical_order(moves.sent[rows], moves.src[rows], moves.sent_at[rows])][::-1]
-    funder[moves.dst[rows]] = moves.src[rows]  # in reverse order of time, so that the first is written last
+    funder[moves.dst[rows]] = moves.src[rows]  # written in reverse order of time, so the first remains
     funded_at[moves.dst[rows]], amount[moves.dst[rows]] = moves.sent_at[rows], moves.sent[rows]
     return funder, funded_at, amount
 
@@ -293,7 +293,7 @@ def _funding(moves: _Moves, funder: Ints, funded_at: Floats, amount: Floats) -> 
 
 def _first_act(acts: tuple[tuple[Ints, Floats], ...], size: int) -> Floats:
     """Return the time of each account's first action. Money that arrives later did not create the account."""
-    # Otherwise a stranger could send money to an old account whose funding is unknown, and so seem to be its funder.
+    # Otherwise, a stranger could send money to an old account whose funding is unknown, and look like its funder.
     first = np.full(size, np.inf)
     for accounts, times in acts:
         inside = accounts >= 0

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from bilateral.trust.tables.arrays import Flags, Floats, Ints, dense
 
 LARGEST: Final = 1e38
-"""The largest value that the registry stores. Larger values in a table are clipped to this limit."""
+"""The largest value that the registry stores. Larger values in a table are reduced to it."""
 
 
 def distinct(column: pa.ChunkedArray) -> pa.Array:
@@ -23,7 +23,7 @@ def distinct(column: pa.ChunkedArray) -> pa.Array:
 def positions(column: pa.ChunkedArray, among: pa.Array, missing: int = -1) -> Ints:
     """Return the position of each string among the distinct strings; -1 for null."""
     out = []
-    for chunk in (chunk for chunk in column.chunks if len(chunk)):  # to search none would hash all texts
+    for chunk in (chunk for chunk in column.chunks if len(chunk)):  # searching for no rows would still hash all strings
         if pa.types.is_dictionary(chunk.type):
             table = np.asarray(pc.fill_null(pc.index_in(chunk.dictionary, among), missing))
             codes = _indices(chunk)
@@ -41,7 +41,7 @@ def positions(column: pa.ChunkedArray, among: pa.Array, missing: int = -1) -> In
 def coded_together(columns: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[Ints]]:
     """Return several columns' sorted distinct strings, and the position of each row's string; -1 for null.
 
-    Each string is put into a single hash table once. A search per column takes many times as long.
+    All strings go into a single hash table. Searching each column separately would take many times as long.
     """
     if (shared := _shared_texts(columns)) is not None:
         return shared, [_codes(column) for column in columns]
@@ -68,7 +68,7 @@ def encoded(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     coded = pc.dictionary_encode(texts)
     if not coded.num_chunks:
         return coded
-    codes = pa.concat_arrays([chunk.indices for chunk in coded.chunks])  # all have the same dictionary
+    codes = pa.concat_arrays([chunk.indices for chunk in coded.chunks])  # all chunks have the same dictionary
     return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, coded.chunk(0).dictionary)])
 
 
@@ -82,7 +82,7 @@ def _shared_texts(columns: Sequence[pa.ChunkedArray]) -> pa.Array | None:
 
 
 def _location(texts: pa.Array) -> tuple[int | None, ...]:
-    """Return the memory location of strings, which distinguishes one dictionary from another."""
+    """Return the memory location of strings, by which identical dictionaries are recognised."""
     return (*(None if buffer is None else buffer.address for buffer in texts.buffers()), texts.offset, len(texts))
 
 
@@ -93,13 +93,13 @@ def _is_sorted(texts: pa.Array) -> bool:
 
 def _codes(column: pa.ChunkedArray) -> Ints:
     if column.num_chunks == 1 and len(column):
-        return _indices(column.chunk(0))  # without a copy
+        return _indices(column.chunk(0))  # does not copy
     return np.concatenate([np.zeros(0, np.int32), *(_indices(chunk) for chunk in column.chunks if len(chunk))])
 
 
 def _indices(chunk: pa.DictionaryArray) -> Ints:
     """Return the indices into a dictionary; -1 for null."""
-    return np.asarray(pc.fill_null(pc.cast(chunk.indices, pa.int32()), -1))  # indices may have no sign
+    return np.asarray(pc.fill_null(pc.cast(chunk.indices, pa.int32()), -1))  # the index type may be unsigned
 
 
 def shared_codes(column: pa.ChunkedArray) -> Ints:

@@ -1,4 +1,4 @@
-"""Folders of Parquet tables: on this machine, or at the URL of an object store or a web server."""
+"""Folders of Parquet tables, on the local machine or at the URL of an object store or web server."""
 
 import re
 import sys
@@ -47,14 +47,14 @@ class Folder:
         label = without_secrets(text)
         try:
             return cls(label, *pafs.FileSystem.from_uri(text))
-        except pa.ArrowInvalid:  # Arrow does not know its scheme, or its options
+        except pa.ArrowInvalid:  # Arrow does not support the scheme or its options
             return cls(label, *_by_fsspec(text, label))
         except OSError as error:
             raise InvalidArgumentError(f"cannot open a folder at {quoted(label)}: {error}") from None
 
     def has(self, name: str) -> bool:
         """Return True if the folder has a table."""
-        with self._readable(f"no answer about {name}.parquet in {quoted(self.label)}"):
+        with self._readable(f"cannot check for {name}.parquet in {quoted(self.label)}"):
             if isinstance(self.filesystem, pafs.PyFileSystem):
                 return _exists(self.filesystem.handler.fs, self._file(name))
             return bool(self.filesystem.get_file_info(self._file(name)).type != pafs.FileType.NotFound)
@@ -75,9 +75,9 @@ class Folder:
 
     @contextmanager
     def _readable(self, refused: str) -> Iterator[None]:
-        """Report folders that cannot be read. A URL's query may be a signature, so messages omit it."""
+        """Raise an error if a folder cannot be read. Its URL's query may contain a signature, so messages omit it."""
         refusals: list[type[Exception]] = [pa.ArrowException, OSError, ValueError]
-        if "aiohttp" in sys.modules:  # slow to import, and for web servers only
+        if "aiohttp" in sys.modules:  # aiohttp is slow to import, and only needed for web servers
             refusals.append(sys.modules["aiohttp"].ClientError)
         try:
             yield
@@ -87,11 +87,11 @@ class Folder:
 
 
 def _exists(files: Any, path: str) -> bool:
-    """Return True if an fsspec store has a file. Raises an error if the server does not respond, or denies access."""
+    """Return True if an fsspec store has a file. Raise an error if the server does not respond or denies access."""
     try:
         files.info(path)
     except FileNotFoundError as error:
-        reason = error.__cause__  # of web servers, fsspec reports each failure as a missing file
+        reason = error.__cause__  # fsspec reports every failure of a web server as a missing file
         if reason is None or getattr(reason, "status", None) == HTTPStatus.NOT_FOUND:
             return False
         raise OSError(str(reason)) from None
@@ -99,7 +99,7 @@ def _exists(files: Any, path: str) -> bool:
 
 
 def _by_fsspec(url: str, label: str) -> tuple[Any, str, str]:
-    """Return the file system of an fsspec store, the folder's path in that store, and its URL's query."""
+    """Return the file system for an fsspec URL, the folder's path in the store, and the URL's query."""
     import fsspec  # noqa: PLC0415  # slow to import, and for this path only
 
     path, separator, query = url.partition("?")

@@ -1,8 +1,8 @@
 """For agents that changed hands: the accounts that held them, and the time from which each account did so.
 
-The analysis treats each tenure of an agent as a separate agent of the account that held it then. Evidence from before a
-handover therefore counts only for whoever earned it: an owner cannot sell its standing, nor move its agent away to take
-false praise out of the ledger, nor give an agent away to blame its new owner for its past.
+The analysis treats each tenure of an agent as a separate agent that belongs to the account that held it then. Evidence
+from before a handover therefore counts only for the previous holder: an owner cannot sell an agent's standing, remove
+false praise from the ledger by moving the agent away, or blame a new owner for the agent's past.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Holdings:
         return np.append(self.agent[:-1] == self.agent[1:], np.zeros(min(len(self.agent), 1), bool))
 
     def tenures(self, agents: int) -> Ints:
-        """Return each holding's tenure number: that of its agent if current, or else a number after all agents."""
+        """Return each holding's tenure number: the agent's number if current, or else a number after all agents."""
         return np.where(self.ended, agents + np.cumsum(self.ended) - 1, self.agent)
 
     def at(self, agent: Ints, time: Floats, agents: int) -> Ints:
@@ -50,7 +50,7 @@ class Holdings:
         In the block of a transfer, the agent still belongs to its previous holder, so nobody can be made the owner of
         an agent just after praising it in the same block.
         """
-        moved = np.zeros(agents + 1, bool)  # the last place is for -1
+        moved = np.zeros(agents + 1, bool)  # the last entry stands for -1
         moved[self.agent[self.ended]] = True
         rows = np.flatnonzero(moved[agent])
         out = agent.copy()
@@ -59,12 +59,12 @@ class Holdings:
         starts = self.agent * steps + np.searchsorted(times, self.since) + 1
         queries = agent[rows].astype(np.int64) * steps + np.searchsorted(times, time[rows])
         place = np.searchsorted(starts, queries, side="right") - 1
-        place = np.maximum(place, np.searchsorted(self.agent, agent[rows]))  # with its first holder until then
+        place = np.maximum(place, np.searchsorted(self.agent, agent[rows]))  # the first holder before any transfer
         out[rows] = np.where(self.ended & (self.account < 0), -1, self.tenures(agents))[place]
         return out
 
     def took_back(self, agent: Ints, account: Ints, time: Floats) -> Flags:
-        """Mark the accounts that held an agent before a given time, and got it back later."""
+        """Mark the accounts that held an agent before a given time and got it back later."""
         out = np.zeros(len(agent), bool)
         several = np.flatnonzero(np.isin(agent, self.agent[:-1][self.agent[:-1] == self.agent[1:]]))
         if not len(several):

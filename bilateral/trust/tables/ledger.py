@@ -1,6 +1,6 @@
 """The encoded tables: every account, agent and opinion as numbers in arrays.
 
-All detectors read opinions, and therefore see every table in the same form.
+All detectors read this form, so they see the same data whatever table it comes from.
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ class Ledger:
 
     Attributes:
         addresses: The address of each account.
-        agent_ids: The id of each agent, in ascending order, followed by the ids for earlier tenures of agents that
-            changed hands. Each tenure is a separate agent of the account that held the agent then.
+        agent_ids: The id of each agent in ascending order, followed by the ids of earlier tenures of agents that
+            changed hands. Each tenure is a separate agent that belongs to the account that held the agent then.
         identity: For each agent, the number of the current agent of which it is a tenure.
         owner: The account that owns each agent.
         wallet: The wallet of each agent.
@@ -109,7 +109,7 @@ class Ledger:
 
     @property
     def current(self) -> int:
-        """The number of agents as they are now, which come first."""
+        """The number of current agents, which precede the earlier tenures."""
         return int(self.identity.max(initial=-1)) + 1
 
     @property
@@ -119,5 +119,5 @@ class Ledger:
 
     @property
     def subjects(self) -> int:
-        """The number of subjects, judged or not."""
+        """The number of subjects, including those without opinions."""
         return len(self.subject_account)

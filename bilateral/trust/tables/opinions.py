@@ -1,4 +1,4 @@
-"""Opinions: the rows by which an account judges a subject, with their values on a common scale."""
+"""Opinions: the rows in which an account judges a subject, with values on a common scale."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Opinions:
         rater: The account that judges.
         subject: The subject, numbered over all kinds.
         percent: The value on its tag's scale, from 0 to 100; nan if the tag has no quality scale.
-        raw: The value as the account gave it.
+        raw: The value as the rater entered it.
         tag: The code of the tag; -1 for tables other than feedback.
         ts: The time in Unix seconds.
         row: The row's id in its table; for validations, the position in the table.
@@ -67,7 +67,7 @@ class Opinions:
 
     @classmethod
     def empty(cls, size: int) -> Opinions:
-        """Allocate opinions, without tags and payments."""
+        """Allocate arrays for opinions, without tags and payments."""
         return cls(
             rater=np.full(size, -1, np.int32),
             subject=np.full(size, -1, np.int32),
@@ -87,7 +87,7 @@ class Opinions:
             getattr(self, name)[start : start + len(column)] = column
 
     def sorted(self) -> Opinions:
-        """Return known raters' opinions about known subjects, in order. This consumes the arrays."""
+        """Return the opinions of known raters about known subjects, in order. This consumes the arrays."""
         order = np.flatnonzero((self.rater >= 0) & (self.subject >= 0))
         keys = [self.row, self.ts, self.subject]
         if len(order) < len(self):
@@ -99,11 +99,11 @@ class Opinions:
 
 
 _CONSTANT_ROWS: Final = 50
-"""The minimum number of opinions for inferring an unknown tag's range. Fewer opinions may be alike by chance."""
+"""The minimum number of opinions for inferring an unknown tag's range. Fewer opinions may be equal by chance."""
 
 
 def scaled(raw: Floats, tag: Ints, texts: list[str]) -> tuple[Floats, Ints]:
-    """Return values as percentages of their tag's scale, and the tags that always have the same value."""
+    """Return values as percentages of their tag's scale, and the tags whose values are all the same."""
     percent = np.full(len(raw), np.nan, np.float32)
     constant = []
     if len(texts) > 0:
@@ -114,7 +114,7 @@ def scaled(raw: Floats, tag: Ints, texts: list[str]) -> tuple[Floats, Ints]:
             standard = STANDARD_TAGS.get(text)
             if standard is not None and standard.highest is not None and standard.lowest is not None:
                 low, high = float(standard.lowest), float(standard.highest)
-            elif text in MEASURED_TAGS:  # less milliseconds are better, and revenues say nothing of quality
+            elif text in MEASURED_TAGS:  # fewer milliseconds are better, and revenues do not measure quality
                 continue
             elif len(rows) >= _CONSTANT_ROWS:
                 low, high = np.quantile(raw[rows], [0.01, 0.99])
@@ -134,11 +134,11 @@ def proven(
 ) -> Ints:
     """Return the position of the payment to which each feedback entry refers; -1 for none, -2 if it is missing.
 
-    An empty string refers to no payment. If a transaction contains several payments, the one by this client to this
-    agent is used, if there is one.
+    An empty string refers to no payment. If a transaction contains several payments, a payment by this client to this
+    agent is preferred.
     """
     texts = distinct(claimed).drop_null()
-    texts = texts.filter(pc.not_equal(texts, ""))  # many writers of tables have no null
+    texts = texts.filter(pc.not_equal(texts, ""))  # many programs that write tables do not use null
     claim_codes, codes_of_payments = positions(claimed, texts), positions(transactions, texts)
     order = np.argsort(codes_of_payments, kind="stable")
     low, high = (np.searchsorted(codes_of_payments, claim_codes, side=side, sorter=order) for side in ("left", "right"))
@@ -147,7 +147,7 @@ def proven(
     codes[some] = order[low[some]]
     crowded = some[high[some] - low[some] > 1]
     places = np.flatnonzero(np.isin(codes_of_payments, claim_codes[crowded]))
-    for columns in ((1,), (0,), (0, 1)):  # the agent, the payer, which says more, and both
+    for columns in ((1,), (0,), (0, 1)):  # match the agent, then the payer, which says more, then both
         first = first_equal(
             [codes_of_payments[places], *(pays[column][places] for column in columns)],
             [claim_codes[crowded], *(says[column][crowded] for column in columns)],

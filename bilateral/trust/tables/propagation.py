@@ -10,10 +10,10 @@ from bilateral.trust.tables.arrays import Floats, Ints
 
 
 class EigenTrust:
-    """Trust that flows from a reader's list along favourable opinions (Kamvar et al. 2003, with the reader's list).
+    """Trust that spreads from a reader's list along favourable opinions (Kamvar et al. 2003, with the reader's list).
 
-    New accounts get trust only through accounts that already have some. Any number of Sybils must therefore share what
-    one honest account passes on by mistake.
+    New accounts get trust only from accounts that already have some. However many Sybils there are, they must share the
+    trust that honest accounts pass to one of them by mistake.
 
     Attributes:
         trust_: The trust of each account; it sums to 1.
@@ -35,7 +35,7 @@ class EigenTrust:
         graph = sparse.csr_matrix((weight, (source, target)), (size, size))
         out = np.asarray(graph.sum(axis=1)).ravel()
         flow = (sparse.diags(np.divide(1.0, out, out=np.zeros(size), where=out > 0)) @ graph).T.tocsr()
-        ends = out <= 0  # accounts that pass no trust on: theirs returns to the list
+        ends = out <= 0  # accounts that pass on no trust; their trust returns to the list
         start = np.zeros(size)
         start[trusted] = 1 / len(np.unique(trusted))
         trust = start.copy()

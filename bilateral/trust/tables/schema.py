@@ -1,4 +1,4 @@
-"""An analysis's tables: their columns and types, and how they are read and checked."""
+"""The tables of an analysis: their columns and types, and how they are read and checked."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ OPTIONAL: Final[dict[str, dict[str, pa.DataType]]] = {
 
 `operators` are the accounts that an owner approved for an agent, now or earlier. `holders` are the accounts that held
 the agent, and since when; it may be null for an agent that never changed hands. Opinions about an agent and payments to
-it concern its holder at that time, or nobody if that account is null (unknown). `blind` is true for a rating that was
-sealed before its server could see the client's feedback, so the rating cannot be a response to that feedback. `funds`
-is false for a transfer that cannot be its receiver's first. `coin` is the symbol of the coin that a transfer sent, such
-as `ETH`; null for the unit of payments. Amounts of a coin are neither added to payments nor compared with them.
+it belong to its holder at the time, or to nobody if that account is null (unknown). `blind` is true for a rating that
+was sealed before its server could see the client's feedback, so it cannot be a response to that feedback. `funds` is
+false for a transfer that cannot be its receiver's first. `coin` is the symbol of the coin that was sent, such as `ETH`;
+null for the unit of payments. Amounts of a coin are neither added to payments nor compared with them.
 """
 
 _REPEATED: Final = {
@@ -138,13 +138,13 @@ class Tables:
         """Write one Parquet file per table."""
         folder.mkdir(parents=True, exist_ok=True)
         for field in fields(self):
-            # A dictionary would be written once more for each part of the rows, and read so.
+            # Parquet would write a dictionary again for each row group, and read it again each time.
             pq.write_table(plain_texts(getattr(self, field.name)), folder / f"{field.name}.parquet", compression="zstd")
 
 
 def _read(store: Folder, name: str, columns: Sequence[str]) -> pa.Table:
-    """Read selected columns of a table. Columns with repeated strings are dictionary-encoded, one at a time."""
-    # Arrow itself would keep a dictionary for each part of the rows, which takes many times the memory.
+    """Read some columns of a table. Columns with repeated strings are dictionary-encoded, one at a time."""
+    # Arrow would keep one dictionary for each row group, which takes many times as much memory.
     repeated = _REPEATED.get(name, ())
     table = store.read(name, [column for column in columns if column not in repeated])
     cast_columns = {column: table.column(column) for column in table.column_names}
@@ -160,7 +160,7 @@ def _read(store: Folder, name: str, columns: Sequence[str]) -> pa.Table:
 
 
 def _share_texts(tables: dict[str, pa.Table]) -> None:
-    """Make all address columns share one sorted dictionary. Otherwise, each would store most strings again."""
+    """Make all address columns share one sorted dictionary. Otherwise, most strings would be stored several times."""
     places = [
         (name, column)
         for name, column in ((name, column) for name, columns in ACCOUNTS.items() for column in columns)
@@ -174,7 +174,7 @@ def _share_texts(tables: dict[str, pa.Table]) -> None:
 
 
 def checked(name: str, table: pa.Table | None) -> pa.Table:
-    """Return a table with exactly the specified columns, in order and with their types."""
+    """Return a table with exactly the columns of its schema, in that order and with their types."""
     expected = COLUMNS[name]
     if table is None:
         return pa.table({column: pa.array([], kind) for column, kind in expected.items()})
@@ -185,13 +185,13 @@ def checked(name: str, table: pa.Table | None) -> pa.Table:
             raise InvalidArgumentError(f"table {name} has no column {quoted(column)}: add it")
         values = table.column(column)
         if kind == pa.string() and pa.types.is_dictionary(values.type) and pa.types.is_string(values.type.value_type):
-            narrow = values.type.index_type.bit_width < pa.int32().bit_width  # too narrow for the texts of all chunks
+            narrow = values.type.index_type.bit_width < pa.int32().bit_width  # too narrow for the strings of all chunks
             columns[column] = pc.cast(values, _CODED) if narrow else values
             continue
         columns[column] = cast(f"{name}.{column}", values, kind)
     if name == "agents":
         require_ids(columns["agent_id"])
-        owners = pc.cast(columns["owner"], pa.string())  # a dictionary may hold null as a text
+        owners = pc.cast(columns["owner"], pa.string())  # a dictionary may contain null as a string
         if owners.null_count:
             row = pc.index(pc.is_null(owners), True).as_py() + 1
             raise InvalidArgumentError(f"agents.owner is empty in row {row}: give each agent an owner")
@@ -210,15 +210,15 @@ def plain_texts(table: pa.Table) -> pa.Table:
 
 
 def cast(name: str, values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Cast a column to a different type. Casts to integers must not lose digits before or after the decimal point."""
+    """Cast a column to another type. Casting to integers must not lose digits before or after the decimal point."""
     if values.type == kind:
         return values
     if pa.types.is_dictionary(values.type):
         values = pc.cast(values, values.type.value_type)
     if pa.types.is_integer(kind) and pa.types.is_floating(values.type):
-        # Pandas keeps integers with holes as floats, and the holes as nan.
+        # Pandas stores integers with missing values as floats, and missing values as nan.
         values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
-    # Floats keep 15 digits of an integer, which suffices for times and values. Texts must be UTF-8.
+    # Floats represent 15 digits of an integer exactly, which suffices for times and values. Text must be UTF-8.
     exact = pa.types.is_integer(kind) or pa.types.is_string(kind)
     try:
         return pc.cast(values, kind, safe=exact)

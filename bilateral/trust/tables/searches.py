@@ -25,8 +25,7 @@ class Keyed:
 def first_reaching(rows: Keyed, searches: Keyed) -> Ints:
     """Return, for each search, the first row in its group with a key and a value at least as large as its own.
 
-    Regardless of the size of groups, the running time grows like that of sorting, not with the product of rows and
-    searches.
+    Whatever the sizes of the groups, the running time grows as for sorting, not with the product of rows and searches.
     """
     place = _reaching(rows.value, _places(rows, searches), searches.value)
     exists = place < len(rows.group)
@@ -48,7 +47,7 @@ def first_equal(rows: Sequence[Ints], searches: Sequence[Ints]) -> Ints:
 
 
 def _places(rows: Keyed, searches: Keyed) -> Ints:
-    """Return how many rows come before each search in the order of group and key."""
+    """Return the number of rows that precede each search in the order of group and key."""
     is_row = np.repeat([0, 1], [len(searches.group), len(rows.group)])
     keys = np.concatenate([searches.key, rows.key])
     order = np.lexsort((is_row, keys, np.concatenate([searches.group, rows.group])))
@@ -58,10 +57,10 @@ def _places(rows: Keyed, searches: Keyed) -> Ints:
 
 
 def _reaching(values: Floats, starts: Ints, least: Floats) -> Ints:
-    """From each start, return the first position with at least a minimum value; the number of values if none."""
-    # The values are halved again and again into blocks, of each of which the maximum is known. A search goes from its
-    # start over blocks that grow, until one has a value that is large enough, and then down into it.
-    maxima = np.full(1 << len(values).bit_length(), np.inf)  # the place after the last value ends each search
+    """From each start, return the first position with a large enough value; the number of values if there is none."""
+    # The values form a binary tree of blocks, with the maximum of each block. A search proceeds from its start through
+    # blocks of growing size to the first that contains a large enough value, and then descends into it.
+    maxima = np.full(1 << len(values).bit_length(), np.inf)  # the entry after the last value ends each search
     maxima[: len(values)] = values
     levels = [maxima]
     while len(levels[-1]) > 1:
@@ -69,7 +68,7 @@ def _reaching(values: Floats, starts: Ints, least: Floats) -> Ints:
     place = starts.copy()
     height = np.full(len(place), len(levels) - 1)
     for level, maxima in enumerate(levels[:-1]):
-        right = np.flatnonzero((height > level) & ((place >> level) & 1 == 1))  # left ones are part of a larger block
+        right = np.flatnonzero((height > level) & ((place >> level) & 1 == 1))  # left blocks are part of a larger block
         reached = maxima[place[right] >> level] >= least[right]
         height[right[reached]] = level
         place[right[~reached]] += 1 << level

@@ -1,7 +1,7 @@
 """The relay for blind ratings: collects envelopes and openings from both sides, and submits them together.
 
 Openings are secret until they are sent. They never appear in a response or a log, and are deleted once both ratings are
-on chain or can no longer be submitted. A restart loses nothing, because each pair's progress can be read from the
+on chain or can no longer be submitted. No progress is lost in a restart, because each pair's state can be read from the
 chain.
 """
 
@@ -59,7 +59,7 @@ class BlindMessage:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
-        """Read a message."""
+        """Parse a message from bytes."""
         if len(content) > MAX_BYTES:
             raise invalid("", f"{len(content)} bytes exceed the limit of {MAX_BYTES}")
         try:
@@ -113,7 +113,7 @@ class BlindRelay:
         table, key = blind_pair, self._key(envelope)
         with reading(self._engine) as connection:
             row = connection.execute(select(table).where(*key)).one_or_none()
-        if row is not None and _holds(row, side, envelope):  # a sender whose answer was lost asks again
+        if row is not None and _holds(row, side, envelope):  # the sender lost the response and sends again
             return public(row), False
         self._client.runner.run(self._check(message))
         values = {f"{side}_envelope": message.signed.to_json(), f"{side}_opening": message.opening.to_json()}
@@ -155,21 +155,21 @@ class BlindRelay:
         if row.state == PairState.WAITING:
             is_expired = min(part.envelope.deadline for part in signed) < self._now()
             later = {"next_at": self._clock() + _LEAST_SECONDS}
-            return _failed("the envelope expired before the other side came") if is_expired else later
+            return _failed("the envelope expired before the other side sent its own") if is_expired else later
         pair, _ = pair_of(*signed)
         openings = [read_opening(text) for text in (row.client_opening, row.server_opening)]
         status = self._client.get_blind_status(pair.client_id, pair.server_id)
         if (verdict := self._verdict(pair, status, openings)) is not None:
             return verdict
         if not budget_left():
-            return {"next_at": self._clock() + _LEAST_SECONDS, "problem": "the budget of the day is spent"}
+            return {"next_at": self._clock() + _LEAST_SECONDS, "problem": "today's budget is spent"}
         if status.state is RatingState.NONE and not self._chain.exchanges:
             self._send(self._client.seal_ratings(*signed))
             return {"state": PairState.SEALED, "problem": None, "next_at": self._clock()}
         if status.state is RatingState.NONE:
             self._send(self._client.exchange(signed, openings, accept_public_mempool=True))
             return _OPENED
-        # Anybody who saw the openings in a pool of transactions can open one side alone.
+        # Anyone who sees the openings in the mempool can open one side alone.
         openings = [opening for opening in openings if not _is_open(opening, status)]
         confirmations = self._chain.confirmations
         self._send(self._client.open_ratings(pair, openings, confirmations=confirmations, timeout=0))
@@ -178,9 +178,9 @@ class BlindRelay:
     def _verdict(self, pair: Pair, status: BlindStatus, openings: Sequence[Opening]) -> dict[str, Any] | None:
         """Return the final changes to a pair's row, or None while work on the pair remains."""
         if status.state is RatingState.OPEN or status.pair_hash not in (0, pair.hash):
-            return _failed("the server rated this client before, or sealed another pair")
+            return _failed("the server has already rated this client, or sealed a different pair")
         if status.state is RatingState.BLIND and status.pair_hash == 0:  # one transaction opened both ratings of a pair
-            return _OPENED if self._has_feedback(pair, openings) else _failed("both sides opened another pair")
+            return _OPENED if self._has_feedback(pair, openings) else _failed("both sides opened a different pair")
         if status.state is RatingState.BLIND and status.is_feedback_open:
             return _OPENED
         if status.state is RatingState.NONE and min(pair.client_deadline, pair.server_deadline) < self._now():

@@ -1,7 +1,8 @@
 """Blind ratings through a relay: each side sends its envelope and opening, and the relay pays for the gas.
 
-url = "https://feedback.example/v1/aggregator/blind-ratings" pair = relay_blind_rating(signed, opening, "eip155:8453",
-relay=url)
+Example:
+    url = "https://feedback.example/v1/aggregator/blind-ratings"
+    pair = relay_blind_rating(signed, opening, "eip155:8453", relay=url)
 """
 
 import json
@@ -17,7 +18,7 @@ from bilateral.x402.aggregator.messages import RelayedPair
 
 _STATES: Final = frozenset({"waiting", "queued", "sealed", "opened", "failed"})
 _SIDES: Final = frozenset({"client", "server"})
-_LONGEST_PROBLEM: Final = 1_000  # characters of an aggregator's words that a terminal shows
+_LONGEST_PROBLEM: Final = 1_000  # the maximum length of an aggregator's message in an error
 
 
 def relay_blind_rating(
@@ -30,7 +31,7 @@ def relay_blind_rating(
 
     Args:
         signed: Your side's signed envelope.
-        opening: The envelope's opening. `BlindVault.all()` returns both.
+        opening: The envelope's opening. `BlindVault.all()` returns envelopes with their openings.
         network: The registry's chain (CAIP-2), such as `eip155:8453`.
         relay: The URL to post to: `https://…/v1/aggregator/blind-ratings`.
         http: The HTTP client. The default client accepts only https URLs and does not follow redirects.

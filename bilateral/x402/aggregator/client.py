@@ -1,7 +1,8 @@
 """Feedback through an aggregator: the client signs, and the aggregator pays for the gas.
 
-url = "https://feedback.example/v1/aggregator/feedback" sponsored = give_sponsored_feedback(client, verification, 95,
-signer, aggregator=url)
+Example:
+    url = "https://feedback.example/v1/aggregator/feedback"
+    sponsored = give_sponsored_feedback(client, verification, 95, signer, aggregator=url)
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from bilateral.x402.proof.verdicts import Verification
 Answer = TypeVar("Answer")
 
 Reading: TypeAlias = Callable[[dict[str, Any], bool], Answer]
-"""Parses a response's JSON object. The second argument is True if the response reports something new."""
+"""A function that parses a response's JSON object, given whether the response reports something new."""
 
 SECONDS: Final = 30.0
-"""The maximum time to wait for an aggregator."""
+"""The maximum time to wait for an aggregator's response, in seconds."""
 
-_MAX_ANSWER: Final = 64 * 1024  # bytes; an answer has some hundred
+_MAX_ANSWER: Final = 64 * 1024  # bytes; a response has a few hundred
 
 _STATES: Final = frozenset({"submitted", "queued", "included", "confirmed"})
 _PROOFS: Final = frozenset({"bound", "unbound"})
@@ -49,7 +50,7 @@ _POLL_SECONDS: Final = 0.5
 
 
 class AggregatorFailedError(ReputationExtensionError):
-    """An aggregator could not be reached, or its response was invalid. The feedback may be queued: send it again."""
+    """An aggregator was unreachable or sent an invalid response. The feedback may be queued; resending it is safe."""
 
     reason = "aggregator_failed"
 
@@ -80,7 +81,7 @@ class SponsoredFeedback:
             sent earlier.
         id: The number of the feedback entry in the aggregator's log.
         transaction: The transaction's hash; None before a transaction exists.
-        proof: `bound` or `unbound`.
+        proof: `bound` if the agent's signature is proven to belong to this payment, otherwise `unbound`.
         is_new: False if the aggregator already had the same feedback.
         signed: The signed feedback. Anyone may send it to the registry if the aggregator does not.
         entry: The on-chain feedback entry, read from the client's own node; None if `confirm` is not set.
@@ -114,8 +115,8 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
     Args:
         client: The SDK client for the chain, whose signer is `signer`. It needs no ether.
         aggregator: The URL to post to. A server may declare an aggregator, but use one that you trust to be neutral.
-        send_bodies: True to send the request and response bodies, at most 1 MiB in total. With them, the aggregator can
-            prove that the agent's signature belongs to this payment. It does not publish them.
+        send_bodies: True to send the request and response bodies, at most 1 MiB in total. With the bodies, which it
+            does not publish, the aggregator can prove that the agent's signature belongs to this payment.
         confirm: How many seconds to wait for `client` to find the feedback in the registry. If omitted, the
             aggregator's response is trusted.
         http: The HTTP client. The default client accepts only https URLs and does not follow redirects.
@@ -232,8 +233,8 @@ def post(http: httpx.Client | None, url: str, message: dict[str, Any], read: Rea
 
     Args:
         http: The HTTP client. The default client accepts only https URLs and does not follow redirects.
-        read: Parses a successful response's JSON object. The second argument is True if the response reports something
-            new. May raise KeyError, TypeError or ValueError.
+        read: A function that parses a successful response's JSON object, given whether the response reports something
+            new. It may raise KeyError, TypeError or ValueError.
 
     Raises:
         InvalidArgumentError: The URL is not https.

@@ -1,4 +1,4 @@
-"""An aggregator's checks before it spends gas, as operations: payment, agent signature, reviewer signatures.
+"""The checks that an aggregator makes before it spends gas: the payment, and the agent's and reviewer's signatures.
 
 Each check has its own rejection code. No check considers the feedback's value.
 """
@@ -75,11 +75,11 @@ def check(
 def _binding(submission: Submission) -> bool:
     """Recompute the signed hash from the bodies or, in the profile `reputation`, from their hash."""
     task_ref, bodies, data = submission.task_ref, submission.bodies, submission.data_hash
-    field, problem = "interactionHash", "the signed hash is not that of this payment and these bodies"
+    field, problem = "interactionHash", "the signed hash does not match this payment and these bodies"
     if data is not None:
         expected = profiles.draft_interaction_hash(task_ref, data)
         if bodies is not None and profiles.draft_data_hash(bodies.request, bodies.response) != data:
-            expected, field, problem = b"", "dataHash", "dataHash is not that of these bodies"
+            expected, field, problem = b"", "dataHash", "dataHash does not match these bodies"
     elif bodies is not None:
         expected = profiles.interaction_hash(task_ref, bodies.request, bodies.response)
     else:
@@ -278,7 +278,7 @@ def _wallet_at(state: ClientState, agent: GlobalAgentId, block: int) -> Operatio
     token = agent.agent_id.token_id
     try:
         (wallet,) = yield from registries.call(state, Registry.IDENTITY, "getAgentWallet", token, block=hex(block))
-        if wallet == ZERO_ADDRESS:  # ERC-8004's registry answers so for agents that do not exist, too
+        if wallet == ZERO_ADDRESS:  # ERC-8004 registries also return it for agents that do not exist
             yield from registries.call(state, Registry.IDENTITY, "ownerOf", token)
     except ContractRevertError as error:
         raise FeedbackRefusedError(Code.UNKNOWN_AGENT, f"{agent} does not exist: {error}") from None

@@ -1,7 +1,7 @@
-"""An aggregator's messages: the feedback that a client posts.
+"""Messages to and from an aggregator, mainly the feedback that a client posts.
 
-The format is the upstream draft's `POST`, plus `sponsored`: the client's signature for the registry. The signature
-covers every on-chain argument, including the feedback file's hash, so an aggregator cannot change anything.
+The format is that of the upstream draft's `POST`, plus `sponsored`: the client's signature for the registry. The
+signature covers every on-chain argument, including the feedback file's hash, so an aggregator cannot change anything.
 """
 
 import base64
@@ -30,14 +30,14 @@ MAX_BODIES: Final = 1024 * 1024
 MAX_MESSAGE: Final = MAX_BODIES * 4 // 3 + 64 * 1024
 """The maximum size of a whole message, in bytes."""
 
-MAX_TAG: Final = 128  # characters; tags are words, and the sponsor pays gas for each
+MAX_TAG: Final = 128  # characters; tags are short, and the sponsor pays for their gas
 MAX_FEEDBACK_URI: Final = 8192  # characters: a small file in a data URI, for which the sponsor pays gas
 MAX_SIGNATURE: Final = 4096
 """The maximum size of a signature, in bytes. Contract wallets may have long signatures."""
 
 _AGENT_SIGNATURE_BYTES: Final = (64, 65)  # r and s, or an Ed25519 signature; r, s and v
-_UINT64: Final = 1 << 64  # one above the greatest
-_UINT256: Final = 1 << 256  # one above the greatest
+_UINT64: Final = 1 << 64  # one above the largest value
+_UINT256: Final = 1 << 256  # one above the largest value
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class Submission:
 
     Attributes:
         agent: The rated agent.
-        task_ref: The payment's transaction, exactly as it was hashed.
+        task_ref: The reference to the payment's transaction, exactly as it was hashed.
         interaction_hash: The hash that the agent signed.
         agent_signature: The agent's signature.
         reviewer: The client account that paid.
         reviewer_signature: The client's signature over the agent, the payment and the value ("Client Signature").
         feedback: The message that the client signed for the registry.
-        signature: The client's signature over that message.
+        signature: The client's signature over `feedback`.
         bodies: The bodies, if the client sent them.
         data_hash: The hash of both bodies in the profile `reputation`; None in the profile `8004-reputation`.
     """
@@ -103,7 +103,7 @@ class Submission:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
-        """Read the body of a request."""
+        """Parse a message from a request's body."""
         if len(content) > MAX_MESSAGE:
             raise invalid("body", f"{len(content)} bytes exceed the limit of {MAX_MESSAGE}")
         try:
@@ -115,7 +115,7 @@ class Submission:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Read a message. Unknown fields are ignored; invalid ones raise an `InvalidMessageError`."""
+        """Read a message. Unknown fields are ignored; invalid fields raise an `InvalidMessageError`."""
         fields = read.record(value, "body")
         data = read.record(fields.get("interactionData"), "interactionData")
         review = read.record(fields.get("review"), "review")
@@ -277,13 +277,13 @@ def _bodies(value: Any) -> Bodies | None:
 
 @dataclass(frozen=True)
 class RelayedPair:
-    """A pair as published, without openings.
+    """A pair of blind ratings as published by a relay, without openings.
 
     Attributes:
-        id: The number that the aggregator assigned.
+        id: The id that the aggregator assigned to the pair.
         state: `waiting`, `queued`, `sealed`, `opened` or `failed`.
         missing: The sides that have not sent their message yet.
-        problem: The reason for a failure or delay.
+        problem: The reason why the pair failed or is delayed.
     """
 
     id: int

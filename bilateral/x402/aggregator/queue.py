@@ -1,7 +1,7 @@
 """The durable queue of an aggregator: accepted feedback with its nonces, transactions and costs.
 
 Only one process at a time works on an account's queue: the process that holds the queue's lease. Every change requires
-the lease, so a process that was suspended for too long changes nothing when it resumes.
+the lease, so a process that was suspended until its lease expired changes nothing when it resumes.
 """
 
 import json
@@ -18,11 +18,11 @@ from bilateral.x402.aggregator.records import SECONDS_A_DAY, lock_account, readi
 from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.aggregator.tables import OPEN, State, sponsor, sponsored_feedback, sponsored_transaction
 
-_AT_ONCE: Final = 100  # rows of a look; an account has 16 transactions under way
+_AT_ONCE: Final = 100  # rows per query; an account has at most 16 pending transactions
 
 
 class LeaseLostError(Exception):
-    """A different process is now working on the queue. Nothing was changed."""
+    """Another process is now working on the queue. Nothing was changed."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Signed:
 
     Attributes:
         raw: The raw transaction.
-        fees: Its gas limit and fees.
-        is_empty: True if the transaction only uses up the nonce.
+        fees: The transaction's gas limit and fees.
+        is_empty: True if the transaction only uses up its nonce, without sending feedback.
         signed_at: When the transaction was signed.
     """
 
@@ -45,7 +45,7 @@ class Signed:
 
 
 class WorkQueue:
-    """The queue of one account on one chain. Without the queue's lease, every change raises `LeaseLostError`.
+    """The queue of one account on one chain. Without the queue's lease, changing it raises `LeaseLostError`.
 
     Args:
         lease_seconds: How many seconds a lease lasts.
@@ -84,7 +84,7 @@ class WorkQueue:
             return list(connection.execute(query))
 
     def sent(self) -> list[tuple[Row[Any], list[Signed]]]:
-        """Return unconfirmed feedback in nonce order. Each entry includes its transactions, newest first."""
+        """Return sent but unconfirmed feedback in nonce order. Each entry includes its transactions, newest first."""
         table, other = sponsored_feedback, sponsored_transaction
         is_sent = table.c.state.in_((State.SENT, State.INCLUDED))
         query = select(table).where(*self._key(table), is_sent).order_by(table.c.nonce).limit(_AT_ONCE)
@@ -99,14 +99,14 @@ class WorkQueue:
         return [(row, signed[row.feedback_id]) for row in rows]
 
     def is_open(self) -> bool:
-        """Return whether any work is left."""
+        """Return whether any feedback in the queue still requires work."""
         table = sponsored_feedback
         with reading(self._engine) as connection:
             query = select(table.c.feedback_id).where(*self._key(table), table.c.state.in_(OPEN)).limit(1)
             return connection.execute(query).one_or_none() is not None
 
     def charge(self, cost: int) -> None:
-        """Add to today's costs an amount that was paid for something other than feedback."""
+        """Add an amount that was paid for something other than feedback to today's costs."""
         with self._leased() as connection:
             spend(connection, self._chain, int(self._clock()) // SECONDS_A_DAY, cost, is_paid=True)
 
@@ -117,7 +117,7 @@ class WorkQueue:
             return spent_on(connection, self._chain.chain_id, self._chain.account, day) < self._chain.budget
 
     def assign_nonce(self, row: Row[Any], pending_count: int, cost: int) -> int:
-        """Assign the next nonce to queued feedback, and add its cost to today's costs."""
+        """Assign the next nonce to queued feedback, and add the feedback's cost to today's costs."""
         table = sponsored_feedback
         with self._leased() as connection:
             used = connection.execute(select(func.max(table.c.nonce)).where(*self._key(table))).scalar_one()
@@ -127,7 +127,7 @@ class WorkQueue:
         return int(nonce)
 
     def store_transaction(self, row: Row[Any], signed: Signed, cost: int) -> None:
-        """Store a signed transaction. It may be sent only after this."""
+        """Store a signed transaction. It must be stored before it is sent."""
         with self._leased() as connection:
             self._charge(connection, row, cost)
             values = {name: getattr(signed, name) for name in ("nonce", "raw", "is_empty", "signed_at")}
@@ -145,7 +145,7 @@ class WorkQueue:
         self._update(row, failure=problem)
 
     def requeue(self, row: Row[Any], problem: str) -> None:
-        """Remove a feedback entry's nonce, because a different transaction from the account used it."""
+        """Put a feedback entry back in the queue, because another transaction from the account used its nonce."""
         self._update(row, state=State.QUEUED, nonce=None, next_at=self._clock(), problem=problem)
 
     def include(self, row: Row[Any], transaction: bytes, block: int) -> None:

@@ -31,7 +31,7 @@ class Sponsored:
     """Feedback that an aggregator accepted: the columns of its row (see `docs/index.md`) and values derived from them.
 
     Attributes:
-        id: The number that the aggregator assigned.
+        id: The id that the aggregator assigned to the feedback.
         transaction: The latest transaction's hash; None before a transaction exists.
         accepted_at: When the feedback was accepted.
     """
@@ -52,7 +52,7 @@ class Sponsored:
 
 
 def read_feedback(connection: Connection, feedback_id: int) -> Sponsored | None:
-    """Return the sponsored feedback entry with this number, or None if it does not exist."""
+    """Return the sponsored feedback entry with the given id, or None if there is none."""
     table = sponsored_feedback
     row = connection.execute(select(table).where(table.c.feedback_id == feedback_id)).one_or_none()
     return None if row is None else Sponsored(row)
@@ -61,7 +61,7 @@ def read_feedback(connection: Connection, feedback_id: int) -> Sponsored | None:
 def list_feedback(
     connection: Connection, chosen: Mapping[str, Any], *, before: int | None = None, limit: int = 50
 ) -> list[Sponsored]:
-    """Return sponsored feedback, newest first. Numbers only increase, so pages do not shift as feedback is added.
+    """Return sponsored feedback, newest first. Ids only increase, so pages do not shift as feedback is added.
 
     Args:
         chosen: Column values that the feedback must match; None selects all feedback.
@@ -79,7 +79,7 @@ class Tally:
     """Counts for one band of feedback values. They show whether negative feedback is rejected more often.
 
     Attributes:
-        band: The band: 0 for values below 10 on the human scale, 9 for 90 to 100, -1 for messages without a value.
+        band: The band's number: 0 for values below 10 on the human scale, 9 for values from 90, -1 for no value.
         accepted: The number of accepted entries, by state.
         refused: The number of rejections, by code.
     """
@@ -129,7 +129,7 @@ def lock_account(connection: Connection, chain: SponsoredChain) -> Row[Any]:
 
 
 def spend(connection: Connection, chain: SponsoredChain, day: int, wei: int, *, is_paid: bool = False) -> None:
-    """Add to a day's costs, with the account's row locked."""
+    """Add an amount to a day's costs. The caller must have locked the account's row."""
     key = {"chain_id": chain.chain_id, "account": chain.account, "day": day}
     conditions = [tables.sponsor_day.c[name] == value for name, value in key.items()]
     insert_new(connection, tables.sponsor_day, [{**key, "cost": 0}])
@@ -150,7 +150,7 @@ class Acceptance:
         self._engine, self._clock = engine, clock
 
     def find(self, submission: Submission) -> Sponsored | None:
-        """Return the feedback that the same message created earlier, or None."""
+        """Return the feedback stored earlier for the same message, or None if there is none."""
         with reading(self._engine) as connection:
             return _find_same(connection, submission, _of_payment(connection, submission))
 
@@ -162,7 +162,7 @@ class Acceptance:
             try:
                 with self._engine.begin() as connection:
                     return self._accept(connection, chain, submission, evidence, cost)
-            except IntegrityError:  # another request was faster
+            except IntegrityError:  # a parallel request was faster
                 continue
         raise _duplicate(submission)
 

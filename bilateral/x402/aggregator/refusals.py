@@ -9,7 +9,7 @@ from bilateral.x402.proof.errors import InvalidMessageError, ReputationExtension
 
 
 class Code(StrEnum):
-    """Rejection codes. None depends on the feedback's value."""
+    """The codes for rejections. No code depends on the feedback's value."""
 
     INVALID_PAYLOAD = "INVALID_PAYLOAD"
     """A field is missing or invalid, or contradicts another field."""
@@ -27,16 +27,16 @@ class Code(StrEnum):
     """The reviewer has already given feedback for this payment."""
 
     PAYMENT_NOT_FOUND = "PAYMENT_NOT_FOUND"
-    """The transaction in `taskRef` is not in a block, or failed."""
+    """The transaction in `taskRef` is not in any block, or it failed."""
 
     PAYMENT_MISMATCH = "PAYMENT_MISMATCH"
-    """The transaction does not pay enough of an accepted token from the reviewer to the agent's wallet."""
+    """The transaction does not transfer enough of an accepted token from the reviewer to the agent's wallet."""
 
     PAYMENT_NOT_SETTLED = "PAYMENT_NOT_SETTLED"
     """The transaction transfers enough, but without a signed payment. Anyone can transfer tokens to themselves."""
 
     PAYMENT_NOT_PROVABLE = "PAYMENT_NOT_PROVABLE"
-    """A different contract settled the payment, and the node has no trace (`debug_traceTransaction`) to prove it."""
+    """An intermediary contract settled the payment, and the node has no trace (`debug_traceTransaction`) of it."""
 
     PAYMENT_UNCONFIRMED = "PAYMENT_UNCONFIRMED"
     """The payment has too few confirmations. Try again later."""
@@ -54,13 +54,13 @@ class Code(StrEnum):
     """This service requires proof that the agent's signature belongs to this payment: send `bodies`."""
 
     UNCHECKED_FILE = "UNCHECKED_FILE"
-    """This service requires a feedback file that it can load and compare: publish the file first."""
+    """This service requires a feedback file that it can load and compare with the feedback: publish the file first."""
 
     PENDING_FEEDBACK = "PENDING_FEEDBACK"
     """The reviewer's earlier feedback for this agent is not on chain yet. Sign again for the next index, and retry."""
 
     ALREADY_SEALED = "ALREADY_SEALED"
-    """The server has rated this client, both have sealed ratings, or this service stores a different envelope."""
+    """The client is already rated, both sides have sealed ratings, or this side already sent a different envelope."""
 
     UNAVAILABLE = "UNAVAILABLE"
     """A node or a file server is failing, or this service cannot pay at the moment. Try again later."""
@@ -82,7 +82,7 @@ class FeedbackRefusedError(ReputationExtensionError):
     Attributes:
         code: The rejection code.
         details: Additional members of the response, such as `field`. Their text may be untrusted.
-        retry_seconds: How many seconds to wait before retrying the same request; None if it can never succeed.
+        retry_seconds: How many seconds to wait before retrying the same request; None if the request can never succeed.
     """
 
     reason = "feedback_refused"

@@ -1,4 +1,4 @@
-"""The aggregator: accepts feedback that clients signed, checks it, pays for the gas, and publishes its actions."""
+"""The aggregator: accepts feedback that clients signed, checks it, pays for the gas, and publishes what it has done."""
 
 import logging
 import threading
@@ -39,7 +39,7 @@ _FLUSH_SECONDS: Final = 1.0
 _MIN_SECONDS_LEFT: Final = 60
 """The minimum remaining validity of a signature, because a transaction may not be mined immediately."""
 
-_NO_BAND: Final = -1  # feedback without a band of values, in the records of a day
+_NO_BAND: Final = -1  # the band of messages without a value
 
 _CODES: Final[Mapping[str, Code]] = {
     "self_feedback": Code.SELF_FEEDBACK,
@@ -117,7 +117,7 @@ class Aggregator(Closing):
 
     @property
     def is_working(self) -> bool:
-        """True while every worker runs."""
+        """True while every worker is running."""
         return bool(self._threads) and all(thread.is_alive() for thread in self._threads)
 
     def submit(self, content: bytes) -> tuple[Sponsored, bool]:
@@ -178,19 +178,19 @@ class Aggregator(Closing):
         return None if row is None else public(row)
 
     def read(self, feedback_id: int) -> Sponsored | None:
-        """Return the feedback entry with this number, or None if it does not exist."""
+        """Return the feedback entry with the given id, or None if there is none."""
         with reading(self._engine) as connection:
             return records.read_feedback(connection, feedback_id)
 
     def count_by_state(self) -> dict[tuple[int, str], int]:
-        """Count feedback by chain and state."""
+        """Count the feedback entries for each chain and state."""
         place = sponsored_feedback.c.chain_id, sponsored_feedback.c.state
         with reading(self._engine) as connection:
             rows = connection.execute(select(*place, func.count()).group_by(*place))
             return {(chain_id, state): count for chain_id, state, count in rows}
 
     def spent_today(self, chain: SponsoredChain) -> int:
-        """Return how many wei count towards a chain's budget for today."""
+        """Return how much of a chain's budget for today is used, in wei."""
         day = int(self._clock()) // records.SECONDS_A_DAY
         with reading(self._engine) as connection:
             return records.spent_on(connection, chain.chain_id, chain.account, day)
@@ -214,7 +214,7 @@ class Aggregator(Closing):
             return earlier, False
         try:
             checked, cost = chain.client.runner.run(self._check(chain.client, chain.settings, submission))
-        except FeedbackRefusedError:  # the same message may have gone on chain since: then its index is taken
+        except FeedbackRefusedError:  # the same message may be on chain by now, and then its index is taken
             earlier = self._acceptance.find(submission)
             if earlier is None:
                 raise
@@ -240,7 +240,7 @@ class Aggregator(Closing):
                     submission.feedback, submission.feedback.client_address, submission.registry_signature
                 ),
             )
-        except ContractRevertError as revert:  # another feedback for the payment may have taken the index meanwhile
+        except ContractRevertError as revert:  # other feedback for the payment may have taken the index meanwhile
             yield Blocking(lambda: self._acceptance.refuse_duplicate(submission, checked))
             raise _refusal_of(revert) from None
         except (InsufficientFundsError, FeeLimitError) as problem:
@@ -255,7 +255,7 @@ class Aggregator(Closing):
         self.flush_refusals()
 
     def flush_refusals(self) -> None:
-        """Write the rejection counts."""
+        """Write the rejection counts to the database."""
         with self._lock:
             counts, self._refusals = self._refusals, Counter()
         try:

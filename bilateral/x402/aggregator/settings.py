@@ -1,4 +1,4 @@
-"""Aggregator settings: the chains it serves and the terms on which it pays."""
+"""The settings of an aggregator: the chains that it serves, and the terms on which it pays."""
 
 import os
 import tomllib
@@ -27,13 +27,13 @@ class SponsoredChain:
         rpc_url: A node's JSON-RPC URL. The node must provide the state at the blocks that contain payments.
         deployment: The registries. Feedback for agents in other registries is rejected.
         signer: The account that sends feedback and pays for the gas. No other program may use it.
-        tokens: The accepted payment tokens, by address, each with its minimum payment in the token's smallest unit.
+        tokens: The minimum payment in each accepted token, in the token's smallest unit, keyed by the token's address.
         budget: The maximum total cost of feedback per UTC day, in wei.
         confirmations: The number of confirmations, including the transaction's own block, after which a payment is
             accepted and feedback is final.
         requires_bound_proof: True to reject feedback without `bodies`. Only the bodies prove that the agent's signature
             belongs to this payment.
-        requires_checked_file: True to reject feedback whose file cannot be loaded and compared.
+        requires_checked_file: True to reject feedback whose file cannot be loaded and compared with the feedback.
         max_cost: The maximum cost per feedback entry, in wei; None for no limit.
         poll_seconds: How many seconds to wait between reads of the chain while feedback is unconfirmed.
         replace_seconds: How many seconds to wait before a transaction that is not in a block is resent with higher
@@ -97,7 +97,7 @@ class AggregatorSettings:
     """The settings of an aggregator.
 
     Attributes:
-        chains: The chains that it serves.
+        chains: The chains that the aggregator serves.
         answer_seconds: How many seconds a request waits for its transaction. The feedback remains queued after that.
         lease_seconds: How many seconds to wait before another process may take over the queue of an unresponsive one.
         resend_seconds: How many seconds to wait before resending a transaction that the node does not report.
@@ -180,7 +180,7 @@ def _chain(table: _ChainTable, folder: Path) -> SponsoredChain:
     same = table.model_dump(exclude={"deployment", "key_variable", "keystore", "passphrase_variable"})
     for name in ("budget", "max_cost"):
         amount = same[name]
-        if isinstance(amount, str):  # TOML's own numbers end at 2^63
+        if isinstance(amount, str):  # TOML integers are below 2^63
             if not (amount.isascii() and amount.isdecimal()):
                 raise InvalidArgumentError(f"{name} {amount!r} is not an amount in wei")
             same[name] = int(amount)

@@ -1,8 +1,8 @@
-"""An aggregator's worker: sends one account's queue and tracks each transaction until it is confirmed.
+"""An aggregator's worker: sends one account's queued feedback, and tracks each transaction until it is confirmed.
 
 A transaction is stored before it is sent. If the process is killed at any point, the next process finds the nonce, the
-transaction or its receipt, and continues from there. The registry accepts signed feedback only once, so even a
-transaction sent twice results in one entry.
+transaction or its receipt, and continues from there. The registry accepts signed feedback only once, so even if a
+transaction is sent twice, only one entry results.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _FINAL_REASONS: Final = frozenset(
 
 @dataclass(frozen=True)
 class SignedMessage:
-    """Feedback signed by its client, in the form that `giveFeedbackBySig` takes.
+    """Feedback signed by its client, in the form that `giveFeedbackBySig` expects.
 
     Attributes:
         agent_id: The rated agent.
-        arguments: The function's arguments.
+        arguments: The arguments of `giveFeedbackBySig`.
     """
 
     agent_id: int
@@ -57,7 +57,7 @@ class SignedMessage:
 
     @classmethod
     def of_row(cls, row: Row[Any]) -> SignedMessage:
-        """Read a row from the queue."""
+        """Return the signed message stored in a row of the queue."""
         return cls.of(row, row.client, row.signature)
 
     @classmethod
@@ -70,7 +70,7 @@ class SignedMessage:
 def is_final(revert: ContractRevertError) -> bool:
     """Return whether feedback that the registry now rejects can never be accepted.
 
-    Feedback whose index is too high may be accepted later: a reorganisation may have removed an earlier entry.
+    Feedback whose index is too high may be accepted later, because a reorganisation may have removed an earlier entry.
     """
     if revert.reason == "unexpected_feedback_index":
         index, expected = (revert.arguments.get(name) for name in ("feedbackIndex", "expected"))
@@ -85,7 +85,7 @@ def prepare(state: ClientState, message: SignedMessage) -> Operation[Sent[Any]]:
 
 
 def restore(state: ClientState, message: SignedMessage, fees_: Mapping[str, int]) -> Operation[Sent[Any]]:
-    """Return the prepared form of a stored transaction for signed feedback."""
+    """Return a feedback transaction in its prepared form, using the stored fees."""
     decode = yield from _decoder(state, message)
     data = registries.calldata(Registry.REPUTATION, FUNCTION, message.arguments)
     deployment = yield from registries.connect(state)
@@ -154,7 +154,7 @@ class AccountStatus:
     Attributes:
         head: The latest block's number.
         used: The number of nonces used by transactions in blocks.
-        receipts: The receipts of the transactions that are in blocks, by transaction hash.
+        receipts: The receipts of the transactions that are in blocks, keyed by transaction hash.
     """
 
     head: int
@@ -163,7 +163,7 @@ class AccountStatus:
 
 
 def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[AccountStatus]:
-    """Look up transactions in one batch."""
+    """Look up the account's transactions in one batch."""
     requests = (
         Rpc("eth_blockNumber", ()),
         Rpc("eth_getTransactionCount", (registries.address_of(state), "latest")),
@@ -182,7 +182,7 @@ def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[AccountStatus
 
 
 def outcome(state: ClientState, prepared: Sent[Any], hash_: bytes, receipt: Mapping[str, Any]) -> Operation[str | None]:
-    """Evaluate a feedback transaction's receipt."""
+    """Return why a feedback transaction failed, according to its receipt, or None if it succeeded."""
     try:
         yield from confirmations.outcome_of(state, prepared, "0x" + hash_.hex(), receipt)
     except (ContractRevertError, errors.TransactionFailedError, errors.UnexpectedAnswerError) as problem:
@@ -206,11 +206,11 @@ _MOST_PENDING: Final = 16
 _LAG_SECONDS: Final = 15.0
 """How long nodes behind the same host name may disagree on which nonces have been used."""
 
-_NONCE_USED: Final = "another transaction of the account has the nonce"
+_NONCE_USED: Final = "another transaction from the account used the nonce"
 
 
 class Submitter:
-    """Sends one account's queue.
+    """Sends the feedback in one account's queue.
 
     Args:
         settings: The settings of the aggregator.
@@ -248,7 +248,7 @@ class Submitter:
             wait = self._chain.poll_seconds if is_open else min(self._settings.lease_seconds / 3, _IDLE_SECONDS)
             wake.wait(max(wait, back_off(failures) if failures else 0))
             wake.clear()
-        with suppress(DatabaseUnavailableError), named_database_errors():  # the lease ends by itself
+        with suppress(DatabaseUnavailableError), named_database_errors():  # the lease expires by itself
             self.queue.release_lease()
 
     def step(self) -> bool:
@@ -259,7 +259,7 @@ class Submitter:
             pending = self._watch()
             for row in self.queue.due(_MOST_PENDING - pending):
                 self._send(row)
-            # In this thread and under this lease, so that two transactions of the account never share a nonce.
+            # This shares the thread and lease, so that two of the account's transactions never share a nonce.
             is_relaying = self._relay.step(back_off, self.queue.has_budget)
             return self.queue.is_open() or is_relaying
         except LeaseLostError:
@@ -283,7 +283,7 @@ class Submitter:
             nonce = self.queue.assign_nonce(row, prepared.nonce, fees.most(prepared.transaction))
             self._sign_and_send(row, prepared, nonce)
         except BudgetSpentError:
-            self.queue.postpone(row, _MOST_SECONDS, "the budget of the day is spent")
+            self.queue.postpone(row, _MOST_SECONDS, "today's budget is spent")
 
     def _sign_and_send(self, row: Row[Any], prepared: Sent[Any], nonce: int, *, is_empty: bool = False) -> None:
         signed = self._run(transactions.sign(self._state, prepared, nonce))
@@ -389,5 +389,5 @@ class Submitter:
 
 
 def back_off(attempts: int) -> float:
-    """Return the seconds until the next attempt."""
+    """Return how many seconds to wait before the next attempt."""
     return float(min(_FIRST_SECONDS * 2 ** min(attempts, 16), _MOST_SECONDS))

@@ -1,8 +1,8 @@
 """The tables of the aggregator, which sends feedback that clients signed. `docs/index.md` documents them.
 
 They contain this service's messages and transactions, which cannot be restored by rebuilding the index. They are stored
-in the index's database because operators back it up. They need only the extra `index`: nothing from `proof` is imported
-here.
+in the index's database, because operators already back that database up. This module imports nothing from `proof`, so
+it needs only the extra `index`.
 """
 
 from enum import StrEnum
@@ -121,7 +121,7 @@ SIGNED_COLUMNS: Final = (
     *("agent_id", "feedback_index", "value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri"),
     *("feedback_hash", "deadline"),
 )
-"""The columns that the client signed for the registry, in the order of its fields."""
+"""The columns whose values the client signed for the registry, in the order of the signed fields."""
 
 _IS_ALIVE: Final = sponsored_feedback.c.state != State.FAILED.value
 sa.Index(

@@ -20,7 +20,7 @@ from bilateral.x402.proof.fields import MAX_BODY, decode_body, is_stream
 
 _T = TypeVar("_T")
 
-CHUNK: Final = 64 * 1024  # bytes of one read: the time of a read is checked as often
+CHUNK: Final = 64 * 1024  # bytes per read: the time limit is checked after each read
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class AnswerLimits:
     """Limits for one answer from a server.
 
     Attributes:
-        bytes: The maximum size of the body in bytes, before and after decoding. The default is the limit on this
+        bytes: The maximum size of the body in bytes, before and after decoding. By default, the same limit as on this
             package's servers.
-        seconds: The maximum time until the answer is complete. The default allows for a settlement on Ethereum.
+        seconds: The maximum time until the answer is complete. The default suffices for a settlement on Ethereum.
     """
 
     bytes: int = MAX_BODY
@@ -82,7 +82,7 @@ def too_slow(limits: AnswerLimits) -> AnswerTimeoutError:
 
 
 def within(limits: AnswerLimits, function: Callable[[], _T], discard: Callable[[_T], object]) -> _T:
-    """Run a function in its own thread, and wait for it, at most until the time limit.
+    """Run a function in its own thread, and wait for its result until the time limit.
 
     HTTP client timeouts apply to the gap between two pieces of data, so they never trigger if a server sends its
     headers byte by byte. The thread that reads such an answer is abandoned, and ends when the connection closes.
@@ -107,7 +107,7 @@ def within(limits: AnswerLimits, function: Callable[[], _T], discard: Callable[[
 
 
 DAMAGED: Final = "bilateral.x402.damaged"
-"""The key in `response.extensions` that contains the content encoding of a body that cannot be decoded."""
+"""The key in `response.extensions` for the content encoding of a body that cannot be decoded."""
 
 
 class BoundedTransport(httpx.BaseTransport):
@@ -169,7 +169,7 @@ class AsyncBoundedTransport(httpx.AsyncBaseTransport):
 
 
 class ReadBody(httpx.AsyncByteStream, httpx.SyncByteStream):
-    """A body that has been read, still in its content encoding."""
+    """A body that has been read but is still in its content encoding."""
 
     def __init__(self, raw: bytes) -> None:
         self.raw = raw

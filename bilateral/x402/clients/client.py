@@ -1,10 +1,14 @@
 """The client side: checks the agent before anything is signed, and the proof once the answer arrives.
 
-from x402 import x402Client from bilateral.x402 import AsyncVerifier, protect_client, verifying_transport
+Example:
+    from x402 import x402Client
+    from bilateral.x402 import AsyncVerifier, protect_client, verifying_transport
 
-client = protect_client(x402Client(), AsyncVerifier({rpc_url: deployment})) async with
-httpx.AsyncClient(transport=verifying_transport(client, verifier)) as http:
-    response = await http.get("https://agent.example/weather") verification = response.extensions["8004-reputation"]
+    verifier = AsyncVerifier({rpc_url: deployment})
+    client = protect_client(x402Client(), verifier)
+    async with httpx.AsyncClient(transport=verifying_transport(client, verifier)) as http:
+        response = await http.get("https://agent.example/weather")
+        verification = response.extensions["8004-reputation"]
 """
 
 from collections.abc import Coroutine
@@ -30,7 +34,7 @@ class Reputation8004ClientExtension:
 
     Args:
         verifier: Checks servers: an `AsyncVerifier` for `x402Client`, or a `Verifier` for `x402ClientSync`.
-        client_agent: The agent that this client claims to be. Servers check that the payer is its wallet or owner.
+        client_agent: The agent that this client claims to be. Servers check that the agent's wallet or owner pays.
     """
 
     transport_hooks = None

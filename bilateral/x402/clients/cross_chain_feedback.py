@@ -1,4 +1,4 @@
-"""Feedback on one chain about an answer that was paid for on another, for an agent registered on both.
+"""Feedback on one chain about an answer that was paid for on another chain. The agent is registered on both chains.
 
     give_cross_chain_feedback(client, verification, agent, 95, signer, payer).wait()
 
@@ -51,8 +51,8 @@ def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
     Args:
         verification: The answer's verification. The checks of agent, payment, task reference and signature must have
             passed.
-        agent: The agent to review, on an EVM chain. The server must declare it in addition to the paid agent, but only
-            `other_registrations` proves that both are the same agent.
+        agent: The agent to review, on an EVM chain. The server must declare this agent in addition to the paid agent,
+            but only `other_registrations` proves that both are the same agent.
         value: The on-chain integer value, from 0 to 255; at most 100 once decimals are applied.
         signer: The client's key on the feedback's chain.
         payer: The key of the account that paid.
@@ -110,8 +110,8 @@ def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedb
 def is_signed_by_payer(file: FeedbackFile) -> bool:
     """Check that the payer authorised a feedback file's client to review on its behalf.
 
-    This checks only the transaction reference and the signatures. To check the payment itself, look it up with a reader
-    for its chain.
+    This checks only the payer's signature, which covers the transaction reference. To check the payment itself, look it
+    up with a reader for the payment's chain.
 
     Args:
         file: The feedback file.

@@ -1,7 +1,8 @@
 """Feedback on a paid answer: a feedback file with the payment, both signatures and conventional tags.
 
-verification = verification_of(response) give_paid_feedback(client, verification, 95, RESOURCE_DELIVERED,
-comment="Excellent service").wait()
+Example:
+    verification = verification_of(response)
+    give_paid_feedback(client, verification, 95, signer, RESOURCE_DELIVERED, comment="Excellent service").wait()
 """
 
 from collections.abc import Sequence
@@ -68,7 +69,7 @@ def draft_file(
         raise InvalidArgumentError(f"in the reputation profile, tag2 must be {X402_TAG!r}, not {tags.tag2!r}")
     data, key = interaction.data_hash or b"", interaction.public_key or b""
     signature = _client_signature(draft_reviewer_hash(agent, interaction.task_ref, data, value, *tags), signer)
-    with suppress(InvalidKeyError):  # a contract's signature has a form of its own
+    with suppress(InvalidKeyError):  # contracts define their own signature formats
         signature = from_registry_form(signature)
     return {
         "proofOfInteraction": {
@@ -85,7 +86,7 @@ def draft_file(
 
 
 def feedback_file(fields: dict[str, Any], comment: str | None, payment: dict[str, str] | None) -> FeedbackFile:
-    """Return a feedback file from fields in either format."""
+    """Create a feedback file from fields in either format."""
     fields_of_text = {"reasoning" if "proofOfInteraction" in fields else "comment": comment}
     return prepare_feedback_file(**fields, **fields_of_text, proof_of_payment=payment)  # type: ignore[arg-type]
 
@@ -96,8 +97,8 @@ class Claim:
 
     Attributes:
         chain_id: The account's chain; None if it is not an EVM chain.
-        digests: The signed hash, first without and then with the EIP-191 prefix.
-        signature: The signature. One made by a key ends in 27 or 28.
+        digests: The hash that was signed, first without and then with the EIP-191 prefix.
+        signature: The signature; if a key made it, it ends in 27 or 28.
     """
 
     account: str
@@ -140,7 +141,7 @@ def _claim_of(file: FeedbackFile) -> Claim | None:
             digest = draft_reviewer_hash(agent, proof.task_ref or "", data, value, file.tag1 or "", file.tag2 or "")
     except ValueError:
         return None
-    with suppress(InvalidKeyError):  # a contract's signature has a form of its own
+    with suppress(InvalidKeyError):  # contracts define their own signature formats
         signature = to_registry_form(signature)
     chain_id = client.chain.evm_chain_id if client.chain.is_evm else None
     return Claim(client.address, chain_id, (digest, prefixed_digest(digest)), signature)
@@ -173,10 +174,10 @@ QUALITY: Final = Tags("starred", X402_TAG)
 """The tags for a quality rating in the profile `reputation`, whose second tag is always `x402`."""
 
 REACHABLE: Final = Tags("reachable", X402_TAG)
-"""The tags for a delivery without a rating in the profile `reputation`; the value is 1 or 0."""
+"""The tags for reporting only whether an answer was delivered (value 1 or 0) in the profile `reputation`."""
 
 PAYMENT_STATUS: Final = "paymentStatus"
-"""This package's own feedback file field: `not_provable` if the file contains no proof of the payment."""
+"""A field that this package adds to feedback files: `not_provable` if the file contains no proof of the payment."""
 
 _REQUIRED: Final = (CheckName.AGENT, CheckName.TASK_REF, CheckName.PAYMENT, CheckName.SIGNATURE)
 
@@ -195,10 +196,11 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
 
     Args:
         verification: The answer's verification. The checks of agent, payment, task reference and signature must have
-            passed. The payment may also be `not_provable`; the file then says so, and contains no proof of payment.
+            passed. The payment may also be `not_provable`; in this case, the file states this and contains no proof of
+            payment.
         value: The on-chain integer value, from 0 to 255 except in the profile `reputation`; at most 100 once decimals
             are applied.
-        signer: The client's key, which made the payment.
+        signer: The client's key, with which the payment was made.
         tags: Both tags; by default `RESOURCE_DELIVERED`, or `QUALITY` in the profile `reputation`.
         decimals: The number of decimals in the value.
         comment: A comment for human readers.
@@ -220,7 +222,7 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
 
 
 def human_value(value: int, decimals: int) -> FeedbackValue:
-    """Return a value from 0 to 100 on the human scale."""
+    """Return a feedback value, after checking that it is from 0 to 100 on the human scale."""
     stored = FeedbackValue(value, decimals)
     if not 0 <= stored.human <= MAX_HUMAN:
         raise InvalidArgumentError(f"value {stored.human} is out of range 0..{MAX_HUMAN}")
@@ -235,7 +237,7 @@ def feedback_arguments(  # noqa: PLR0913, PLR0917  # the parts of a feedback
     fields: dict[str, Any],
     comment: str | None,
 ) -> dict[str, Any]:
-    """Return the arguments of `give_feedback`, with a signed file's fields and the proof of its payment."""
+    """Return the arguments of `give_feedback`, including a signed file's fields and the proof of payment."""
     interaction, registration, _ = required_parts(verification)
     payment, proof = verification.payment, None
     if payment is None:
@@ -327,7 +329,7 @@ def is_signed_by_client(file: FeedbackFile, client: Client | None = None) -> boo
     Args:
         file: The feedback file.
         client: The SDK client for the chain, which is used to verify signatures by contract wallets (ERC-1271). Without
-            it, only signatures by keys are accepted.
+            a client, only signatures by keys are accepted.
 
     Raises:
         NodeError: The node does not respond, or a contract wallet uses up all the gas.

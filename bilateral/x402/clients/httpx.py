@@ -1,13 +1,15 @@
 """Transports for httpx, asynchronous and blocking.
 
-transport = verifying_transport(client, verifier) async with httpx.AsyncClient(transport=transport) as http:
-    response = await http.get(url) verification_of(response).is_verified
+Example:
+    async with httpx.AsyncClient(transport=verifying_transport(client, verifier)) as http:
+        response = await http.get(url)
+        verification_of(response).is_verified
 
-with httpx.Client(transport=verifying_sync_transport(client, verifier)) as http:
-    try:
-        response = http.get(url)
-    except LostAnswerError as lost:
-        response = fetch_lost_answer_sync(http, lost)
+    with httpx.Client(transport=verifying_sync_transport(client, verifier)) as http:
+        try:
+            response = http.get(url)
+        except LostAnswerError as lost:
+            response = fetch_lost_answer_sync(http, lost)
 """
 
 from collections.abc import Callable, Mapping
@@ -96,7 +98,7 @@ class _Wire:
 
     def resend(self, call: PaidCall) -> Any:
         method, url, headers, body = call.parts
-        extensions = self._request.extensions  # with the limits of time
+        extensions = self._request.extensions  # they include the timeouts
         return self._handle(httpx.Request(method, url, headers=headers, content=body, extensions=extensions))
 
     # Prices and paid answers were read by the transport below.
@@ -150,7 +152,7 @@ def _call(request: httpx.Request) -> PaidCall:
     if request.headers.pop("Transfer-Encoding", None) is not None:
         request.headers["Content-Length"] = str(len(request.content))
     payment = payment_among(request.headers)
-    left_out = {"host", *(name.lower() for name in payment)}  # httpx writes names small
+    left_out = {"host", *(name.lower() for name in payment)}  # httpx converts names to lower case
     headers = {name: value for name, value in request.headers.items() if name not in left_out}
     return PaidCall(request.method, str(request.url), headers, request.content, payment)
 

@@ -3,7 +3,7 @@
     app.add_middleware(ReputationMiddleware, routes=routes, server=server, preflight=Preflight(verifier))
 
 Without these checks, a misconfigured server can start, be paid, and sign proofs that no client accepts. `check_url`
-performs the same checks from outside.
+performs the same checks on a server that is already running.
 """
 
 import logging
@@ -48,16 +48,17 @@ _MOST_TERMS: Final = 20
 
 @dataclass(frozen=True)
 class Finding:
-    """One check of a declaration.
+    """The result of one check of a declaration.
 
     Attributes:
         subject: The route or URL that was checked.
-        profile: The key of the declaration.
+        profile: The declaration's key in `extensions`.
         network: The payment's network (CAIP-2); empty if the declaration has no payment terms.
-        check: `wallet`: the agent exists in trusted registries, and `payTo` is its wallet. `keys`: its registration
-            file lists a valid key and, if the server itself runs the check, the extension's key. `payment`: payments on
-            these terms can be made and proven. `token`: the token supports such payments, and has the EIP-712 domain
-            that clients sign. `payment` and `token` are included only if they do not pass.
+        check: `declaration`: the price and the declaration are readable. `wallet`: the agent exists in trusted
+            registries, and `payTo` is its wallet. `keys`: the agent's file lists a valid key and, if the server itself
+            runs the check, the extension's key. `payment`: payments on these terms can be made and proven. `token`: the
+            token supports such payments, and has the EIP-712 domain that clients sign. `declaration`, `payment` and
+            `token` are included only if they do not pass.
         code: The machine-readable reason; empty if the check passed.
         problem: The human-readable reason; empty if the check passed.
     """
@@ -100,7 +101,7 @@ class Preflight:
 
         Args:
             routes: The paid routes.
-            keys: Each registered extension's public key, by the extension's key in declarations.
+            keys: The registered extensions' public signing keys, each keyed by the extension's key in declarations.
             server: The SDK's resource server, which converts prices to payment terms. Without it, only the kind of
                 payment and its time limit are checked.
 
@@ -241,7 +242,7 @@ def _outcome(check: Callable[[], object]) -> tuple[str, str]:
     except InvalidMessageError as error:
         return "invalid_declaration", printable(str(error))
     except PaymentRefusedError as error:
-        is_reverted = isinstance(error.__cause__, ContractRevertError)  # a registry knows every agent that exists
+        is_reverted = isinstance(error.__cause__, ContractRevertError)  # reverts only if the agent does not exist
         return "agent_not_found" if is_reverted else error.code, printable(str(error))
     return "", ""
 
@@ -288,7 +289,7 @@ def ask_price(
 
 
 def findings_of(verifier: Verifier, url: str, price: Mapping[str, Any] | None) -> list[Finding]:
-    """Check a price and its declaration as a client does before paying."""
+    """Check a price and the server's declaration as a client does before paying."""
     invalid = partial(Finding, url, "", "", "declaration", "invalid_declaration")
     if price is None:
         return [invalid(f"PAYMENT-REQUIRED is missing, malformed, repeats a name, or exceeds {MAX_HEADER} characters")]

@@ -1,4 +1,4 @@
-"""The steps of a purchase: pay, evaluate the answer, look up the payment, and never sign a second payment.
+"""The steps of a purchase: pay, evaluate the answer and look up the payment, without ever signing a second one.
 
 Decisions follow the table in `payment_outcomes.json`, which docs/x402.md also shows. `purchase` performs no I/O itself:
 each transport runs it over a `Wire` for its HTTP library.
@@ -33,11 +33,11 @@ from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
 T = TypeVar("T")
 
 Steps: TypeAlias = Generator[Any, Any, T]
-"""A generator that yields results (or awaitables, if there is an event loop) and receives them back."""
+"""A generator that yields results (or, on an event loop, awaitables) and receives the results back."""
 
 
 class PaymentOutcome(StrEnum):
-    """The state of a payment that was sent."""
+    """The states of a payment that was sent."""
 
     SETTLED = "settled"
     PENDING = "pending"
@@ -47,7 +47,7 @@ class PaymentOutcome(StrEnum):
 
 
 class AnswerKind(StrEnum):
-    """The kind of answer to a payment."""
+    """The kinds of answers to a payment."""
 
     VERIFIED = "verified answer"
     UNVERIFIED = "unverified answer"
@@ -78,7 +78,7 @@ class Reply:
 
     Attributes:
         status: The HTTP status.
-        headers: The headers needed for verification, by lower-case name.
+        headers: The headers needed for verification, keyed by lower-case name.
         response: The HTTP library's response object.
     """
 
@@ -100,7 +100,7 @@ class Reply:
 
     @property
     def is_delivery(self) -> bool:
-        """True for a successful response, and for an error after a settled payment."""
+        """True for a successful response, and for an error response to a settled payment."""
         is_settled = (self.settlement or {}).get("success") is True and self.status != HTTPStatus.PAYMENT_REQUIRED
         return self.location is None and (self.status < HTTPStatus.BAD_REQUEST or is_settled)
 
@@ -145,7 +145,7 @@ class Wire(Protocol):
         """Send a request with a payment that is already signed."""
 
     def read(self, response: Any) -> Any:
-        """Read a complete response, and return its `Reply`."""
+        """Read the whole of a response, and return it as a `Reply`."""
 
     def json(self, response: Any) -> Any:
         """Read a response as JSON; return None if it is not JSON."""
@@ -163,10 +163,10 @@ def json_of(response: Any) -> Any:
 
 
 class Payer:
-    """The part that all transports share, which pays for requests and verifies the answers.
+    """Pays for requests and verifies the answers, for all transports.
 
     Args:
-        client: The SDK client. With an event loop, the verifier must be an `AsyncVerifier`.
+        client: The SDK client. If it is asynchronous, the verifier must be an `AsyncVerifier`.
         refusal: The SDK's `PaymentError` class for the HTTP library.
     """
 
@@ -192,7 +192,7 @@ async def make_async(steps: Steps[T]) -> T:
 def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Steps[tuple[Reply, Verification | None, bool]]:
     """Make a request, pay for it if payment is required, and return its answer.
 
-    If an earlier payment for the same request has no answer yet, it is sent again and no new payment is signed.
+    If an earlier payment for the same request has no answer yet, that payment is sent again and no new one is signed.
     """
     payments = payer.payments
     call = request if request.payment else (yield from _outstanding(payer, request))
@@ -206,7 +206,7 @@ def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Steps[tuple[Reply, 
             return reply, None, False
         call = call or replace(request, payment=sent[-1])
         payments.drop(call)
-        is_retried = not payment_of(call.header)  # such a payment fetches nothing
+        is_retried = not payment_of(call.header)  # without an identifier, the answer cannot be fetched again
         while True:
             kind, outcome, verification, settlement = yield from _judged(payer, call, reply, is_again=is_again)
             is_settled = outcome is PaymentOutcome.SETTLED
@@ -219,7 +219,7 @@ def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Steps[tuple[Reply, 
                 break
             is_retried = is_again = True
             reply = yield from _reply_or_error(_sent_again(wire, call), sent)
-    except BaseException:  # a cancelled request may be paid, too
+    except BaseException:  # a cancelled request may also have been paid
         if sent:
             payments.add(call or replace(request, payment=sent[-1]), is_settled=is_settled)
         raise

@@ -1,6 +1,8 @@
-"""The adapter for requests.
+"""The adapter for the HTTP library requests.
 
-session = verifying_session(client, verifier) response = session.get(url) verification_of(response).is_verified
+Example:
+    response = verifying_session(client, verifier).get(url)
+    verification_of(response).is_verified
 """
 
 from collections.abc import Callable, Mapping
@@ -108,7 +110,7 @@ class _Wire:
 
     def read(self, response: requests.Response) -> Reply:
         names = {name.lower(): value for name, value in response.headers.items()}
-        headers = {name: value for name, value in names.items() if name != "content-encoding"}  # it is decoded
+        headers = {name: value for name, value in names.items() if name != "content-encoding"}  # the body is decoded
         return Reply(response.status_code, headers, response.content, response)
 
     def json(self, response: requests.Response) -> Any:
@@ -132,7 +134,7 @@ def _read(response: requests.Response, limits: answer_limits.AnswerLimits) -> re
         raise requests.exceptions.ChunkedEncodingError(error, request=response.request) from error
     finally:
         response.close()
-    # The library has no other way to give an answer its body.
+    # The library has no public way to set a response's body.
     response._content, response._content_consumed = decoded, True  # type: ignore[attr-defined]  # noqa: SLF001
     return response
 

@@ -1,7 +1,7 @@
 """Feedback on SATI agents, as bytes. Nothing here writes to Solana: SATI's client submits the bytes.
 
-    data = payment_feedback(task_ref, mint, client, data_hash, outcome=Outcome.POSITIVE) signature =
-    key.sign(data.message("Feedback"))
+    data = payment_feedback(task_ref, mint, client, data_hash, outcome=Outcome.POSITIVE)
+    signature = key.sign(data.message("Feedback"))
 
 The specification shows a call `createFeedback({...})`, which is only an example. SATI's program uses different names,
 stores neither the text of `taskRef` nor the file's URI, and rejects the agent's signature of `interactionHash`. It
@@ -35,7 +35,7 @@ class Schema:
     """An attestation schema. Schemas are settings, not constants, because SATI has changed some of them since 2026-01.
 
     Attributes:
-        name: The name in the text that the counterparty signs, such as `Feedback`.
+        name: The schema's name in the text that the counterparty signs, such as `Feedback`.
         mode: Who signs the attestations.
     """
 
@@ -45,11 +45,11 @@ class Schema:
 
 @dataclass(frozen=True)
 class ReadAttestation:
-    """An attestation, and what its signatures prove about it.
+    """An attestation, and what its signatures prove.
 
     Attributes:
         proof: `blind` if both the holder and the counterparty signed, and the holder did so before it knew the outcome;
-            `public` if only one of them signed; `unverifiable` if a signature does not match its signer.
+            `public` if only one of them signed; `unverifiable` if the signatures do not match, or cannot be checked.
         problem: The reason why the attestation is unverifiable; empty otherwise.
     """
 
@@ -64,11 +64,11 @@ def payment_feedback(  # noqa: PLR0913  # the fields of the layout
     """Return the feedback data for a paid request.
 
     Args:
-        task_ref: The payment: the statement's `taskRef`.
+        task_ref: The reference to the payment: `taskRef` in the statement.
         agent: The agent's mint.
         client: The account that gives feedback.
         data_hash: The hash of the request and response, as signed by the agent.
-        outcome: The outcome. It is required, because it is never derived from a value.
+        outcome: The outcome, which is required because it is never derived from a value.
         content: The content as JSON. See `feedback_content`.
 
     Raises:
@@ -100,9 +100,9 @@ def read_attestation(content: bytes, schemas: Mapping[str, Schema], holder: str 
 
     Args:
         content: The attestation's bytes, as Photon returns them.
-        schemas: The supported schemas by address.
+        schemas: The supported schemas, keyed by address.
         holder: The account that held the agent at signing time, for schemas that the holder signs. The attestation's
-            bytes do not contain it.
+            bytes do not contain this account.
 
     Raises:
         MalformedAccountError: The layout, the version or the schema is unknown.
@@ -127,7 +127,7 @@ def read_attestation(content: bytes, schemas: Mapping[str, Schema], holder: str 
         if signer is None:
             return ReadAttestation(attestation, "unverifiable", "the agent's holder is not known")
         if not is_signature_of(signed, signature, address_bytes(signer).hex(), "ed25519"):
-            return ReadAttestation(attestation, "unverifiable", f"a signature is not that of {signer}")
+            return ReadAttestation(attestation, "unverifiable", f"a signature was not made by {signer}")
     return ReadAttestation(attestation, "blind" if schema.mode == "both" else "public")
 
 

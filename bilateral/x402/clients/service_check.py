@@ -49,7 +49,7 @@ class ServiceCheck:
     Attributes:
         verdict: The worst verdict among the findings and the agents.
         price: Up to ten payment options as stated by the server, which are untrusted text. `text` describes each option
-            in words, such as "0.01 TUSD to 0x7099…". Rely on `asset`, because a token's contract can choose any symbol.
+            in words, such as "0.01 TUSD to 0x7099…". Rely on `asset` instead: a token's contract can choose any symbol.
         findings: The checks of the declaration, as returned by `check_url`.
         agents: The checks of the declared agents on the client's chain.
         unknown: The facts that could not be determined.
@@ -91,10 +91,10 @@ def check_service(  # noqa: PLR0913  # the service, and how to ask
         except (ContractRevertError, ValueError):  # a finding reports it
             unknown.append(f"agent {printable(agent[:80])}: the registry does not have it")
     if not answers:
-        unknown.append("the agent: none on this chain is declared, so nobody has ratings to look at")
+        unknown.append("the agent: the service declares no agent on this chain, so there are no ratings to check")
     verdicts = [*(answer.verdict for answer in answers), *map(_verdict, findings)]
     if len(declared) > _MOST_AGENTS:
-        unknown.append(f"{len(declared) - _MOST_AGENTS} further agents that are declared: {_MOST_AGENTS} are checked")
+        unknown.append(f"{len(declared) - _MOST_AGENTS} more declared agents: only {_MOST_AGENTS} are checked")
         verdicts.append(Verdict.CAUTION)
     return ServiceCheck(
         verdict=max(verdicts, key=_GRAVITY.index, default=Verdict.CAUTION),
@@ -162,7 +162,7 @@ def _tokens(assets: list[str]) -> Operation[dict[str, tuple[str, int]]]:
             text, places = node_answers.data(symbol), int.from_bytes(node_answers.data(decimals))
         except MalformedNodeAnswerError:
             continue
-        size = int.from_bytes(text[32:64])  # of a string of Solidity, after its offset
+        size = int.from_bytes(text[32:64])  # the length of a Solidity string, which follows its offset
         name = printable(ChainText(text[64 : 64 + min(size, _MOST_SYMBOL)]))
         if name and places <= _MOST_DECIMALS:
             tokens[asset] = (name, places)

@@ -1,4 +1,4 @@
-"""Paid requests over HTTP: the payment header, readable prices, and what an answer shows about its payment."""
+"""Paid requests over HTTP: payment headers, strictly parsed prices, and what an answer shows about its payment."""
 
 import re
 import threading
@@ -39,8 +39,8 @@ def payment_among(headers: Mapping[str, str]) -> dict[str, str]:
 def price_problem(status: int, headers: Mapping[str, str]) -> str | None:
     """Return the reason not to pay a price that fails strict parsing, or None for any other response.
 
-    The SDK is more lenient with `PAYMENT-REQUIRED`: it accepts any length and version, and uses the last of two
-    duplicate names.
+    The SDK is more lenient with `PAYMENT-REQUIRED`: it accepts any length and version, and, if a name occurs twice,
+    uses its last value.
     """
     price = headers.get("payment-required")
     if status != HTTPStatus.PAYMENT_REQUIRED or price is None:
@@ -119,7 +119,7 @@ class PaidCall:
     Attributes:
         method: The request's method.
         headers: The request's headers without the payment.
-        payment: The payment header, by name; empty before a payment is signed.
+        payment: The payment header's value, keyed by the header's name; empty before a payment is signed.
     """
 
     method: str

@@ -28,7 +28,7 @@ PROOF_BODY: Final = b'{"error": "answer_not_kept"}'
 _UNSETTLED: Final = (b":unsettled", b"")
 """Marks an answer as unsettled. The mark is stored as a header, with a name that no real header can have."""
 
-_MIN_IDENTIFIER: Final = 16  # characters, as the extension `payment-identifier` demands
+_MIN_IDENTIFIER: Final = 16  # characters, as required by the extension `payment-identifier`
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class PaidAnswer:
     body: bytes
 
     def unsettled(self) -> PaidAnswer:
-        """Return the answer marked for delivery once its payment is settled."""
+        """Return a copy of the answer, marked for delivery only once its payment is settled."""
         return replace(self, headers=(*self.headers, _UNSETTLED))
 
     @property
@@ -124,10 +124,10 @@ class PaidAnswers:
 
 
 def payment_of(header: str) -> bytes | None:
-    """Return the hash of a payment with which the client can fetch the answer again.
+    """Return the hash of a payment with which the client can fetch the answer again, or None.
 
     This requires a payment with an identifier (x402 extension `payment-identifier`). The authorization becomes public
-    on chain when it is settled, whereas the identifier is known only to the client and the server.
+    on chain when the payment is settled, whereas the identifier is known only to the client and the server.
     """
     identifier: Any = decode_header(header)
     for name in ("extensions", "payment-identifier", "info", "id"):

@@ -1,4 +1,4 @@
-"""Blind ratings in paid requests: the server's envelope in the paid answer, and the client's check of it.
+"""Blind ratings in paid requests: the server's envelope in the paid answer, and the client's check of that envelope.
 
 The server seals its rating before it knows whether the client is satisfied, so it cannot restrict the exchange of
 ratings to satisfied clients.
@@ -28,9 +28,9 @@ class BlindSealer:
     """Seals the ratings of a server's clients (EIP-8004a, planned for its second version). Threads may share it.
 
     Args:
-        client: The server's SDK client, whose signer's primary agent rates.
-        vault: The vault for the server's ratings. It also counts each client's paid interactions.
-        rate: Returns a client's rating from 0 to 100, given the client's account and the payment's transaction, or None
+        client: The server's SDK client. The primary agent of the client's signer gives the ratings.
+        vault: The vault for the server's ratings, which also counts each client's paid interactions.
+        rate: Given a client's account and the payment's transaction, returns the client's rating from 0 to 100, or None
             if the client should not be rated yet.
     """
 
@@ -47,7 +47,7 @@ class BlindSealer:
 
         Returns:
             The envelope as a JSON object. None if nothing was paid (scheme `upto`), if the payer has no primary agent
-            or has already been rated, or if its rating is not due yet.
+            or has already been rated, or if the payer's rating is not due yet.
         """
         if not transaction:
             return None
@@ -73,7 +73,7 @@ class BlindSealer:
 def check_envelope(
     reader: RegistryReader, info: ReputationInfo, statement: InteractionData | None, payment: Payment | None
 ) -> Operation[EnvelopeCheck | None]:
-    """Check a paid answer's envelope: format, sides, specified payment, deadline and signature."""
+    """Check a paid answer's envelope: its format, sides, payment, deadline and signature."""
     terms, state = info.blind, getattr(reader, "state", None)
     if terms is None or state is None or statement is None or payment is None:
         return None

@@ -1,4 +1,4 @@
-"""Checks before a payment, checks of a client's claim, and the registration files that all checks use.
+"""Checks of servers before a payment and of clients' claims, and the registration files that these checks use.
 
 `examination` contains the checks made after the answer.
 
@@ -58,7 +58,7 @@ MAX_CACHED: Final = 256
 """The maximum number of files to cache. Without a limit, strangers could fill the memory."""
 
 WALLET_SERVICE: Final = "agentWallet"
-"""The name of the service that lists a wallet on a different chain (ERC-8004 best practices, "Registration")."""
+"""The name of the service that lists a wallet on another chain (ERC-8004 best practices, "Registration")."""
 
 
 @dataclass
@@ -96,7 +96,7 @@ class Terms:
     Attributes:
         confirmations: The number of blocks that must confirm the payment, including its own.
         is_historical: True to check the keys and the file as of the payment's block.
-        allow_wallet_signer: True to accept the signature of the agent's wallet if its file lists no keys.
+        allow_wallet_signer: True to accept the signature of the agent's wallet if the agent's file lists no keys.
         wallet_services: True to accept the wallets that the registration file lists on other chains.
         receipt_seconds: The maximum time to wait for a payment's receipt and confirmations.
     """
@@ -188,9 +188,9 @@ class VerifiedClient:
 
     Attributes:
         payer: The account that pays: the agent's wallet or its owner.
-        rating: The server's rating of the client, from 0 to 100; None if it has not been rated.
+        rating: The server's rating of the client, from 0 to 100; None if the client has not been rated.
         check: An index's check of the client, with its reasons; None if no index was queried.
-        failures: The number of the payer's failed settlements with this server; None if the server does not count them.
+        failures: The count of the payer's failed settlements with this server; None if the server does not count them.
     """
 
     agent: GlobalAgentId
@@ -204,7 +204,7 @@ class VerifiedClient:
 def check_client(
     state: ClientState, claim: ClientAgent, payer: str, server_agent: int, indexed_rating: int | None = None
 ) -> Operation[VerifiedClient]:
-    """Check that the payer may act for the claimed agent, and read its rating (EIP-8004a, `getClientRating`)."""
+    """Check that a payer may act for the claimed agent, and read the agent's rating (EIP-8004a, `getClientRating`)."""
     if claim.agent.registry != deployment_of(state).agent_registry:
         raise PaymentRefusedError("unknown_registry", f"{claim.agent.registry} is not on the allow-list")
     token = claim.agent.agent_id.token_id
@@ -227,7 +227,7 @@ _ALL_FIELDS: Final = b"\x0f"
 """The bits of a domain that has a name, version, chain and contract, but no salt."""
 
 _STATE_ARGUMENTS: Final = encode(("address", "bytes32"), ("0x" + "00" * 20, bytes(32)))
-_MOST_TEXT: Final = 80  # characters of a stranger's name in a problem
+_MOST_TEXT: Final = 80  # characters of an untrusted name in a message
 
 
 def check_token(terms: Mapping[str, Any]) -> Operation[None]:
@@ -275,7 +275,7 @@ def _check_domain(token: str, network: str, extra: Mapping[str, Any]) -> Operati
     own_name, own_version = own[1:3] if own is not None else (yield from _texts(token))
     problem = (
         f"extra: clients would sign for name {_short(name)} and version {_short(version)}, but the EIP-712 domain of "
-        f"{token} is another one; the token calls itself {_short(own_name)}, version {_short(own_version)}"
+        f"{token} differs; the token reports name {_short(own_name)} and version {_short(own_version)}"
     )
     raise PaymentRefusedError("token_domain_mismatch", problem)
 

@@ -1,4 +1,4 @@
-"""The extension's errors. The error for an invalid field contains the field and a machine-readable code."""
+"""The extension's errors. The error for an invalid field contains the field's path and a machine-readable code."""
 
 from dataclasses import InitVar
 from typing import Any, Literal, TypeAlias
@@ -9,7 +9,7 @@ from bilateral.core.text import quoted
 Fault: TypeAlias = Literal[
     "missing", "wrong_type", "too_long", "too_many", "malformed", "wrong_chain", "wrong_case", "unsupported_version"
 ]
-"""The kinds of invalid fields. `wrong_case` is a mixed-case address with a wrong checksum (EIP-55)."""
+"""The ways in which a field can be invalid. `wrong_case` is a mixed-case address with a wrong checksum (EIP-55)."""
 
 
 class ReputationExtensionError(BilateralError):
@@ -156,7 +156,7 @@ class LostAnswerError(FormattedError, ReputationExtensionError):
 
 
 class PaidNotAnsweredError(LostAnswerError):
-    """A payment was taken, but the server did not deliver: it rejected the payment, or failed.
+    """A payment was taken, but the server delivered no answer: it rejected the payment, or it failed.
 
     The chain shows that the payment's authorization was used. `fetch_lost_answer` may still be able to fetch the
     answer.
@@ -166,11 +166,11 @@ class PaidNotAnsweredError(LostAnswerError):
 
 
 class RedirectedPaymentError(LostAnswerError):
-    """A server responded to a payment with a redirect, which is not followed: its target may request payment too.
+    """A server responded to a payment with a redirect. It is not followed, because its target may request payment.
 
     Attributes:
         location: The target of the redirect.
-        is_paid: True if the chain shows that the payment was taken, False if it was not taken so far, None if unknown.
+        is_paid: True if the chain shows that the payment was taken, False if it has not been taken, None if unknown.
     """
 
     reason = "redirected_payment"
@@ -216,7 +216,7 @@ class TooManyPaymentsError(FormattedError, ReputationExtensionError):
 
 
 class BodyTooLargeError(FormattedError, ReputationExtensionError):
-    """A body is larger than the limit, after decoding.
+    """A decoded body is larger than the limit.
 
     Attributes:
         limit: The limit, in bytes.

@@ -1,7 +1,7 @@
-"""The checks made after the answer, as operations, which perform no I/O themselves.
+"""The checks that are made after the answer has arrived. They are operations, which perform no I/O themselves.
 
 An examination consists of two operations: one finds the payment on the payment's chain, and the other checks everything
-else on the identity's chain. Both use the same chain unless the verifier accepts wallets on other chains.
+else on the identity's chain. Both operations use the same chain, unless the verifier accepts wallets on other chains.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from bilateral.x402.proof.verdicts import Check, CheckName, EnvelopeCheck, Outco
 T = TypeVar("T")
 
 Steps: TypeAlias = list[tuple[CheckName, Callable[[], Operation[None] | None]]]
-"""Checks with their names, each performed by a function or an operation."""
+"""The names of checks, each with the function or operation that performs the check."""
 
 POLL_SECONDS: Final = 0.5
-"""Seconds between reads of a receipt: a quarter of the shortest common block time, which is two seconds."""
+"""Seconds between reads of a receipt: a quarter of two seconds, the shortest common block time."""
 
 
 _UNCHECKABLE: Final = frozenset({"cannot_check", "not_provable_for_the_past", "unsupported_network"})
@@ -142,7 +142,7 @@ class Examination:
 
     @property
     def variants(self) -> tuple[Examination, ...]:
-        """This examination and, if it is historical, a copy of it as of now. The payment must have been checked."""
+        """This examination and, if it is historical, a copy that checks as of now. Check the payment first."""
         if not self._terms.is_historical:
             return (self,)
         now = copy(self)
@@ -345,7 +345,7 @@ class Examination:
 
 
 def joined(variants: Sequence[Examination]) -> Verification:
-    """Return the first examination's result, with the second examination's result as `now`."""
+    """Return the first examination's result, with the second examination's result (if any) as `now`."""
     first, *later = [variant.result for variant in variants]
     return replace(first, now=later[0]) if later else first
 

@@ -28,9 +28,9 @@ MOST_BLOCKS: Final = 64
 """The maximum number of blocks between the two states: funds that a payer had long before signing prove nothing."""
 
 MOST_SECONDS: Final = 900
-"""The maximum seconds between a state and the payment's deadline. States from before the signature prove nothing.
+"""The maximum time between a state and the payment's deadline, in seconds. States before the signature prove nothing.
 
-The time of signing is not part of a payment. By default, sellers give clients 300 seconds.
+The time of signing is not part of a payment. By default, sellers give clients 300 seconds to pay.
 """
 
 _KEY_SIGNATURE: Final = 65  # bytes
@@ -39,7 +39,7 @@ _PERMIT: Final = "((address,uint256),uint256,uint256)"
 
 @dataclass(frozen=True)
 class FailureProof:
-    """The chain states that show why a payment did not settle.
+    """The chain states that show why a payment was not settled.
 
     Attributes:
         reason: Why the payment could not be settled at `block`.
@@ -76,10 +76,10 @@ class FailedPayment:
         return FailureProof(reason, block, next(iter((yield from self._payable_blocks(earlier))), None))
 
     def check_proof(self, proof: FailureProof) -> Operation[None]:
-        """Check states that someone else reported, and that the payment can no longer be settled.
+        """Verify the states that someone else reported, and check that the payment can no longer be settled.
 
         Raises:
-            UnprovenFailureError: A state differs, or the payment was made or may still be made.
+            UnprovenFailureError: A state differs from the proof, or the payment was made or may still be made.
         """
         block, payable = proof.block, proof.payable_block
         if (yield from self.reason_at(block)) is not proof.reason:
@@ -98,7 +98,7 @@ class FailedPayment:
             raise UnprovenFailureError("still_payable", "the payment can still be settled: wait until it expires")
 
     def reason_at(self, block: int) -> Operation[FailureReason | None]:
-        """Return why the payment could not be settled at a block, or None if the payer did not cause this."""
+        """Return why the payment could not be settled at a block, or None if the payer is not the cause."""
         signed, payer, at = self.signed, ("address", self.signed.payer), hex(block)
         nonces_call, bit = nonce_call(signed)
         calls = [_call(signed.asset, "balanceOf", payer), nonces_call]
@@ -107,10 +107,10 @@ class FailedPayment:
         replies = yield Batch(tuple(Rpc("eth_call", (call, at)) for call in calls))
         for reply in replies:
             if isinstance(reply, Exception):
-                raise reply  # such as a node without the states of the block
+                raise reply  # for example, the node lacks the block's state
         states = [answers.data(reply) for reply in replies]
         time = (yield from block_time(block)).timestamp()
-        # A contract that is missing, or whose fallback function takes any call, answers nothing.
+        # A missing contract, or one whose fallback function accepts any call, returns no data.
         if not signed.valid_after < time < signed.deadline or any(len(state) != WORD for state in states):
             return None
         balance, nonces, *allowance = map(int.from_bytes, states)
@@ -128,7 +128,7 @@ class FailedPayment:
         payable = []
         for block, code, reply in zip(blocks, replies, replies[len(blocks) :], strict=False):
             failed = any(isinstance(answer, Exception) for answer in (code, reply))
-            if not failed and answers.data(code):  # a call of an account without code succeeds
+            if not failed and answers.data(code):  # a call to an account without code succeeds
                 payable.append(block)
         return payable
 

@@ -1,4 +1,4 @@
-"""Strict parsing of untrusted input: the fields of messages, and bodies without their `Content-Encoding`."""
+"""Strict parsing of untrusted input: the fields of messages, and the decoding of bodies with a `Content-Encoding`."""
 
 import re
 import zlib
@@ -15,15 +15,15 @@ from bilateral.x402.proof.errors import BodyTooLargeError, InvalidMessageError, 
 
 T = TypeVar("T")
 
-MAX_TEXT: Final = 256  # the longest usual field, a global id with a registry, has some 80
-MAX_URI: Final = 2048  # characters that browsers and servers take
-MAX_SECONDS: Final = 2**53  # each reader of JSON knows smaller integers exactly (RFC 8259, section 6)
+MAX_TEXT: Final = 256  # characters; the longest usual field, a global id, has about 80
+MAX_URI: Final = 2048  # characters; browsers and servers accept this many
+MAX_SECONDS: Final = 2**53  # every JSON parser represents smaller integers exactly (RFC 8259, section 6)
 
 _HEX: Final = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})+)")
 
 
 def record(value: Any, name: str) -> Mapping[str, Any]:
-    """Return a JSON object."""
+    """Return a value after checking that it is a JSON object."""
     if value is None:
         raise InvalidMessageError(name, "missing", "the object is missing")
     if not isinstance(value, dict):
@@ -42,7 +42,7 @@ def required(fields: Mapping[str, Any], name: str, path: str, kind: type[T], exp
 
 
 def text(fields: Mapping[str, Any], name: str, path: str = "", limit: int = MAX_TEXT) -> str:
-    """Return a required string."""
+    """Return a required field that is a string."""
     value = required(fields, name, path, str, "a text")
     if len(value) > limit:
         raise InvalidMessageError(path + name, "too_long", f"{len(value)} characters exceed the limit of {limit}")
@@ -66,7 +66,7 @@ def optional_uri(fields: Mapping[str, Any], name: str) -> str | None:
 
 
 def whole(fields: Mapping[str, Any], name: str) -> int:
-    """Return a required number of seconds. 1.0 is accepted as 1, because JavaScript may write it that way."""
+    """Return a required number of seconds. 1.0 is accepted as 1, because JavaScript may write integers that way."""
     value = fields.get(name)
     if isinstance(value, float) and value.is_integer():
         fields = {name: int(value)}
@@ -88,22 +88,22 @@ def hexadecimal(fields: Mapping[str, Any], name: str, *lengths: int, path: str =
 
 
 def chain(fields: Mapping[str, Any], name: str, path: str = "") -> ChainId:
-    """Return a chain (CAIP-2)."""
+    """Return a required field that is a chain (CAIP-2)."""
     return _identifier(fields, name, path, ChainId.parse)
 
 
 def account(fields: Mapping[str, Any], name: str, path: str = "") -> AccountId:
-    """Return an account (CAIP-10)."""
+    """Return a required field that is an account (CAIP-10)."""
     return _identifier(fields, name, path, AccountId.parse)
 
 
 def agent(registry: AccountId, fields: Mapping[str, Any], name: str, path: str = "") -> GlobalAgentId:
-    """Return an agent in a registry."""
+    """Return a required field that identifies an agent in a registry."""
     return _identifier(fields, name, path, lambda value: GlobalAgentId(registry, value))
 
 
 def transaction(fields: Mapping[str, Any], name: str, path: str = "") -> TransactionRef:
-    """Return a transaction reference."""
+    """Return a required field that is a transaction reference."""
     return _identifier(fields, name, path, TransactionRef.parse)
 
 
@@ -120,13 +120,13 @@ MAX_BODY: Final = 32 * 1024 * 1024
 """The default limit for a signed body, in bytes, after decoding."""
 
 SLOW_BYTES: Final = 256 * 1024
-"""The total body size above which async code hashes in a thread. Hashing this many bytes takes about 1 ms."""
+"""The total size in bytes above which async code hashes bodies in a thread. Hashing that many takes about 1 ms."""
 
 STREAMS: Final = frozenset(
     f"application/{name}"
     for name in ("json-seq", "jsonl", "jsonlines", "ndjson", "stream+json", "x-jsonlines", "x-ndjson")
 ) | {"multipart/x-mixed-replace", "text/event-stream"}
-"""Content types of responses that clients read as they arrive."""
+"""The content types of streamed responses, which clients read as the data arrives."""
 
 _MAX_ENCODINGS: Final = 3
 """The maximum number of encodings per body. Honest servers use one, and each encoding may multiply the size."""

@@ -136,7 +136,7 @@ class RemoteKey:
 
 
 def key_from_secret(secret: bytes, algorithm: Algorithm = "secp256k1") -> Secp256k1Key | Ed25519Key:
-    """Return a key from its 32 secret bytes.
+    """Create a key from its 32 secret bytes.
 
     Raises:
         InvalidKeyError: The bytes are not a valid key for the algorithm, or the algorithm is unknown.
@@ -196,7 +196,7 @@ def check_key(key: InteractionKey) -> None:
 
 
 def is_signature_of(digest: bytes, signature: bytes, public_key: str, algorithm: str) -> bool:
-    """Check a signature made by one key.
+    """Check whether the given key made a signature.
 
     Args:
         digest: The 32 bytes that were signed.
@@ -231,7 +231,7 @@ def find_signer(digest: bytes, signature: bytes, signers: Iterable[Signer]) -> S
 
 
 def is_key(public_key: bytes, signer: Signer) -> bool:
-    """Compare a public key with a listed key. secp256k1 keys may be compressed or uncompressed."""
+    """Return whether a public key is the listed key. secp256k1 keys may be compressed or uncompressed."""
     if signer.algorithm == "ed25519":
         return public_key == signer.key
     point = _point(public_key)
@@ -253,7 +253,7 @@ def is_signature_of_account(digest: bytes, signature: bytes, chain: ChainId, add
 
 
 def to_registry_form(signature: bytes) -> bytes:
-    """Convert a secp256k1 signature to the registries' form, whose `v` is 27 or 28.
+    """Convert a secp256k1 signature to the registries' form, in which `v` is 27 or 28.
 
     Raises:
         InvalidKeyError: The signature is not 65 bytes long, or has an invalid `v`.
@@ -264,7 +264,7 @@ def to_registry_form(signature: bytes) -> bytes:
 
 
 def from_registry_form(signature: bytes) -> bytes:
-    """Convert a recoverable secp256k1 signature to the extension's form, whose `v` is 0 or 1.
+    """Convert a recoverable secp256k1 signature to the extension's form, in which `v` is 0 or 1.
 
     Raises:
         InvalidKeyError: The signature is not 65 bytes long, or has an invalid `v`.

@@ -1,4 +1,4 @@
-"""On-chain payments: finds the transfer that settled a signed payment in a transaction's receipt."""
+"""On-chain payments: finds, in a transaction's receipt, the transfer that settled a signed payment."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def expiry_of(signed: SignedPayment) -> str:
     """Return the latest time at which a payment can be settled, as text."""
     try:
         return f"{datetime.fromtimestamp(signed.last_second, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    except (OverflowError, ValueError, OSError):  # a server may ask for more years than calendars have
+    except (OverflowError, ValueError, OSError):  # the time may lie after the year 9999
         return f"Unix time {signed.last_second}"
 
 
 def find_payment(signed: SignedPayment, transaction: str, confirmations: int) -> Operation[Payment]:
-    """Find a payment in its transaction."""
+    """Find a signed payment in the transaction that is said to have settled it."""
     block, transfer = yield from find_transfer(signed, transaction)
     is_upto, moved = signed.kind is PaymentKind.PERMIT2_UPTO, int.from_bytes(transfer.data)
     if moved < signed.amount and not is_upto:
@@ -80,7 +80,7 @@ def find_payment(signed: SignedPayment, transaction: str, confirmations: int) ->
 
 
 def find_transfer(signed: SignedPayment, transaction: str) -> Operation[tuple[int, ReceiptLog]]:
-    """Find the transfer that settled a payment in a transaction, and its block. The amount may be too small."""
+    """Return the block and the transfer by which a transaction settled a payment. The amount may be too small."""
     reply = yield Rpc("eth_getTransactionReceipt", (transaction,))
     if reply is None:
         raise PaymentProblemError("the transaction is not in any block", "payment_not_found")
@@ -102,7 +102,7 @@ def find_transfer(signed: SignedPayment, transaction: str) -> Operation[tuple[in
 
 
 def may_settle(signed: SignedPayment, log: ReceiptLog) -> bool:
-    """Return True if a transfer may be this payment. A Permit2 payment cannot move more than the signed amount."""
+    """Return True if a transfer may have made this payment. A Permit2 payment cannot exceed the signed amount."""
     sides = TRANSFER, address_topic(signed.payer), address_topic(signed.payee)
     is_possible = log.address == signed.asset and log.topics == sides and len(log.data) == WORD
     moved = int.from_bytes(log.data)

@@ -1,10 +1,10 @@
 """The hashes that agents and clients sign, and both formats of declarations and statements.
 
-Bodies are hashed as the application sees them, after removing any `Content-Encoding`. Text is hashed as UTF-8. Binary
-bodies are hashed in the same way.
+Bodies are hashed as the application sees them, after removing any `Content-Encoding`. Text is hashed as UTF-8, and
+binary bodies are hashed as they are.
 
 `8004-reputation` is the specification's format and the default. `reputation` is the later upstream draft, which is
-opt-in and may change until it is released. Clients verify both.
+opt-in and may change until it is released. Clients can verify both formats.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ DRAFT_DOMAIN: Final = b"x402:reputation:v1"
 """The prefix of the signed data in the profile `reputation`."""
 
 MAX_SIGNED_VALUE: Final = 255
-"""The largest value of signed feedback, because the signed message stores it in one byte."""
+"""The largest value of signed feedback, because the signed message stores the value in one byte."""
 
 
 def interaction_hash(task_ref: str, request: bytes, response: bytes) -> bytes:
@@ -39,7 +39,7 @@ def interaction_hash(task_ref: str, request: bytes, response: bytes) -> bytes:
     a request has no body, its path and query are not hashed either.
 
     Args:
-        task_ref: The reference of the payment's transaction.
+        task_ref: The reference to the payment's transaction.
         request: The request's body; empty if it has none.
         response: The response's body.
 
@@ -66,7 +66,7 @@ def draft_interaction_hash(task_ref: str, data_hash: bytes) -> bytes:
     """Hash a paid interaction in the profile `reputation`.
 
     Args:
-        task_ref: The reference of the payment's transaction.
+        task_ref: The reference to the payment's transaction.
         data_hash: The hash of both bodies. See `draft_data_hash`.
 
     Returns:
@@ -80,7 +80,7 @@ def client_message_hash(agent: GlobalAgentId, task_ref: str, value: int) -> byte
 
     Args:
         agent: The rated agent.
-        task_ref: The reference of the payment's transaction.
+        task_ref: The reference to the payment's transaction.
         value: The feedback's on-chain integer value, from 0 to 255.
 
     Returns:
@@ -101,7 +101,7 @@ def draft_reviewer_hash(  # noqa: PLR0913, PLR0917  # the fields of the message
 
     Args:
         agent: The rated agent.
-        task_ref: The reference of the payment's transaction.
+        task_ref: The reference to the payment's transaction.
         data_hash: The hash of both bodies. See `draft_data_hash`.
         value: The feedback's value.
         tag1: The first tag; may be empty.
@@ -121,7 +121,7 @@ def draft_reviewer_hash(  # noqa: PLR0913, PLR0917  # the fields of the message
 
 
 def tool_request(name: str, arguments: Mapping[str, Any], limit: int = read.MAX_BODY) -> bytes:
-    """Return an MCP tool call's request body: its name and arguments as canonical JSON (RFC 8785)."""
+    """Return an MCP tool call's request body: the tool's name and arguments as canonical JSON (RFC 8785)."""
     return _canonical({"name": name, "arguments": dict(arguments)}, limit)
 
 
@@ -216,7 +216,7 @@ class Profile:
         return ReputationInfo.of(value)
 
     def info_object(self, info: ReputationInfo) -> dict[str, Any]:
-        """Write a declaration."""
+        """Return a declaration as a JSON object."""
         return info.to_object()
 
     def hashes(self, task_ref: str, request: bytes, target: str, response: bytes) -> Hashes:  # noqa: ARG002  # unsigned
@@ -228,7 +228,7 @@ class Profile:
         return InteractionData.of(value)
 
     def statement_object(self, statement: InteractionData) -> dict[str, Any]:
-        """Write a statement."""
+        """Return a statement as a JSON object."""
         return statement.to_object()
 
     def declaration(self, info: ReputationInfo) -> dict[str, Any]:
@@ -297,11 +297,11 @@ PROFILE_8004: Final = Profile()
 PROFILE_DRAFT: Final[Profile] = _ProfileDraft()
 
 PROFILES: Final[Mapping[str, Profile]] = {profile.key: profile for profile in (PROFILE_8004, PROFILE_DRAFT)}
-"""The profiles by key. If a message contains both, the first profile is used."""
+"""The profiles, by their key in `extensions`. If a message contains both keys, the first profile is used."""
 
 
 def profile_among(*extensions: Any) -> Profile:
-    """Return the profile of the first `extensions` object with a profile's key; by default `8004-reputation`."""
+    """Return the profile used in the first `extensions` object that has one; by default, `8004-reputation`."""
     for extension in extensions:
         for key, profile in PROFILES.items():
             if isinstance(extension, dict) and key in extension:
@@ -337,7 +337,7 @@ def declare_8004_reputation(  # noqa: PLR0913  # options, all but two with a def
     blind: BlindTerms | None = None,
     free_answers: bool = False,
 ) -> dict[str, Any]:
-    """Declare the extension for a route: the value of `RouteConfig.extensions`, or a part of it.
+    """Return a route's declaration of the extension, to be used as `RouteConfig.extensions` or as a part of it.
 
     Args:
         agent_id: The server's agent.
@@ -386,7 +386,7 @@ def declare_reputation_draft(agent_id: AgentLike, deployment: Deployment, *other
 def declaration_of(
     *registrations: AgentRegistration, profile: Profile = PROFILE_8004, endpoint: str | None = None
 ) -> dict[str, Any]:
-    """Declare the extension for a route whose agent has these registrations, on any chains."""
+    """Declare the extension for a route whose agent has the given registrations, one per chain."""
     return profile.declaration(_info(registrations, endpoint=endpoint))
 
 

@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 
 
 class RegistryReader(Protocol):
-    """Reads the registries and payments on one chain. Only its registries are trusted."""
+    """Reads the registries and payments on one chain. Only the reader's own registries are trusted."""
 
     @property
     def chain(self) -> ChainId:
@@ -42,7 +42,7 @@ class RegistryReader(Protocol):
         """
 
     def check_registries(self, registration: AgentRegistration) -> Operation[None]:
-        """Check that both registries belong together.
+        """Check that a registration's two registries belong together.
 
         Raises:
             PaymentRefusedError: The registries do not belong together.
@@ -87,7 +87,7 @@ _ANSWERS: Final[dict[str, type]] = {
 
 
 class GuardedReader:
-    """A guarded plug-in: exceptions of its own types, and results of the wrong type, are raised as rejections.
+    """Wraps a plug-in, and converts the plug-in's own exceptions and results of the wrong type to rejections.
 
     Args:
         reader: The plug-in.
@@ -99,7 +99,7 @@ class GuardedReader:
         self.provider: str | None = getattr(reader, "provider", None)
 
     def for_one_check(self) -> Any:
-        """Return a reader for one verification, if the plug-in provides one, so that its results are consistent."""
+        """Return the plug-in's reader for a single verification, or this reader if the plug-in provides none."""
         make = getattr(self._reader, "for_one_check", None)
         return self if make is None else GuardedReader(make())
 
@@ -162,7 +162,7 @@ class EvmReader:
     """Reads an EVM chain with the SDK client's operations.
 
     Args:
-        state: The state of a client with a deployment.
+        state: The state of an SDK client that has a deployment.
         confirmations: The number of blocks that must confirm that a payment has expired.
 
     Raises:
@@ -225,7 +225,7 @@ class EvmReader:
 
 
 def registration_among(info: ReputationInfo, identity: AccountId, reputation: AccountId) -> AgentRegistration:
-    """Return a server's registration in registries that a reader trusts."""
+    """Return a server's registration in the registries that a reader trusts."""
     there = [registration for registration in info.registrations if registration.chain == identity.chain]
     if not there:
         raise PaymentRefusedError("agent_not_registered", verdicts.NOT_REGISTERED_ON_PAYMENT_NETWORK)

@@ -28,7 +28,7 @@ from bilateral.x402.proof.payments import PaymentProblemError, find_transfer, ma
 
 _AUTHORIZATION_STATE: Final = keccak(text="authorizationState(address,bytes32)")[:4]
 _NONCE_BITMAP: Final = keccak(text="nonceBitmap(address,uint256)")[:4]
-_WORD_BITS: Final = 8 * WORD  # the nonces of a word of the bitmap
+_WORD_BITS: Final = 8 * WORD  # the number of nonces in a word of the bitmap
 
 SEARCHED_BLOCKS: Final = 1_000
 """How many of the latest blocks to search for a payment's transaction. Public nodes allow this many."""
@@ -47,8 +47,8 @@ class Settlement:
         problem: The reason why the state is unknown; empty otherwise.
         is_expired: True if the authorization is unused and can no longer be used.
         is_canceled: True if the payer canceled the authorization, so that nobody can use it.
-        amount: The amount that a Permit2 payment moved; None if its transaction was not found. With the scheme `upto`,
-            it may then be anything from 1 to the ceiling.
+        amount: The amount that a Permit2 payment moved; None if its transaction was not found; with the scheme `upto`,
+            the amount may then be anything from 1 to the ceiling.
         signed: The payment as its payer signed it; None if its kind is unsupported.
     """
 
@@ -77,7 +77,7 @@ def look_up(signed: SignedPayment, confirmations: int = 1, searched_blocks: int 
     latest = yield from latest_block()
     block = max(0, latest - confirmations + 1)
     is_over = (yield from block_time(block)).timestamp() > signed.last_second
-    # A later block may have used what this one did not, unless the authorization had expired in this one.
+    # A later block may use an authorization that this one did not use, unless it has expired in this block.
     if not (yield from _is_used(signed, hex(block) if is_over else "latest")):
         return Settlement(False, is_expired=is_over, signed=signed)
     search = _used_authorization if signed.kind is PaymentKind.EIP3009 else _used_nonce
@@ -85,7 +85,7 @@ def look_up(signed: SignedPayment, confirmations: int = 1, searched_blocks: int 
     try:
         return replace((yield from search(signed, first)), signed=signed)
     except BilateralError:
-        return Settlement(True, signed=signed)  # it is used, so it is paid even if the node gives no logs
+        return Settlement(True, signed=signed)  # a used authorization is paid, even if the node returns no logs
 
 
 def nonce_call(signed: SignedPayment) -> tuple[dict[str, str], int]:
@@ -132,7 +132,7 @@ def _used_nonce(signed: SignedPayment, first: int) -> Operation[Settlement]:
             try:
                 is_paid = yield from _is_used(signed, before)
             except NODE_FAILURES:
-                problem = "it was canceled, and the node cannot tell whether it had been used"
+                problem = "it was canceled, and the node cannot determine whether it had been used"
                 return Settlement(None, problem=problem, is_canceled=True)
             return Settlement(is_paid, is_expired=not is_paid, is_canceled=not is_paid)
     return Settlement(True)

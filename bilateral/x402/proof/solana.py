@@ -1,11 +1,11 @@
-"""SATI and 8004-solana agents on Solana, read for this extension's checks.
+"""Reads SATI and 8004-solana agents on Solana for this extension's checks.
 
-    reader = SolanaReader("https://api.mainnet-beta.solana.com", MAINNET) verifier = Verifier({}, readers=[reader])
+    verifier = Verifier({}, readers=[SolanaReader("https://api.mainnet-beta.solana.com", MAINNET)])
     routes = {"GET /weather": RouteConfig(..., extensions=declare_solana_reputation(mint, MAINNET))}
 
 SATI differs from ERC-8004: nothing proves that the wallet's key consented, and a transfer does not clear the wallet.
 The reader therefore rejects an agent if anyone except its holder controls its metadata. The registry 8004-solana does
-prove wallets, but the reader rejects agents that were transferred outside the registry.
+prove that wallets consented, but the reader rejects agents that were transferred outside the registry.
 """
 
 from collections.abc import Collection
@@ -34,7 +34,7 @@ __all__ += ["solana_registration"]
 
 
 class SolanaReader:
-    """Reads agents in Solana registries, and payments, on one Solana chain. See `RegistryReader`.
+    """Reads agents and payments on one Solana chain. See `RegistryReader`.
 
     `block` is a slot in all methods. Verifiers with and without an event loop may share a reader.
 
@@ -123,7 +123,7 @@ class SolanaReader:
             agent_id: The agent's mint or asset in the reader's first registry, or its global id.
 
         Raises:
-            SolanaError: The agent failed verification, or its registry is not one of the reader's.
+            SolanaError: The agent failed verification, or its registry is not one of the reader's registries.
         """
         agent = agent_id
         if not isinstance(agent, GlobalAgentId):
@@ -158,7 +158,7 @@ class SatiReader(SolanaReader):
 
 
 def solana_registration(agent: str, chain: str | ChainId, registry: str = SATI_NAME) -> AgentRegistration:
-    """Return a Solana agent's registration, for a declaration.
+    """Return a Solana agent's registration for use in a declaration.
 
     Args:
         agent: The agent's mint, or its asset.
@@ -182,7 +182,7 @@ def declare_solana_reputation(  # the agent, and the options of a declaration
     profile: Profile = PROFILE_8004,
     endpoint: str | None = None,
 ) -> dict[str, Any]:
-    """Declare the extension for a Solana agent's route: the value of `RouteConfig.extensions`.
+    """Return the declaration for a Solana agent's route, to be used as `RouteConfig.extensions`.
 
     Args:
         agent: The agent's mint, or its asset.

@@ -1,4 +1,4 @@
-"""The extension's messages: the server's declaration, the client's declaration, the signed interaction.
+"""The extension's messages: the server's declaration, the client's claim to be an agent, and the signed interaction.
 
 `of` reads a message strictly but ignores unknown fields; `to_object` writes it. The JSON Schema in a server's
 declaration is never used for reading, because the server chooses that schema too.
@@ -17,10 +17,10 @@ REPUTATION_8004: Final = "8004-reputation"
 """The extension's key in `extensions` of x402 messages."""
 
 VERSION: Final = "1.0.0"
-"""The version of the extension that this package writes. It can read every version 1.x."""
+"""The version of the extension that this package writes. The package can read every version 1.x."""
 
 X402_VERSION: Final = 2
-"""The version of x402 that uses these headers for prices and payments."""
+"""The version of x402 that uses the headers `PAYMENT-REQUIRED` and `PAYMENT-SIGNATURE`."""
 
 MAX_REGISTRATIONS: Final = 32  # as many fit into `MAX_PAYMENT_HEADER`
 
@@ -77,10 +77,10 @@ class AgentRegistration:
 
 @dataclass(frozen=True)
 class BlindTerms:
-    """A server's offer to rate its clients blind (our extension; see docs/blind-ratings.md).
+    """A server's offer to exchange blind ratings with its clients (our extension; see docs/blind-ratings.md).
 
     Attributes:
-        after: The first of a client's paid interactions, counted from 1, whose answer includes the server's envelope. A
+        after: The paid interaction of a client, counted from 1, from which on answers include the server's envelope. A
             rating is final, so a server may want to get to know its clients first.
         lifetime: An envelope's lifetime in seconds; at most 14 days.
     """
@@ -110,7 +110,7 @@ class ReputationInfo:
     """A server's declaration: the extension's `info` in a 402 response ("ReputationInfo Structure").
 
     Attributes:
-        registrations: The server's agents, at least one.
+        registrations: The registrations of the server's agents; at least one.
         version: The version of the extension.
         endpoint: The server's service URL.
         feedback_aggregator: The URL of a service that sends signed feedback and pays for the gas.
@@ -186,7 +186,7 @@ class ClientAgent:
 
     @classmethod
     def of(cls, value: Any) -> Self | None:
-        """Read a claim from inside `info`, where this package writes it, or from beside it, as the specification shows.
+        """Read a claim inside `info`, where this package writes it, or beside `info`, as in the specification.
 
         Args:
             value: `extensions["8004-reputation"]` of a payment payload.
@@ -215,15 +215,15 @@ class InteractionData:
 
     Attributes:
         network: The payment's network.
-        agent_id: The agent in its registry.
-        task_ref: The reference of the payment's transaction, exactly as it was hashed.
+        agent_id: The agent's id in its registry.
+        task_ref: The reference to the payment's transaction, exactly as it was hashed.
         interaction_hash: The signed hash.
         signature: The agent's signature: 64 bytes for ed25519, 64 or 65 for secp256k1.
         timestamp: The Unix time of the signature. It is not signed, so display it, but never base a decision on it.
             None in the profile `reputation`.
         agent_registry: The identity registry. This package adds this field, which is not in the specification.
         data_hash: The hash of both bodies. Like the next three fields, it exists only in the profile `reputation`.
-        public_key: The key that signed.
+        public_key: The public key of the key that signed.
         algorithm: The key's signature scheme.
         feedback_endpoint: The URL of a service that accepts feedback.
         sealed_rating: The server's envelope for a blind rating, as received, or None. The signed hash does not cover

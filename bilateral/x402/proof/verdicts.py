@@ -24,7 +24,7 @@ NOTHING_PAID = "nothing_paid"
 """The code of every check if the server charged nothing for the answer (scheme `upto`)."""
 
 NOT_PROVABLE = "not_provable"
-"""The code for a payment that a different contract settled and for which the node returned no trace."""
+"""The code for a payment that an intermediary contract settled and for which the node returned no trace."""
 
 
 class CheckName(StrEnum):
@@ -43,7 +43,7 @@ class CheckName(StrEnum):
     INTERACTION_HASH = "interaction_hash"
     """The signed hash matches the bodies."""
     PAYMENT = "payment"
-    """The transaction used this authorization, and transferred the amount from the payer to `payTo`."""
+    """The transaction used the payment's authorization, and transferred the amount from the payer to `payTo`."""
     PAY_TO = "pay_to"
     """`payTo` was the agent's wallet at the payment's block."""
     REGISTRATION_FILE = "registration_file"
@@ -97,18 +97,18 @@ class Check:
 
 @dataclass(frozen=True)
 class Payment:
-    """A payment that a transaction made, according to its receipt.
+    """A payment that a transaction made, according to the transaction's receipt.
 
     Attributes:
         payer: The account that paid.
         payee: The account that was paid.
         asset: The token.
         amount: The amount in the token's smallest unit.
-        block: The block's number.
+        block: The number of the payment's block.
         log_index: The index of the transfer's log in the block. Together with chain and transaction, it identifies the
             payment.
         time: The block's time.
-        kind: The kind of payment; None if it is not on an EVM chain, or was not determined.
+        kind: The kind of payment; None if the payment is not on an EVM chain, or its kind was not determined.
         ceiling: The maximum amount that the payer signed (`upto`); None for other kinds.
     """
 
@@ -137,7 +137,7 @@ class Verification:
         is_historical: True if the keys and the file were checked as of the payment's block, not as of now.
         request_target: The request's method and URL. They are not signed in the profile `8004-reputation`.
         wallet_signer: The agent's wallet, if it signed instead of a listed key; None otherwise.
-        profile: The statement's profile key.
+        profile: The key of the statement's profile.
         paid: The request with its payment and answer.
         now: The verification of the same answer as of now, if this is a historical verification; None otherwise.
         envelope: The check of the server's envelope for a blind rating, independent of `is_verified`; None if the
@@ -176,7 +176,7 @@ class Verification:
         return tuple(f"{check.name}: {check.problem}" for check in self.checks if check.outcome is not Outcome.PASSED)
 
     def check(self, name: CheckName) -> Check:
-        """Return a check by name. A check that was never performed is unchecked."""
+        """Return a check by name. A check that was never performed is returned as unchecked."""
         missing = Check(name, Outcome.UNCHECKED, "the check was not made", "not_made")
         return next((check for check in self.checks if check.name is name), missing)
 
@@ -197,7 +197,7 @@ class PaidRequest:
         target: The request's method and URL.
         is_body_lost: True if the server retained only the proof, not the body, of an answer that was fetched again.
         unpaid_status: The status of an error response that has no `PAYMENT-RESPONSE` and after which the server does
-            not settle. None for any other answer.
+            not settle the payment. None for any other answer.
     """
 
     payment: dict[str, Any]

@@ -1,7 +1,9 @@
 """Verifiers, which perform a client's checks: one blocking, one asynchronous.
 
-verifier = AsyncVerifier({"https://rpc.example": deployment}) registration = await
-verifier.check_before_payment(declaration, "eip155:8453", pay_to) verification = await verifier.verify(paid)
+Example:
+    verifier = AsyncVerifier({"https://rpc.example": deployment})
+    registration = await verifier.check_before_payment(declaration, "eip155:8453", pay_to)
+    verification = await verifier.verify(paid)
 """
 
 import time
@@ -36,10 +38,10 @@ _T = TypeVar("_T")
 R = TypeVar("R")
 
 Plan: TypeAlias = Generator[tuple[str, Operation[Any]], Any, _T]
-"""Yields operations, each with the chain of the node that it queries, and returns a `_T`."""
+"""A generator that yields operations, each with the chain whose node it queries, and returns a `_T`."""
 
 RECEIPT_SECONDS: Final = 15.0
-"""The maximum number of seconds to wait for a payment's receipt: a block on the slowest chain takes twelve."""
+"""The maximum number of seconds to wait for a payment's receipt: a block on the slowest chain takes twelve seconds."""
 
 _UNSUPPORTED: Final = Settlement(None, problem="payments of this kind, or on this chain, cannot be looked up")
 
@@ -57,7 +59,7 @@ def _refusals() -> Iterator[None]:
 
 
 class Chains:
-    """A verifier's chains, each with its reader, and the checks on them. Only the readers' registries are trusted."""
+    """The supported chains, each with its reader and checks. Only the readers' registries are trusted."""
 
     def __init__(
         self, deployments: Iterable[Deployment], readers: Iterable[RegistryReader], files: FileCache, terms: Terms
@@ -116,7 +118,7 @@ class Chains:
         try:
             info = paid.profile.info_of(paid.declaration)
         except InvalidMessageError:
-            info = None  # the examination will say so
+            info = None  # the examination reports the problem
         identity = self.identity_network(info, paid.network)
         try:
             agents = self.reader(identity)
@@ -151,7 +153,7 @@ class Chains:
         return checked
 
     def find_settlement(self, payment: Mapping[str, Any], seconds: float | None = None) -> Plan[Settlement]:
-        """Look up whether a payment was settled, and wait for it."""
+        """Look up whether a payment was settled, and wait for its settlement."""
         accepted, payload = payment.get("accepted"), payment.get("payload")
         if not isinstance(accepted, dict) or not isinstance(payload, dict):
             return _UNSUPPORTED
@@ -240,13 +242,13 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
     """Checks servers before a payment and their answers after it. Threads may share it.
 
     Args:
-        deployments: The registries that you trust on each chain, by the URL of a node (or a provider) for that chain.
-            Any other registry is rejected, because a fake registry could report a fake wallet.
+        deployments: The registries that you trust on each chain, keyed by the URL of a node (or by a provider) for that
+            chain. Any other registry is rejected, because a fake registry could report a fake wallet.
         readers: Plug-ins that read additional chains. See `bilateral.x402.proof.readers`.
         loader: Loads registration files.
         confirmations: The number of blocks that must confirm a payment, including its own, before its proof is
             verified.
-        allow_wallet_signer: True to accept the signature of an agent's wallet if its registration file lists no keys.
+        allow_wallet_signer: True to accept the signature of an agent's wallet if the agent's file lists no keys.
         wallet_services: True to accept wallets on chains other than the one on which the agent is registered, if the
             agent's file lists them as `agentWallet` services.
         request_timeout: The maximum time for one request to a node, in seconds.
@@ -304,7 +306,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         return self._run(self._chains.listed_keys(info, network))
 
     def check_token(self, terms: Mapping[str, Any]) -> None:
-        """Check that a price's token supports the payments that the price requires. Skip chains read by plug-ins.
+        """Check that a price's token supports the payments that the price requires. Chains of plug-ins are skipped.
 
         Args:
             terms: The terms in x402's format.

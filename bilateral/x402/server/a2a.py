@@ -1,12 +1,13 @@
 """Paid messages between agents (A2A). The request and the response are message parts in canonical JSON.
 
 The SDK has no A2A transport, and the specification does not cover A2A, so this package defines its own form. The server
-verifies and settles with the SDK inside `paid_exchange`:
+verifies and settles the payment with the SDK inside `paid_exchange`:
 
     with paid_exchange(message["parts"]) as exchange:
-        await server.verify_payment(payload, requirements, declared_extensions=declared) answer = …
-        exchange.answer(answer["parts"]) settled = await server.settle_payment(payload, requirements,
-        declared_extensions=declared)
+        await server.verify_payment(payload, requirements, declared_extensions=declared)
+        answer = …
+        exchange.answer(answer["parts"])
+        settled = await server.settle_payment(payload, requirements, declared_extensions=declared)
     answer["metadata"] = with_receipt(answer.get("metadata"), settled)
 
 The client checks the proof with `verifier.verify(paid_message(payment, message["parts"], answer))`.
@@ -27,7 +28,7 @@ from bilateral.x402.proof.verdicts import PaidRequest
 from bilateral.x402.server.exchange import CURRENT, Exchange
 
 RECEIPTS: Final = "x402.payment.receipts"
-"""The key of the list of settlements in a message's metadata, oldest first (x402's A2A extension)."""
+"""The metadata key under which a message lists its settlements, oldest first (x402's A2A extension)."""
 
 
 @dataclass
@@ -41,7 +42,7 @@ class MessageExchange(Exchange):
     limit: int = MAX_BODY
 
     def answer(self, parts: Sequence[Any]) -> None:
-        """Accept the answer. Without an answer, nothing is settled."""
+        """Record the agent's answer. Without an answer, nothing is settled."""
         self.response = message_parts(parts, self.limit)
 
 

@@ -47,11 +47,11 @@ MAX_PAYMENT_HEADER: Final = 32 * 1024
 
 
 class HttpAdapter:
-    """Decisions about paid requests over HTTP.
+    """Makes the decisions about paid HTTP requests that the ASGI and WSGI adapters share.
 
     Attributes:
         limit: The maximum size of a decoded body in bytes.
-        answers: Retained answers, for clients that lost them.
+        answers: The store of answers that are retained for clients that lost them.
         cors: The policy that decides which web pages may buy.
     """
 
@@ -94,7 +94,7 @@ class HttpAdapter:
     def access(self, method: str, origin: str, verb: str, *paths: str) -> tuple[bool, list[tuple[bytes, bytes]] | None]:
         """Return whether a route declares a profile, and the CORS headers for a page that wants to buy.
 
-        The page sends a preflight request with the intended method as `verb`. For any other request, the headers are
+        The headers are returned only for a preflight request, whose intended method is `verb`; otherwise, they are
         None.
         """
         is_preflight = method == "OPTIONS" and origin and verb and self.declares(verb, *paths)
@@ -103,7 +103,7 @@ class HttpAdapter:
     def check_agents(self) -> None:
         """Check the routes' agents, wallets and keys, if the adapter was given a `Preflight`."""
         if self._preflight is None:
-            logger.warning("nothing checks the agent, payTo and the signing key at start: pass preflight=Preflight(…)")
+            logger.warning("agent, payTo and signing key are not checked at startup: pass preflight=Preflight(…)")
             return
         keys = {key: extension.public_key for key, extension in self._extensions.items()}
         self._preflight.run(self._all_routes, keys, self._server)
@@ -188,7 +188,7 @@ class HttpAdapter:
             logger.exception("the store of paid answers failed: the client cannot fetch this answer again")
 
     def count_unsigned(self, exchange: Exchange) -> None:
-        """Count the missing proofs of a payment settled in advance, if its answer has no `PAYMENT-RESPONSE`."""
+        """Count the missing proofs of an answer that was paid in advance but has no `PAYMENT-RESPONSE`."""
         for key in tuple(exchange.declarations):
             del exchange.declarations[key]
             self._extensions[key].count_unsigned("no PAYMENT-RESPONSE")
@@ -197,7 +197,7 @@ class HttpAdapter:
         """Sign an exchange that was settled before the application ran, and add the proof to the settlement header."""
         status, headers, body = response
         texts = texts_of(headers)
-        exchange.response = None  # the application's own may differ from what is sent
+        exchange.response = None  # the application's response may differ from the one sent
         with suppress(ReputationExtensionError):
             exchange.response = decode_body(body, texts.get("content-encoding", ""), self.limit)
         settlement, message = exchange.settlement, decode_header(texts.get("payment-response"))
@@ -213,7 +213,7 @@ class HttpAdapter:
 
 
 def texts_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the headers as strings, by lower-case name."""
+    """Return the headers as strings, keyed by lower-case name."""
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
 
 
@@ -285,6 +285,6 @@ def _is_streaming_function(function: Callable[..., Any] | None) -> bool:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return True
     returned = None
-    with suppress(Exception):  # an annotation may name what is not imported
+    with suppress(Exception):  # an annotation may refer to a name that is not imported
         returned = typing.get_type_hints(function).get("return")
     return _is_streaming_class(returned)

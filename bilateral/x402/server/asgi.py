@@ -1,10 +1,11 @@
 """The adapter for FastAPI and other ASGI applications.
 
-    app = FastAPI() app.add_middleware(ReputationMiddleware, routes=routes, server=server)
+    app = FastAPI()
+    app.add_middleware(ReputationMiddleware, routes=routes, server=server)
 
-Use it instead of the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is
-verified, and the response's body is captured inside the SDK's middleware. Add this middleware last; compression
-middleware may be placed inside or outside it.
+Use `ReputationMiddleware` instead of the SDK's `payment_middleware`, which it wraps. The request's body is read once
+the payment is verified, and the response's body is captured inside the SDK's middleware. Add this middleware last;
+compression middleware may be placed inside or outside it.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class ReputationMiddleware:
     Raises:
         PreflightError: A check at start-up did not pass.
         StreamingRouteError: A paid route that declares the extension streams its responses. Raised at start-up.
-        InvalidArgumentError: A route declares the extension, but it is not registered with the server.
+        InvalidArgumentError: A route declares the extension, but the extension is not registered with the server.
     """
 
     def __init__(  # noqa: PLR0913  # settings, all but two with a default
@@ -87,7 +88,7 @@ class ReputationMiddleware:
     ) -> None:
         self._adapter = HttpAdapter(routes, server, limit, answers or PaidAnswers(), preflight, cors=cors)
         try:
-            asyncio.get_running_loop()  # Starlette makes its middleware in the lifespan, where servers swallow errors
+            asyncio.get_running_loop()  # Starlette creates middleware in the lifespan, where servers swallow errors
         except RuntimeError:
             self._adapter.check_routes()
         self._app = app
@@ -176,7 +177,7 @@ class ReputationMiddleware:
                     await asyncio.to_thread(self._adapter.check_agents)
                     self._problem, self._checked_until = None, float("inf")
                 except (PreflightError, StreamingRouteError, InvalidArgumentError) as error:
-                    logger.error("paid routes are refused: %s", error)  # noqa: TRY400  # no fault of the program
+                    logger.error("requests to paid routes are rejected: %s", error)  # noqa: TRY400  # no fault of the program
                     self._problem, self._checked_until = error, time.monotonic() + _RECHECK_SECONDS
         return self._problem
 
@@ -208,7 +209,7 @@ class _Capture:
             if not response.is_refused:
                 raise
         with suppress(Refusal):
-            await response({"type": "http.response.body"})  # of an application that sent no last message
+            await response({"type": "http.response.body"})  # the application sent no final message
 
 
 class _Buffered:
@@ -256,7 +257,7 @@ class _Buffered:
 
 
 class _Body:
-    """A body in pieces. A single piece is never copied, several only once: bodies may be 32 MiB long."""
+    """A body in pieces. A single piece is never copied, several only once, because bodies may be 32 MiB long."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -274,7 +275,7 @@ class _Body:
             self._whole = BytesIO()
             self._whole.write(self._first)
             self._first = b""
-        self._whole.write(piece)  # frees each piece at once, so that the next one takes its memory
+        self._whole.write(piece)  # frees each piece at once, so that the next one reuses its memory
 
     @property
     def joined(self) -> bytes:

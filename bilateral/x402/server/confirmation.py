@@ -30,7 +30,7 @@ from bilateral.x402.server.exchange import payment_key
 logger = logging.getLogger("bilateral.x402")
 
 WAIT_SECONDS: Final = 20.0
-"""The maximum time for a node to find a settled transaction. Confirmation takes a second or two."""
+"""The maximum time for a node to find a settled transaction, in seconds. Confirmation takes a second or two."""
 
 _POLL_SECONDS: Final = 0.5
 """A Solana slot takes 0.4 seconds."""

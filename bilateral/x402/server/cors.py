@@ -1,4 +1,4 @@
-"""Which web pages may read answers from paid routes (CORS)."""
+"""The CORS policy, which decides which web pages may read answers from paid routes."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -50,4 +50,4 @@ class CorsPolicy:
 
 
 EVERY_PAGE: Final = CorsPolicy()
-"""Every page may buy. Payments need no cookies, so a page cannot get anything that other clients cannot."""
+"""The policy that lets every page buy. Payments need no cookies, so a page gets nothing that other clients cannot."""

@@ -5,8 +5,8 @@ Buyers identify themselves before the price is set, with the query parameter `bu
 money moves.
 
 Holders of tier credentials, and payers with a private proof of a tier, need not reveal the buyer's main wallet.
-However, the payer is public on chain: if the main wallet funded the payer, the link is visible despite the credential
-or proof.
+However, the payer is public on chain: if the main wallet funded the payer, the link between them is visible despite the
+credential or proof.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _LENGTH: Final = 42  # characters of an address: 0x, and two digits for each of 
 _MOST: Final = 100  # per cent
 
 _FAILURE_SECONDS: Final = 30.0
-"""For how many seconds the full price applies after a failed lookup: both requests of a purchase need it."""
+"""For how many seconds the full price applies after a failed lookup, so that both requests of a purchase get it."""
 
 CREDENTIAL_HEADER: Final = "Buyer-Tier-Credential"
 PROOF_HEADER: Final = "Buyer-Tier-Proof"
@@ -60,14 +60,14 @@ MOST_CHARACTERS: Final = 4_096
 """The maximum header length. A credential has fewer than 1,000 characters, a proof about 1,200."""
 
 Lookup = Callable[[str], Decimal | None]
-"""Returns a buyer's discount in percent, or None if it cannot be determined at the moment."""
+"""A function that returns a buyer's discount in percent, or None if it cannot be determined at the moment."""
 
 
 def service_lookup(provider: str, seller: str, *, service: str | None = None, seconds: float = 2.0) -> Lookup:
     """Return a function that looks up a buyer's discount at a service; it returns None if the service fails.
 
-    A policy applies only to the service with which it was published. A discount that does not apply to all services
-    counts only if you specify the service.
+    A policy applies only to the service with which it was published. If a discount does not apply to all services, it
+    is granted only if you specify the service.
 
     Args:
         provider: The reputation service's URL (`reputationProvider` in the well-known document): `https://…/api/buyer`.
@@ -83,7 +83,7 @@ def service_lookup(provider: str, seller: str, *, service: str | None = None, se
             response = httpx.get(url, params=question, timeout=seconds)
             response.raise_for_status()
             answer = response.json()
-            # Services without a price are in `services` alone, which the answers of other providers lack.
+            # Services without a price are listed only in `services`, which other providers' responses lack.
             offered = answer["services"] if "services" in answer else answer["originalPricing"]
             if not set(offered) <= set(answer["discount"]["appliesTo"]):
                 return Decimal(0)
@@ -113,10 +113,10 @@ def _encoded(header: str, fields: Mapping[str, Any]) -> dict[str, str]:
 
 
 class TierDiscounts:
-    """A seller's discounts.
+    """A seller's discounts for the buyers in each tier.
 
     Args:
-        percentages: Each tier's discount, in percent. An omitted tier gets the discount of the next lower tier.
+        percentages: Each tier's discount, in percent. An omitted tier gets that of the nearest lower tier listed.
     """
 
     def __init__(self, percentages: Mapping[BuyerTier, Decimal]) -> None:
@@ -138,9 +138,9 @@ class CredentialDiscounts(TierDiscounts):
 
     Args:
         percentages: As for `TierDiscounts`.
-        domain: The buyer registry's domain.
+        domain: The buyer registry's EIP-712 domain.
         attestor: The registry's attestor. If the attestor is a contract, use `verify_credential_on_chain` instead.
-        policy: The hash of the scoring policy whose tiers count.
+        policy: The hash of the scoring policy whose tiers are accepted.
         scope: The seller's scope. See `bilateral.buyers.credentials.agent_scope`.
     """
 
@@ -185,7 +185,7 @@ class ProofDiscounts(TierDiscounts):
         self._verifier = verifier
 
     async def check(self, request: HTTPRequestContext, payer: str) -> TierProof:
-        """Check a request's proof for its payer. The payer's later requests on the same day are not verified again."""
+        """Check that a request's proof is valid for the payer. The same payer's proof is verified only once per day."""
         text = request.adapter.get_header(PROOF_HEADER)
         if not isinstance(text, str):
             raise TierProofRefusedError("proof_header_invalid", f"the request has no header {PROOF_HEADER}")
@@ -199,7 +199,7 @@ class ProofDiscounts(TierDiscounts):
             return None
         try:
             return await self.check(request, payer)
-        except BilateralError:  # also a node that does not answer
+        except BilateralError:  # including errors from an unresponsive node
             return None
 
 
@@ -225,9 +225,8 @@ class BuyerPricing:
         credentials: The discounts for holders of tier credentials; None for no such discounts. If a request includes a
             credential, the credential determines the price, regardless of the claimed buyer.
         proofs: The discounts for private tier proofs; None for no such discounts. The proof must be for the payer that
-            the request specifies. If it is rejected, the payer pays the price without it.
-        hold_seconds: For how many seconds a buyer's price stays the same. Both requests of a purchase need the same
-            price.
+            the request specifies. If the proof is rejected, the payer pays the price without the discount.
+        hold_seconds: How many seconds a buyer's price stays the same. Both requests of a purchase need the same price.
     """
 
     def __init__(  # noqa: PLR0913  # settings
@@ -299,7 +298,7 @@ class BuyerPricing:
         seconds = min(_FAILURE_SECONDS, self._hold_seconds) if percentage is None else self._hold_seconds
         self._amounts[buyer] = now + seconds, amount
         self._amounts.move_to_end(buyer)
-        while len(self._amounts) > _MOST_BUYERS:  # strangers choose the addresses
+        while len(self._amounts) > _MOST_BUYERS:  # anyone can choose the addresses
             self._amounts.popitem(last=False)
         return amount
 

@@ -54,7 +54,7 @@ class Refusal(Exception):  # noqa: N818  # an answer, not an error
 
 @dataclass
 class Exchange:
-    """One paid request.
+    """A paid request that a server is processing, with its bodies, its proof and its authorization.
 
     Attributes:
         request: The request's body, decoded.
@@ -64,10 +64,10 @@ class Exchange:
         raw_target: The request's path and query as bytes, which identify the request.
         is_paid: True once the payment has been verified, or settled before the application runs.
         settlement: The settlement, if it is made before the application runs.
-        declarations: The server's declarations for this request, by key, if the settlement is made before the
-            application runs.
+        declarations: The server's declarations for this request, keyed by extension key, if the settlement is made
+            before the application runs.
         is_signed: True once the statement is signed.
-        is_on_loop: True if an event loop serves the request, which slow work must not block.
+        is_on_loop: True if the request is served on an event loop, which slow work must not block.
         is_settled: True once the payment is settled.
         is_free: True if nothing was charged for the answer.
         is_unused: True if the chain showed that the authorization (Permit2) was unused before the application ran.
@@ -75,8 +75,8 @@ class Exchange:
         after_failure: Work to do once the answer is sent, if settlement failed permanently, keyed by the object that
             added it.
         sent_headers: The headers of the answer that was sent.
-        abandonments: Functions that mark the payment as used if the request was cancelled, because its outcome is then
-            unknown.
+        abandonments: Functions that mark the payment as used if the request was cancelled, because the payment's
+            outcome is then unknown.
         closings: The `close` functions of WSGI responses, to be called once the answer is sent.
         captured: The status, headers and body of the application's answer.
         is_unsettled: True if the settlement failed but may still succeed.
@@ -186,10 +186,10 @@ SECONDS: Final = 3600.0
 class Reservations:
     """Authorizations that requests are using or have used. Thread-safe.
 
-    Only payments in progress count towards the limit. Settled payments are remembered separately, so that they are
-    rejected before the application runs. The oldest are forgotten first. A forgotten payment cannot move money a second
-    time, because the chain accepts each nonce only once. However, if a payment was settled for a zero amount (`upto`),
-    its nonce is unused, so the forgotten payment may run the application again until its deadline.
+    Only payments in progress count towards the limit. Settled payments are remembered separately, so that their reuse
+    is rejected before the application runs; the oldest are forgotten first. A forgotten payment cannot move money a
+    second time, because the chain accepts each nonce only once. However, if a payment was settled for a zero amount
+    (`upto`), its nonce is unused, so the forgotten payment may run the application again until its deadline.
 
     Args:
         limit: The maximum number of payments in progress.
@@ -199,7 +199,7 @@ class Reservations:
     """
 
     is_shared = False
-    """True if all of a service's processes share it, so that someone else's settlement buys only one answer."""
+    """True if a service's processes share the reservations, so that someone else's settlement buys only one answer."""
 
     def __init__(
         self,
@@ -209,8 +209,8 @@ class Reservations:
         settled_limit: int = MAX_SETTLED,
     ) -> None:
         self._limit, self._seconds, self._clock, self._settled_limit = limit, seconds, clock, settled_limit
-        self._in_progress: OrderedDict[bytes, tuple[object, float]] = OrderedDict()  # in order of their end
-        self._settled: OrderedDict[bytes, float] = OrderedDict()  # too
+        self._in_progress: OrderedDict[bytes, tuple[object, float]] = OrderedDict()  # in order of expiry
+        self._settled: OrderedDict[bytes, float] = OrderedDict()  # in order of expiry
         self._pending: OrderedDict[bytes, str] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -223,7 +223,7 @@ class Reservations:
                 again, because several of a server's extensions may reserve the payment for one request.
 
         Returns:
-            False if a different request holds the authorization or has used it.
+            False if a different request has reserved or used the authorization.
 
         Raises:
             TooManyPaymentsError: Too many payments are in progress.
@@ -244,13 +244,13 @@ class Reservations:
             return True
 
     def release(self, key: bytes, holder: object) -> None:
-        """Release an authorization, if this request holds it."""
+        """Release an authorization, if this request has reserved it."""
         with self._lock:
             if key in self._in_progress and self._in_progress[key][0] is holder:
                 del self._in_progress[key]
 
     def settle(self, key: bytes, holder: object) -> None:
-        """Mark an authorization as used, if this request holds it. It then no longer counts towards the limit."""
+        """Mark an authorization as used, if this request has reserved it. It then stops counting towards the limit."""
         with self._lock:
             if key in self._in_progress and self._in_progress[key][0] is holder:
                 del self._in_progress[key]
@@ -272,7 +272,7 @@ class Reservations:
 
 
 def payment_key(network: str, asset: str, payload: dict[str, Any]) -> bytes:
-    """Return a key for an authorization. Every copy has the same key, regardless of what else its message contains."""
+    """Return a key that is the same for every copy of an authorization, whatever else the message contains."""
     if is_foreign(network):
         return message_key(network, payload) or _whole_key(network, payload)  # signatures are not signed
     identity = authorization_identity(network, asset, payload)

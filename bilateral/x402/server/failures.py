@@ -1,7 +1,7 @@
 """Payments that were verified and served but not settled: counted per buyer, and published only if proven.
 
-    failures = FailedSettlements(on_failure=undo) extension = Reputation8004ResourceServerExtension(key,
-    failures=failures)
+    failures = FailedSettlements(on_failure=undo)
+    extension = Reputation8004ResourceServerExtension(key, failures=failures)
 
 `undo` is called with a `FailedSettlement`, in a thread, after the answer has been sent. The counts cover only this
 seller. `bilateral.x402.server.stored_failures.StoredFailures` stores them in a database.
@@ -82,8 +82,8 @@ class FailedSettlement:
         at: The time, in Unix seconds.
         code: The facilitator's reason.
         reason: The buyer's act that caused the failure. None if the buyer did not cause it or the cause is unknown; the
-            failure then does not count.
-        payment: The signed payment: its `accepted` and `payload`.
+            failure is then not counted.
+        payment: The signed payment, with the fields `accepted` and `payload`.
         amount: The amount to be settled.
         method: The request's method; empty for tool calls and messages.
         target: The request's path and query.
@@ -125,7 +125,7 @@ class FailedSettlement:
 
 
 class FailedSettlements:
-    """A seller's failed settlements, in memory. Thread-safe. Both profiles share it.
+    """A seller's failed settlements, in memory. Thread-safe. Both profiles can share one object.
 
     Args:
         on_failure: Called once after each failed settlement, no matter who caused it, so that the seller can undo its
@@ -156,7 +156,7 @@ class FailedSettlements:
                 self._failures.popitem(last=False)
 
     def remove(self, key: bytes) -> None:
-        """Forget a failure: the payment was settled later."""
+        """Forget a failure, because the payment was settled later."""
         with self._lock:
             self._failures.pop(key, None)
 
@@ -206,11 +206,11 @@ class FailedSettlements:
         place = key, str(terms.network), payer_of(payload.payload) or "", self._clock()
         failure = FailedSettlement(*place, code, payment, amount, exchange.method, exchange.target, None, settlement)
         proof = None if verifier is None else _find_proof(failure, verifier)
-        is_unclear = proof is None and code in _POSSIBLE_ACTS  # the money may be gone to the seller
+        is_unclear = proof is None and code in _POSSIBLE_ACTS  # the seller may have been paid after all
         if is_unclear and verifier is not None and verifier.find_settlement(payment, seconds=0).is_paid:
-            logger.warning("somebody else settled the payment of %s: it is paid, and its answer was refused", place[2])
+            logger.warning("somebody else settled the payment by %s, whose answer was withheld", place[2])
             return
-        # A payment with a permit of the token (EIP-2612) needs no allowance before: the lack of one is no act.
+        # A payment with a token permit (EIP-2612) needs no prior allowance, so a missing one is not the buyer's act.
         is_act = proof is not None and (proof.payable_block is not None or proof.reason is not _ALLOWANCE)
         reason = proof.reason if proof is not None and is_act else _BUYERS_ACTS.get(code)
         failure = replace(failure, reason=reason, proof=proof)
@@ -237,7 +237,7 @@ def _find_proof(failure: FailedSettlement, verifier: Verifier) -> FailureProof |
 def failed_settlement_feedback(
     verifier: Verifier, failure: FailedSettlement, standing: VerifiedClient, *, comment: str | None = None
 ) -> dict[str, Any]:
-    """Return the arguments of `give_feedback` about a client agent whose payment failed, with the evidence.
+    """Return the arguments for `give_feedback` about a client agent whose payment failed. They include the evidence.
 
     Failures are never published in any other way. The signed payment is published as well, which is safe once it has
     expired.

@@ -2,7 +2,8 @@
 
     reputable = Depends(reputable_client(verifier, server_agent=42, minimum=70))
 
-    @app.get("/weather") async def weather(standing: VerifiedClient | None = reputable): ...
+    @app.get("/weather")
+    async def weather(standing: VerifiedClient | None = reputable): ...
 
 A declined request gets status 403, and its payment is not settled.
 """
@@ -63,16 +64,16 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
         minimum: The lowest rating, 0 to 100, at which this server still serves a client that it has rated.
         anonymous: True to serve clients that do not claim to be an agent.
         newcomers: False to serve only clients that this server has rated.
-        index: Reads an index. `bilateral.checks.check_client` is then used before the chain is queried. The owner and
-            the wallet are always read from the chain, because they can change. If the index fails or lags behind,
-            everything is read from the chain.
+        index: A reader for an index. If it is set, `bilateral.checks.check_client` is used before the chain is queried.
+            The owner and the wallet are always read from the chain, because they can change. If the index fails or lags
+            behind, everything is read from the chain.
         policy: The policy for the index's check. A client that the policy declines, or that cannot be checked, is not
             served. Without a policy, only this server's own rating of the client matters.
         buyers: A source of buyers' records for the index's check.
         failures: This server's failed settlements, from its extension. The payer's count is returned as
             `VerifiedClient.failures`.
-        max_failed_settlements: The maximum number of failed settlements with which a payer is still served, whether or
-            not it claims to be an agent; None for no limit.
+        max_failed_settlements: The number of failed settlements above which a payer is not served, whether or not it
+            claims to be an agent; None for no limit.
 
     Returns:
         The dependency. Its value is the checked client, or None for a client that does not claim to be an agent. It
@@ -149,7 +150,7 @@ def _ask_index(
     applied = policy or checks.Policy(
         minimum_rating=Decimal(minimum),
         newcomers=checks.Newcomers.ACCEPT,
-        severities={checks.Code.LOW_RATING: checks.Severity.CAUTION},  # anybody may have made the other raters
+        severities={checks.Code.LOW_RATING: checks.Severity.CAUTION},  # anyone may have created the other raters
     )
     options = {"for_server": server_agent, "policy": applied, "findings": checks.stored_findings, **sources}
 
@@ -164,13 +165,13 @@ def _ask_index(
     def ask(client: GlobalAgentId, count: FailureCount | None) -> tuple[Check | None, int | None]:
         deployment = verifier.deployment_on(str(client.registry.chain))
         if deployment is None or deployment.reputation is None or client.registry != deployment.agent_registry:
-            return None, None  # the verifier refuses it
+            return None, None  # the verifier rejects it
         try:
             return index.read(read, client, deployment.reputation, count)
         except BilateralError as error:
             if policy is not None:
                 raise PaymentRefusedError("cannot_check", f"the index did not respond: {error}") from error
-            logger.warning("the index fails, and the chain is asked instead", exc_info=True)
+            logger.warning("the index failed, so the chain is queried instead", exc_info=True)
             return None, None
 
     return ask
@@ -186,7 +187,7 @@ def rate_client(client: Client, standing: VerifiedClient, rating: int) -> Handle
     The registry checks that the agent's owner has not changed since the payment.
 
     Args:
-        client: The server's SDK client, whose signer's primary agent rates.
+        client: The server's SDK client. The primary agent of its signer gives the rating.
         standing: The client, from `reputable_client`.
         rating: The rating, from 0 to 100.
     """

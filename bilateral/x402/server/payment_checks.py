@@ -33,7 +33,7 @@ def payment_kind(context: Context) -> PaymentKind:
 
 
 def payment_problem(context: Context) -> str | None:
-    """Return the code for a payment that could not be settled as agreed or could not be proven; None if it could.
+    """Return the code of the problem if a payment could not be settled as agreed or could not be proven, or None.
 
     Clients check their own payments just as strictly, so they could not verify the answer to a payment that fails here.
     """
@@ -64,7 +64,7 @@ def find_settlement(verifier: Verifier, context: Context) -> Settlement:
 
 
 def check_nonce(verifier: Verifier, context: Context) -> AbortResult | None:
-    """Reject an authorization that the chain no longer accepts. Facilitators need not check that."""
+    """Reject an authorization that the chain no longer accepts. Facilitators are not required to check this."""
     settlement, exchange = find_settlement(verifier, context), CURRENT.get()
     if settlement.is_paid or settlement.is_canceled:
         return AbortResult("nonce_used")
@@ -76,10 +76,10 @@ def check_nonce(verifier: Verifier, context: Context) -> AbortResult | None:
 
 
 def settlement_problem(context: Context, pending: str | None) -> str:
-    """Return the code for an amount that must not be settled, or an empty string if it may be settled.
+    """Return the code of the problem if an amount must not be settled; otherwise an empty string.
 
     Args:
-        context: The settlement. The application sets its amount with `Settlement-Overrides`.
+        context: The settlement, whose amount the application can set with `Settlement-Overrides`.
         pending: The amount of an earlier settlement that may still succeed, or None.
     """
     if context.payment_payload.x402_version != X402_VERSION:

@@ -1,9 +1,10 @@
 """Rotation of the keys that sign an agent's answers ("Key Rotation"): add keys, retire them, and list them.
 
-    add_signer(client, 42, new_key).wait() retire_signer(client, 42, old_key.public_key).wait()
+    add_signer(client, 42, new_key).wait()
+    retire_signer(client, 42, old_key.public_key).wait()
 
-Both store the changed registration file and set the agent's URI. By default, a retired key remains valid for another 24
-hours, so that clients can still verify answers that are in transit, or that they check against the old file.
+Both functions store the changed registration file and set the agent's URI. By default, a retired key remains valid for
+another 24 hours, so that clients can still verify answers that are in transit, or that they check against the old file.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -67,7 +68,7 @@ def add_signer(
 def add_public_key(
     client: Client, agent_id: AgentLike, public_key: str, algorithm: str, **options: Unpack[SignerOptions]
 ) -> Handle[AgentUriSet]:
-    """Add a key by its public key, for a program that does not hold the key. No test message is signed."""
+    """Add a key by its public key, from a program that does not hold the private key. No test message is signed."""
     listed = list_signers(client, agent_id)
     if any(signer.public_key.lower() == public_key.lower() for signer in listed):
         raise InvalidArgumentError(f"the key {public_key[:16]}… is already listed")

@@ -1,11 +1,11 @@
-"""The server side: declares the extension, checks before money moves that a proof can be made, and signs it.
+"""The server side: declares the extension, checks that a proof can be made before money moves, and signs the proof.
 
-    from x402 import x402ResourceServer from bilateral.x402 import Reputation8004ResourceServerExtension,
-    declare_8004_reputation, key_from_environment
+    from x402 import x402ResourceServer
+    from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation, key_from_environment
 
     server = x402ResourceServer(facilitator)
-    server.register_extension(Reputation8004ResourceServerExtension(key_from_environment("BILATERAL_X402_KEY"))) routes
-    = {"GET /weather": RouteConfig(..., extensions=declare_8004_reputation(42, deployment))}
+    server.register_extension(Reputation8004ResourceServerExtension(key_from_environment("BILATERAL_X402_KEY")))
+    routes = {"GET /weather": RouteConfig(..., extensions=declare_8004_reputation(42, deployment))}
 
 The SDK swallows exceptions from hooks. The hooks that run before verification and settlement therefore reject anything
 that could not be signed, and later hooks, which run after the client has paid, never raise.
@@ -59,8 +59,8 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
     """The extension to pass to `x402ResourceServer.register_extension`, also for the synchronous server.
 
     Args:
-        key: Signs the interactions. The agent's registration file must list its public key. An ASGI server waits for a
-            remote key in a thread, except during the checks before a payment.
+        key: The key that signs the interactions. The agent's registration file must list the corresponding public key.
+            An ASGI server waits for a remote key in a thread, except during the checks before a payment.
         on_unsigned: Called with the problem when a paid answer is sent without a signature, so that you can raise an
             alarm.
         recheck_seconds: How long a key that passed the check is assumed to work.
@@ -80,7 +80,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
     dynamic_info_fields: list[str] | None = [  # noqa: RUF012
         *("version", "registrations", "endpoint", "feedbackAggregator", "blind", "freeAnswers")
     ]
-    """Fields that a client need not echo: it verifies them on chain, so the server does not need them back."""
+    """Fields that a client need not echo, because the server does not need back what the client verifies on chain."""
 
     transport_hooks = None
 
@@ -107,7 +107,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         return self
 
     def enrich_declaration(self, declaration: Any, transport_context: Any) -> Any:  # noqa: ARG002  # the SDK's names
-        """Return the declaration unchanged: it is the same for every request."""
+        """Return the declaration unchanged, because it is the same for every request."""
         return declaration
 
     def enrich_payment_required_response(self, declaration: Any, context: Any) -> None:
@@ -186,7 +186,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         if is_free(context):
             return settlement(context, "", "0")
         if exchange.unsettled is None or self.verifier is None:
-            exchange.is_unsettled = True  # an exception of the facilitator reaches no hook
+            exchange.is_unsettled = True  # no hook is called after an exception in the facilitator
             return None
         return _off_loop(context, partial(settlement_on_chain, self.verifier, context))
 
@@ -195,9 +195,9 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
     ) -> RecoveredSettleResult | Awaitable[RecoveredSettleResult | None] | None:
         """Release the authorization of a payment that was definitely not settled.
 
-        After an exception, or while a transaction is pending, the payment may still be settled. The same is true of a
-        Permit2 payment with the scheme `exact` that the facilitator could not settle, because anyone may have settled
-        it first.
+        After an exception, or while a transaction is pending, the payment may still be settled. A Permit2 payment with
+        the scheme `exact` that the facilitator could not settle may have been settled as well, because anyone can
+        settle it.
         """
         if _unsettled(context) is not None:
             return None
@@ -232,7 +232,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
     def enrich_settlement_response(
         self, declaration: Any, context: SettleResultContext
     ) -> dict[str, Any] | Awaitable[dict[str, Any] | None] | None:
-        """Sign the interaction ("Signature Protocol"). If settlement came first, the adapter signs later."""
+        """Sign the interaction ("Signature Protocol"). If the application has not run yet, the adapter signs later."""
         self._end(context, is_settled=True)
         self._failures.settled(_payment_key(context))
         try:

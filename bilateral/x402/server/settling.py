@@ -43,7 +43,7 @@ _TOKENS: Final = [dict(entry) for entry in abi(Registry.BUYERS) if entry.get("na
 
 
 class SettlingSigner(FacilitatorWeb3Signer):
-    """Settles EIP-3009 payments through the registry. Other payments and tokens are handled by the SDK.
+    """Settles EIP-3009 payments through the buyer registry. Other payments and tokens are handled by the SDK.
 
     Anyone who sees a signed payment with the scheme `exact` can submit it first. The payment is then made, but not
     recorded. The signer finds that transaction and reports it once, so that the server delivers the answer. Submitting
@@ -53,8 +53,8 @@ class SettlingSigner(FacilitatorWeb3Signer):
         private_key: The key of the account that pays for the gas, in hexadecimal digits.
         rpc_url: The URL of a node.
         registry: The buyer registry.
-        own_accounts: The accounts of the facilitator's other processes. Payments that they submit count as this
-            signer's own.
+        own_accounts: The accounts of the facilitator's other processes. Payments submitted by these accounts are
+            treated as this signer's own.
         reservations: Remembers which of the payments submitted by others have already been reported. Signers in one
             process may share it. By default, each signer has its own.
         searched_blocks: How many of the latest blocks to search for payments that others submitted.
@@ -128,7 +128,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         return self._overtaken(sent, find) or sent
 
     def wait_for_transaction_receipt(self, tx_hash: str) -> TransactionReceipt:
-        """Wait for a transaction to be mined, for the remaining time if `write_contract` has already waited.
+        """Wait for a transaction to be mined, with only the time remaining if `write_contract` has already waited.
 
         Args:
             tx_hash: The transaction.

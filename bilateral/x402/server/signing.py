@@ -18,8 +18,8 @@ from bilateral.x402.server.exchange import Exchange
 
 logger = logging.getLogger("bilateral.x402")
 
-SIGNED: Final = Counter("x402_signed_responses", "Paid answers that carry a signed proof", ["profile"])
-UNSIGNED: Final = Counter("x402_unsigned_responses", "Paid answers that went out without a proof", ["profile"])
+SIGNED: Final = Counter("x402_signed_responses", "Paid answers with a signed proof", ["profile"])
+UNSIGNED: Final = Counter("x402_unsigned_responses", "Paid answers sent without a proof", ["profile"])
 
 
 class AnswerSigner:
@@ -55,7 +55,7 @@ class AnswerSigner:
         return self._key.public_key
 
     def sign_or_count(self, declaration: Any, settlement: SettleResponse, exchange: Exchange) -> dict[str, Any] | None:
-        """Sign a settled exchange. A failure is counted."""
+        """Sign a settled exchange, or count its answer as unsigned if signing fails."""
         try:
             return self.sign(declaration, settlement, exchange)
         except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back

@@ -1,8 +1,8 @@
 """Retained answers and reservations in a database, for a service with several processes. Needs the extra `index`.
 
-    answers, reservations = StoredAnswers(url), StoredReservations(url) extension =
-    Reputation8004ResourceServerExtension(key, reservations=reservations) app.add_middleware(ReputationMiddleware,
-    routes=routes, server=server, answers=answers)
+    answers, reservations = StoredAnswers(url), StoredReservations(url)
+    extension = Reputation8004ResourceServerExtension(key, reservations=reservations)
+    app.add_middleware(ReputationMiddleware, routes=routes, server=server, answers=answers)
 
 The database is SQLite or PostgreSQL. Missing tables are created.
 """
@@ -123,7 +123,7 @@ class StoredAnswers(PaidAnswers):
 
 
 class StoredReservations(Reservations):
-    """Authorizations in use, in a database, for several processes and threads. Settled ones are kept until they expire.
+    """Authorizations reserved in a database that several processes share. Used ones are stored until they expire.
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
@@ -178,7 +178,7 @@ class StoredReservations(Reservations):
         return True
 
     def release(self, key: bytes, holder: object) -> None:
-        """Release an authorization, if this request holds it.
+        """Release an authorization, if this request has reserved it.
 
         Raises:
             DatabaseUnavailableError: The database cannot be written.
@@ -186,7 +186,7 @@ class StoredReservations(Reservations):
         self._end(key, holder, sa.delete(_RESERVATION))
 
     def settle(self, key: bytes, holder: object) -> None:
-        """Mark an authorization as used, if this request holds it.
+        """Mark an authorization as used, if this request has reserved it.
 
         Raises:
             DatabaseUnavailableError: The database cannot be written.

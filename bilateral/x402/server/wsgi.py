@@ -1,9 +1,10 @@
 """The adapter for Flask.
 
-    app = Flask(__name__) protect_flask(app, routes, server)  # server: x402ResourceServerSync
+    app = Flask(__name__)
+    protect_flask(app, routes, server)  # server: x402ResourceServerSync
 
-Use it instead of the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is
-verified, and the response's body is captured inside the SDK's middleware.
+Use `protect_flask` instead of the SDK's `payment_middleware`, which it wraps. The request's body is read once the
+payment is verified, and the response's body is captured inside the SDK's middleware.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
     """Wrap a Flask application in the SDK's payment middleware, capturing bodies and signing paid answers.
 
     Paid views that yield their responses are rejected: immediately, or at the first request if they are added later.
-        Flask does not reveal whether other views stream. If one does, its answer is rejected when it is paid for, and
-        nothing is settled.
+    Flask does not reveal whether other views stream. If such a view does, its answer is rejected when a client pays for
+    it, and nothing is settled.
 
     Args:
         app: The application.
@@ -75,7 +76,7 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
     Raises:
         PreflightError: A check did not pass.
         StreamingRouteError: A view that yields its response declares the extension.
-        InvalidArgumentError: A route declares the extension, but it is not registered with the server.
+        InvalidArgumentError: A route declares the extension, but the extension is not registered with the server.
     """
     adapter = HttpAdapter(routes, server, limit, answers or PaidAnswers(), preflight, cors=cors)
     adapter.check_routes()
@@ -106,7 +107,7 @@ class _Response:
         self.close = getattr(chunks, "close", self.close)
         try:
             check(size)
-            for chunk in chunks:  # an application may begin with its first chunk
+            for chunk in chunks:  # an application may start its response with the first chunk
                 pieces.append(chunk)
                 size += len(chunk)
                 check(size)
@@ -204,7 +205,7 @@ class _Outer:
             try:
                 self._adapter.refuse_streaming(flask_streams(self._flask))
             except StreamingRouteError as error:
-                logger.error("paid routes are refused: %s", error)  # noqa: TRY400  # no fault of the program
+                logger.error("requests to paid routes are rejected: %s", error)  # noqa: TRY400  # no fault of the program
                 self._problem = error.reason
             self._is_checked = True
         return bool(self._problem)

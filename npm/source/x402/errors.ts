@@ -204,6 +204,9 @@ export class PaidNotAnsweredError extends LostAnswerError {
   }
 }
 
+/** The redirect of a payment. */
+export type Redirect = Pick<RedirectedPaymentError, "location" | "isPaid">;
+
 /** A server redirected a payment. The redirect is not followed: the next server could request a payment too. */
 export class RedirectedPaymentError extends LostAnswerError {
   override readonly name: string = "RedirectedPaymentError";
@@ -214,18 +217,14 @@ export class RedirectedPaymentError extends LostAnswerError {
 
   /**
    * @param request The request that was sent.
-   * @param location The address of the redirect.
-   * @param isPaid Whether the chain shows the payment.
+   * @param problem The human-readable reason.
+   * @param redirect The address of the redirect, and whether the chain shows the payment.
    * @param lost The facts about the payment.
    */
-  constructor(request: SentRequest, location: string | null, isPaid: boolean | null, lost: LostAnswer) {
-    const state = isPaid === null ? "may have been taken" : isPaid ? "was taken" : "was not taken yet";
-    const by = lost.transaction ? ` by transaction ${lost.transaction}` : "";
-    const target = location === null ? "another address" : quoted(location.slice(0, 200));
-    const problem = `the server redirects to ${target}, which is not followed; the payment ${state}${by}`;
+  constructor(request: SentRequest, problem: string, redirect: Redirect, lost: LostAnswer) {
     super(request, problem, lost, { code: "redirected_payment" });
-    this.location = location;
-    this.isPaid = isPaid;
+    this.location = redirect.location;
+    this.isPaid = redirect.isPaid;
   }
 }
 

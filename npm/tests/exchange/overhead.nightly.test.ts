@@ -10,10 +10,10 @@ import { buyerOf, fundedKey, world } from "./market.js";
 const CALLS = 60;
 const BODY = "snow ".repeat(200);
 
-// T9 asks for 5 ms. It is 5.8 ms where a call of the SDK takes 5.4 ms: two requests to the node, whose cost is that of fetch
-// itself, and 1 ms for the signature. The bound is in calls of the SDK, so that it holds on any machine, and has room for
-// vitest, which adds to each call of an imported function.
-const MOST_CALLS = 1.4;
+// T9 asks for 5 ms, which is 0.93 calls of the SDK on the machine where one takes 5.4 ms. It is 0.92 to 0.99 calls: two
+// requests to the node, whose cost is that of fetch itself, and 1 ms for the signature. The bound is in calls of the SDK, so
+// that it holds on any machine, and has room for vitest, which adds to each call of an imported function.
+const MOST_CALLS = 1.3;
 
 test("a call takes little more processor time than one of the SDK", async () => {
   const key = await fundedKey();

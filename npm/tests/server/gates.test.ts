@@ -18,7 +18,7 @@ const registries = { IdentityRegistry: `0x${"11".repeat(20)}`, ReputationRegistr
 const word = (value: bigint | string): string => hex(bytesOf(BigInt(value), 32));
 const nameOf = (data: string): string =>
   ["ownerOf(uint256)", "getAgentWallet(uint256)", "getClientRating(uint256,uint256)", "getIdentityRegistry()", "tokenURI(uint256)"].find(
-    (view) => data.startsWith(`0x${hex(selector(view))}`),
+    (view) => data.startsWith(`0x${selector(view)}`),
   ) ?? data;
 
 /** Return chains whose node answers what a test says. */

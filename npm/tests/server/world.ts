@@ -170,7 +170,7 @@ export async function pay(url: string, init: RequestInit = {}): Promise<Response
 /** Check that an answer has a proof of exactly these bodies. */
 export async function expectProof(response: Response, body: Uint8Array | string, request: Uint8Array | string = ""): Promise<void> {
   const settlement = settlementOf(decodeHeader(response.headers.get("payment-response")));
-  const statement = statementOf(PROFILE_8004, settlement.interaction);
+  const statement = await statementOf(PROFILE_8004, settlement.interaction);
   expect(statement.taskRef).toBe(`${NETWORK}:${settlement.transaction}`);
   const bytes = (part: Uint8Array | string): Uint8Array => (typeof part === "string" ? utf8(part) : part);
   const digest = await interactionHash(statement.taskRef, bytes(request), bytes(body));

@@ -11,7 +11,8 @@ import {
   toolResponse,
 } from "../../source/x402/proof/hashes.js";
 import { agentOf, parseAccount } from "../../source/x402/proof/identifiers.js";
-import { isSignatureOf, isSignatureOfAccount } from "../../source/x402/proof/keys.js";
+import { isSignatureOfAccount } from "../../source/x402/proof/accounts.js";
+import { isSignatureOf } from "../../source/x402/proof/keys.js";
 import { PROFILE_DRAFT } from "../../source/x402/proof/messages.js";
 import { statementOf } from "../../source/x402/proof/statements.js";
 import { changed, paidOf, termsOf, vectors, verdictOf, type Case } from "./recorded.js";
@@ -70,8 +71,8 @@ describe("hashes and signatures of the draft", () => {
     });
   }
 
-  test("statement", () => {
-    const statement = statementOf(PROFILE_DRAFT, draft.statement);
+  test("statement", async () => {
+    const statement = await statementOf(PROFILE_DRAFT, draft.statement);
     expect(`0x${hex(statement.interactionHash)}`).toBe(draft.statement.interactionHash);
     expect(statement.feedbackEndpoint).toBe(draft.statement.feedbackEndpoint);
   });

@@ -26,7 +26,7 @@ describe("errors (T17)", () => {
     for (const error of [
       new LostAnswerError(request, "cut", lost),
       new PaidNotAnsweredError(request, "cut", lost),
-      new RedirectedPaymentError(request, "https://evil.example", true, lost),
+      new RedirectedPaymentError(request, "redirected", { location: "https://evil.example", isPaid: true }, lost),
     ]) {
       for (const shown of [String(error), JSON.stringify(error), inspect(error, { depth: 9 })]) {
         expect(shown).not.toContain("secret");

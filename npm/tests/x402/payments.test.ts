@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { expiryOf, lastSecond, type SignedPayment } from "../../source/x402/proof/payments.js";
+import type { SignedPayment } from "../../source/x402/proof/payments.js";
+import { expiryOf, lastSecond } from "../../source/x402/proof/settlements.js";
 
 function payment(kind: SignedPayment["kind"], deadline: bigint): SignedPayment {
   const [asset, payer, payee] = ["0x01", "0x02", "0x03"] as const;

@@ -6,10 +6,11 @@ import { priceOf } from "../../source/x402/buyer/exchange.js";
 import { base64, unbase64, unbase64Loosely, utf8 } from "../../source/x402/proof/bytes.js";
 import { FileCache } from "../../source/x402/proof/documents.js";
 import { checksummed, parseAccount, parseTransaction } from "../../source/x402/proof/identifiers.js";
+import { draftStatementOf } from "../../source/x402/proof/draft.js";
 import { decodeObject } from "../../source/x402/proof/json.js";
 import { clientAgentOf, PROFILES } from "../../source/x402/proof/messages.js";
-import { signedPayment } from "../../source/x402/proof/payments.js";
-import { settlementOf, statementOf } from "../../source/x402/proof/statements.js";
+import { signedPaymentOf } from "../../source/x402/proof/permit2.js";
+import { currentStatementOf, settlementOf } from "../../source/x402/proof/statements.js";
 import { readRegistrationFile } from "../../source/x402/proof/registration.js";
 import { vectors } from "../vectors/recorded.js";
 
@@ -38,8 +39,8 @@ const file = bases["eip3009"].node.uri;
 const readers: [string, unknown, (value: any) => unknown][] = [
   ["declaration", bases["eip3009"].payment.extensions["8004-reputation"], PROFILES[0]!.infoOf],
   ["declaration of the draft", bases["draft"].payment.extensions.reputation, PROFILES[1]!.infoOf],
-  ["statement", bases["eip3009"].settlement.extensions["8004-reputation"], (value) => statementOf(PROFILES[0]!, value)],
-  ["statement of the draft", bases["draft"].settlement.extensions.reputation, (value) => statementOf(PROFILES[1]!, value)],
+  ["statement", bases["eip3009"].settlement.extensions["8004-reputation"], currentStatementOf],
+  ["statement of the draft", bases["draft"].settlement.extensions.reputation, draftStatementOf],
   ["settlement", bases["eip3009"].settlement, (value) => settlementOf(value)],
   ["claim", { info: { clientAgentRegistry: `eip155:1:0x${"12".repeat(20)}`, clientAgentId: "1" } }, clientAgentOf],
   ["registration file", file, (value) => readRegistrationFile(utf8(JSON.stringify(value)))],
@@ -50,7 +51,7 @@ const readers: [string, unknown, (value: any) => unknown][] = [
 function pay(value: unknown): unknown {
   if (!Array.isArray(value)) return null;
   const isPayment = value.every((part) => typeof part === "object" && part !== null && !Array.isArray(part));
-  return isPayment ? signedPayment(value[0] ?? {}, value[1] ?? {}) : null;
+  return isPayment ? signedPaymentOf(value[0] ?? {}, value[1] ?? {}) : null;
 }
 
 test.each(readers)("a damaged %s is read or refused", (_name, example, read) => {

@@ -38,9 +38,9 @@ def test_service_is_ready_once_payments_are_close_to_the_index(buyers_with, lear
     move(last - 20)
     assert readiness(buyers_with) == (200, [])
     move(last - 21)
-    assert readiness(buyers_with) == (503, ["payments of chain 31337 are 21 blocks behind its index"])
+    assert readiness(buyers_with) == (503, ["payments on chain 31337 are 21 blocks behind the index"])
 
 
 def test_service_is_not_ready_before_any_payment_is_learned(buyers_with, learned_until):
     learned_until[1](-1)
-    assert readiness(buyers_with) == (503, ["no payment of chain 31337 is read yet"])
+    assert readiness(buyers_with) == (503, ["no payments on chain 31337 have been read yet"])

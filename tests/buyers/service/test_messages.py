@@ -125,7 +125,7 @@ def test_payment_to_oneself_proves_nothing(buyers, buyers_database):
 def test_transaction_that_does_not_exist_proves_nothing(buyers):
     response = buyers.post("/api/buyer/feedback", json=feedback("0x" + "ab" * 32))
     assert (response.status_code, response.json()["code"]) == (422, "payment_not_found")
-    assert "the chain does not have it" in response.json()["detail"]
+    assert "the chain does not contain it" in response.json()["detail"]
 
 
 def test_agents_with_one_wallet_are_one_seller(buyers, buyers_database):
@@ -402,7 +402,7 @@ def test_percentage_above_the_cap_of_its_tier_is_accepted_with_a_warning(buyers)
     incentives = {"enabled": True, "discounts": {"trusted": 11}}
     body = enrichment(OTHER_ID, serviceName="capped", buyerIncentives=incentives)
     answer = buyers.post("/api/agent/enrichment", json=signed(EnrichmentBody, body, OTHER_ID, OTHER_SELLER)).json()
-    assert answer["warnings"] == ["trusted: 11 % is above the tier's cap and counts as 10 %"]
+    assert answer["warnings"] == ["trusted: 11 % exceeds the tier's maximum and is reduced to 10 %"]
 
 
 def test_figures_of_messages_are_shown(buyers):

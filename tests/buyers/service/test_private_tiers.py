@@ -248,7 +248,7 @@ def test_list_of_version_1_is_refused(document, market, prover, deployment):
     content = json.loads(document) | {"version": 1}
     for member in content["members"]:
         del member["identity"]
-    with pytest.raises(MemberListError, match="version 1 cannot be used: one group member could prove for many"):
+    with pytest.raises(MemberListError, match="version 1 cannot be used: one member could act as several"):
         audit_list(json.dumps(content).encode(), market.connect(), prover)
 
 

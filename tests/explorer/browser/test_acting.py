@@ -28,7 +28,7 @@ def press(page, name):
 def confirm(page, market):
     """Sign what a page prepared, wait for its confirmation, and follow the link to its row."""
     press(page, SIGN)
-    expect(page.get_by_text("The index has it.")).to_be_visible()
+    expect(page.get_by_text("Indexed.")).to_be_visible()
     market.node("anvil_mine", "0x2")
     expect(page.get_by_text("Confirmed by 3 blocks.")).to_be_visible()
     page.get_by_role("link", name="View it on its page").click()
@@ -73,7 +73,7 @@ def test_a_visitor_registers_an_agent(acting, market):
     page.get_by_label("Services").fill("MCP")
     expect(page.get_by_text("line 1 must be a name, an endpoint and optionally a version")).to_be_visible()
     page.get_by_label("Services").fill("MCP https://agent.example/mcp 2025-06-18")
-    expect(page.get_by_role("region", name="Its file")).to_contain_text('"endpoint": "https://agent.example/mcp"')
+    expect(page.get_by_role("region", name="The file")).to_contain_text('"endpoint": "https://agent.example/mcp"')
     press(page, CONNECT)
     expect(page.get_by_text("Register the agent Lighthouse, which your account owns.")).to_be_visible()
     confirm(page, market)
@@ -86,7 +86,7 @@ def test_a_visitor_registers_an_agent(acting, market):
 
 def sign_file(page):
     """Sign the file that the service then keeps. The transaction comes next."""
-    expect(page.get_by_text("It lets this service keep and publish the file.")).to_be_visible()
+    expect(page.get_by_text("It lets this service store and publish the file.")).to_be_visible()
     press(page, SIGN)
     expect(page.get_by_text("and transfers no money")).to_be_visible()
 
@@ -156,9 +156,9 @@ def test_a_new_wallet_signs_first_and_the_owner_sends(acting, market):
     page.get_by_role("link", name="Set its wallet").click()
     page.get_by_label("New wallet").fill(TREASURY.address)
     press(page, CONNECT)
-    expect(page.get_by_text(f"You sign as {TREASURY.address}.")).to_be_visible()
+    expect(page.get_by_text(f"You are signing as {TREASURY.address}.")).to_be_visible()
     press(page, SIGN)
-    expect(page.get_by_text(f"You sign as {BOB.address}.")).to_be_visible()
+    expect(page.get_by_text(f"You are signing as {BOB.address}.")).to_be_visible()
     confirm(page, market)
     with market.client(BOB) as client:
         assert client.load_agent(2).wallet == TREASURY.address
@@ -187,8 +187,8 @@ def test_a_client_gives_feedback_with_its_payment_and_revokes_it(acting, market)
     expect(page.get_by_label("Payment")).to_have_value(re.compile("^0x[0-9a-f]{64}$"))
     press(page, CONNECT)
     expect(page.get_by_text("Rate agent 31337:1 with 90 under the tag starred.")).to_be_visible()
-    expect(page.get_by_text("gwei, according to the node")).to_be_visible()
-    expect(page.get_by_text("stays on the chain for ever")).to_be_visible()
+    expect(page.get_by_text(" gwei), and at most")).to_be_visible()
+    expect(page.get_by_text("stays on the chain permanently")).to_be_visible()
     confirm(page, market)
     expect(page.locator("h1")).to_have_text("90")
     await_proof(page)

@@ -45,11 +45,11 @@ def test_a_visitor_rejects_in_the_wallet(acting, market):
     wallet.rejects = {"eth_requestAccounts"}
     page = acting(RATE, wallet)
     press(page, CONNECT)
-    expect(problem(page)).to_have_text("You rejected it in the wallet. Nothing was sent.")
+    expect(problem(page)).to_have_text("You rejected the request in the wallet. Nothing was sent.")
     wallet.rejects = {"eth_sendTransaction"}
     press(page, CONNECT)
     press(page, SIGN)
-    expect(problem(page)).to_have_text("You rejected it in the wallet. Nothing was sent.")
+    expect(problem(page)).to_have_text("You rejected the request in the wallet. Nothing was sent.")
     assert wallet.sent == []
 
 
@@ -58,10 +58,10 @@ def test_a_wallet_on_another_chain_is_asked_to_switch(acting, market):
     wallet.chain, wallet.known = 1, set()
     page = acting(RATE, wallet)
     press(page, CONNECT)
-    expect(problem(page)).to_contain_text("Your wallet does not know 31337 (chain 31337): add this chain to it")
+    expect(problem(page)).to_contain_text("Your wallet does not have 31337 (chain 31337): add this chain to the wallet")
     wallet.rejects = {"wallet_switchEthereumChain"}
     press(page, CONNECT)
-    expect(problem(page)).to_contain_text("Your wallet stays on another chain.")
+    expect(problem(page)).to_contain_text("Your wallet remains on another chain.")
     wallet.rejects, wallet.known = set(), {31337}
     press(page, CONNECT)
     expect(page.get_by_role("button", name=SIGN)).to_be_visible()
@@ -83,12 +83,12 @@ def test_each_error_of_a_wallet_has_its_own_words(acting, market):
     wallet = Wallet(market.url, ERIN)
     page = acting(RATE, wallet)
     words = {
-        4001: "You rejected it in the wallet",
+        4001: "You rejected the request in the wallet",
         4100: "Your wallet is locked, or does not let this page use the account",
-        5000: "You rejected it in the wallet",
+        5000: "You rejected the request in the wallet",
         4900: "Your wallet is not connected to any chain",
-        -32002: "Your wallet still waits for your answer to an earlier request",
-        -32603: "The wallet says: Internal error of 0x00[U+202E]",
+        -32002: "Your wallet is still waiting for your response to an earlier request",
+        -32603: "The wallet reported: Internal error of 0x00[U+202E]",
     }
     for code, expected in words.items():
         wallet.errors = {"eth_requestAccounts": {"code": code, "message": "Internal error of 0x00\u202e"}}
@@ -96,13 +96,13 @@ def test_each_error_of_a_wallet_has_its_own_words(acting, market):
         expect(problem(page)).to_contain_text(expected)
     wallet.chain, nested = 1, {"code": -32603, "message": "Internal error", "data": {"originalError": {"code": 4902}}}
     switching = {
-        4001: "Your wallet stays on another chain",
+        4001: "Your wallet remains on another chain",
         4100: "Your wallet is locked",
-        5000: "Your wallet stays on another chain",
-        4200: "Your wallet cannot switch chains for a page: choose 31337 (chain 31337) in it",
-        4902: "Your wallet does not know 31337 (chain 31337): add this chain to it",
-        -32002: "Your wallet still waits for your answer",
-        -32603: "The wallet says: no network",
+        5000: "Your wallet remains on another chain",
+        4200: "Your wallet does not let pages switch chains: select 31337 (chain 31337) in the wallet",
+        4902: "Your wallet does not have 31337 (chain 31337): add this chain to the wallet",
+        -32002: "Your wallet is still waiting for your response",
+        -32603: "The wallet reported: no network",
     }
     for code, expected in switching.items():
         wallet.errors = {"wallet_switchEthereumChain": {"code": code, "message": "no network"}}
@@ -110,7 +110,7 @@ def test_each_error_of_a_wallet_has_its_own_words(acting, market):
         expect(problem(page)).to_contain_text(expected)
     wallet.errors = {"wallet_switchEthereumChain": nested}
     press(page, CONNECT)
-    expect(problem(page)).to_contain_text("add this chain to it")
+    expect(problem(page)).to_contain_text("add this chain to the wallet")
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_failure_of_the_service_is_not_blamed_on_the_wallet(acting, market, an
     page.route("**/v1/transactions", lambda route: route.fulfill(**answer))
     press(page, CONNECT)
     expect(problem(page)).to_contain_text(words)
-    expect(problem(page)).not_to_contain_text("wallet says")
+    expect(problem(page)).not_to_contain_text("wallet reported")
 
 
 def test_a_hash_of_a_stranger_is_not_the_visitors_transaction(acting, market):
@@ -134,8 +134,8 @@ def test_a_hash_of_a_stranger_is_not_the_visitors_transaction(acting, market):
         transaction = client.give_feedback(1, 44, "starred").wait().event.transaction
     page = acting(f"{RATE}&tx={transaction}", Wallet(market.url, ERIN))
     expect(page.get_by_text(f"Sent by {FRANK.address.lower()}")).to_be_visible()
-    expect(page.get_by_text("This window did not send it.")).to_be_visible()
-    expect(page.get_by_role("heading", name="A transaction that the link to this page names")).to_be_visible()
+    expect(page.get_by_text("It was not sent from this window.")).to_be_visible()
+    expect(page.get_by_role("heading", name="The transaction in the link to this page")).to_be_visible()
     assert page.get_by_text("Your transaction").is_hidden()
 
 
@@ -150,12 +150,12 @@ def test_an_edit_link_sends_the_values_that_it_names(acting, market):
     page = acting(
         f"/act/edit_registration?agent=31337:{agent}&image=https://b.example/2.png&x402=true", Wallet(market.url, BOB)
     )
-    expect(page.get_by_role("region", name="Your changes to its file")).to_have_text(
-        re.compile(r'^Your changes to its file\{\s*"image": "https://b.example/2.png",\s*"x402Support": true\s*\}$')
+    expect(page.get_by_role("region", name="Your changes to the file")).to_have_text(
+        re.compile(r'^Your changes to the file\{\s*"image": "https://b.example/2.png",\s*"x402Support": true\s*\}$')
     )
     press(page, CONNECT)
     expect(page.get_by_text("Change image, x402Support in the registration file of agent")).to_be_visible()
-    signed = page.get_by_role("region", name="Its file, as it is signed").locator("pre").inner_text()
+    signed = page.get_by_role("region", name="The file that you sign").locator("pre").inner_text()
     assert json.loads(signed) | {"registrations": None} == {
         **file.to_object(),
         "image": "https://b.example/2.png",
@@ -168,7 +168,7 @@ def test_unseen_characters_of_a_text_are_marked_in_what_is_signed(acting, market
     page = acting(
         "/act/give_feedback?agent=31337:1&value=90&tag2=a%E2%80%AEb&text=c%E2%80%8Bd", Wallet(market.url, ERIN)
     )
-    expect(page.get_by_role("region", name="Its file")).to_contain_text("c[U+200B]d")
+    expect(page.get_by_role("region", name="The file")).to_contain_text("c[U+200B]d")
     press(page, CONNECT)
     expect(page.get_by_role("region", name="What you sign")).to_contain_text("a[U+202E]b")
     assert not re.search("[\u202e\u200b]", page.locator("#what").inner_text() + page.locator("#document").inner_text())
@@ -194,35 +194,35 @@ def test_a_transaction_that_fails_in_its_block_is_told(acting, market):
     with market.client(DAVE) as client:
         client.rate_client(1, 50).wait()
     press(page, SIGN)
-    expect(problem(page)).to_contain_text("and failed: the contract refused it. The gas is spent")
+    expect(problem(page)).to_contain_text("because the contract rejected it. The gas was spent")
 
 
 def test_a_transaction_survives_a_reload(acting, market, held):
     page = prepared(acting, Wallet(market.url, FRANK))
     press(page, SIGN)
-    expect(page.get_by_text("Pending: it waits for a block.")).to_be_visible()
+    expect(page.get_by_text("Pending: waiting to be included in a block.")).to_be_visible()
     page.reload()
-    expect(page.get_by_text("Pending: it waits for a block.")).to_be_visible()
+    expect(page.get_by_text("Pending: waiting to be included in a block.")).to_be_visible()
     held()
-    expect(page.get_by_text("The index has it.")).to_be_visible()
+    expect(page.get_by_text("Indexed.")).to_be_visible()
 
 
 def test_a_replaced_transaction_is_told(acting, market, held):
     wallet = Wallet(market.url, FRANK)
     page = prepared(acting, wallet)
     press(page, SIGN)
-    expect(page.get_by_text("Pending: it waits for a block.")).to_be_visible()
+    expect(page.get_by_text("Pending: waiting to be included in a block.")).to_be_visible()
     wallet.replace(wallet.sent[-1])
     held()
-    expect(problem(page)).to_contain_text("it was replaced, and this one never happens")
+    expect(problem(page)).to_contain_text("was replaced by another one from your account")
 
 
 def test_a_reorganisation_is_told(acting, market):
     page = prepared(acting, Wallet(market.url, GRACE))
     press(page, SIGN)
-    expect(page.get_by_text("The index has it.")).to_be_visible()
+    expect(page.get_by_text("Indexed.")).to_be_visible()
     market.node("anvil_reorg", 1, [])
-    expect(page.get_by_text("A reorganisation took it back out of block")).to_be_visible()
+    expect(page.get_by_text("A reorganisation removed it from block")).to_be_visible()
 
 
 def test_a_wallet_that_lies_about_its_chain_is_found_out(acting, market):
@@ -234,7 +234,7 @@ def test_a_wallet_that_lies_about_its_chain_is_found_out(acting, market):
         wallet._node("anvil_mine", [hex(market.head)])
         press(page, CONNECT)
         press(page, SIGN)
-        expect(problem(page)).to_contain_text("is another one. Nothing was sent")
+        expect(problem(page)).to_contain_text("differs. Nothing was sent")
     assert "eth_sendTransaction" not in wallet.asked
 
 
@@ -244,7 +244,8 @@ def test_a_wallet_that_sends_from_another_account_is_found_out(acting, market):
     page = prepared(acting, wallet)
     press(page, SIGN)
     expect(problem(page)).to_have_text(
-        f"The wallet sent it from {BOB.address.lower()}, not from {ERIN.address} as it said."
+        f"The wallet sent the transaction from {BOB.address.lower()}, not from {ERIN.address}, "
+        "the account that it provided."
     )
 
 
@@ -253,7 +254,7 @@ def test_the_visitor_chooses_among_several_wallets(acting, market):
     page = acting(RATE, first, second)
     page.get_by_label("<b>Second</b>").check()
     press(page, CONNECT)
-    expect(page.get_by_text(f"You sign as {FRANK.address}.")).to_be_visible()
+    expect(page.get_by_text(f"You are signing as {FRANK.address}.")).to_be_visible()
     assert first.asked == []
     assert page.evaluate("Object.keys(localStorage).length + document.cookie.length") == 0
 
@@ -268,7 +269,7 @@ def test_a_visitor_acts_by_keyboard_alone_on_a_phone(acting, market):
     assert window.overflow() == []
     assert window.violations() == []
     page.keyboard.press("Enter")
-    expect(page.get_by_text("The index has it.")).to_be_visible()
+    expect(page.get_by_text("Indexed.")).to_be_visible()
     assert window.violations() == []
 
 
@@ -283,7 +284,7 @@ def test_the_first_sentence_of_a_signature_is_in_sight_and_the_focus_follows(act
     assert page.evaluate(_HIDDEN, "#sign") is None
     press(page, SIGN)
     expect(page.get_by_role("region", name="Your transaction")).to_be_focused()
-    expect(page.get_by_role("status").filter(has_text="The index has it.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Indexed.")).to_be_visible()
 
 
 def test_a_refused_signature_leaves_the_focus_where_it_was(acting, market):
@@ -291,7 +292,7 @@ def test_a_refused_signature_leaves_the_focus_where_it_was(acting, market):
     page = prepared(acting, wallet)
     wallet.rejects = {"eth_sendTransaction"}
     page.keyboard.press("Enter")
-    expect(problem(page)).to_contain_text("You rejected it")
+    expect(problem(page)).to_contain_text("You rejected the request")
     expect(page.get_by_role("button", name=SIGN)).to_be_focused()
 
 

@@ -152,7 +152,7 @@ def test_graph_says_that_the_browser_has_no_webgl(watched):
         };"""
     )
     page = window.open("/31337/network")
-    expect(page.locator("#chosen")).to_contain_text("no WebGL; the table below says the same")
+    expect(page.locator("#chosen")).to_contain_text("lacks WebGL; the table below shows the same data")
     expect(page.locator("#graph")).to_be_hidden()
     assert all("getParameter" in fault for fault in window.faults)  # the library itself asks for it, too
     window.faults.clear()

@@ -25,7 +25,7 @@ def test_a_newcomer_registers_an_agent_and_rates_another_one_in_three_minutes(ac
 
     def sign():
         page.get_by_role("button", name="Sign in the wallet").click()
-        expect(page.get_by_text("The index has it.")).to_be_visible()
+        expect(page.get_by_text("Indexed.")).to_be_visible()
 
     page = acting("/", Wallet(market.url, MALLORY), refused=True)
     page.get_by_role("link", name="Register an agent").click()

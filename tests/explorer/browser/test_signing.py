@@ -167,8 +167,8 @@ def require_refusals(page, tampering, changes, button=CONNECT):
         tampering.change = change
         page.evaluate("document.getElementById('problem').hidden = true")
         press(page, button)
-        expect(problem(page), name).to_contain_text("Your wallet was not asked for it", timeout=10_000)
-        expect(problem(page), name).to_contain_text("The service prepared something else than this form says")
+        expect(problem(page), name).to_contain_text("It was not passed to your wallet", timeout=10_000)
+        expect(problem(page), name).to_contain_text("The service prepared something that does not match this form")
         expect(page.get_by_role("region", name="What you sign"), name).to_be_hidden()
     tampering.change = None
 
@@ -210,7 +210,7 @@ def test_words_of_the_service_do_not_replace_those_of_the_page(acting, market):
     press(page, CONNECT)
     expect(page.get_by_text("Rate agent 31337:1 with 90 under the tag starred.")).to_be_visible()
     expect(page.get_by_text("It is a gift.")).to_be_hidden()
-    assert page.get_by_text("stays on the chain for ever").is_visible()
+    assert page.get_by_text("stays on the chain permanently").is_visible()
 
 
 @pytest.fixture(scope="module")
@@ -281,10 +281,10 @@ def test_the_second_step_of_a_batch_is_checked_like_the_first(acting, market, sc
     for change in (sends(to=STRANGER), instead_of_transaction(typed_data=permit(market)), altered_deadline):
         tampering.change, tampering.real = None, None
         press(page, CONNECT)
-        expect(page.get_by_text(f"You sign as {TREASURY.address}.")).to_be_visible()
+        expect(page.get_by_text(f"You are signing as {TREASURY.address}.")).to_be_visible()
         tampering.change, tampering.real = change, None
         press(page, SIGN)
-        expect(problem(page)).to_contain_text("Your wallet was not asked for it")
+        expect(problem(page)).to_contain_text("It was not passed to your wallet")
     assert (wallet.asked.count("eth_signTypedData_v4"), "eth_sendTransaction" in wallet.asked) == (3, False)
 
 
@@ -299,7 +299,7 @@ def test_both_signatures_for_feedback_without_gas_are_checked(acting, market):
     page.get_by_label("Signed statement").fill(json.dumps(paid_statement(market, GRACE)))
     tampering = tampered(page)
     press(page, CONNECT)
-    expect(page.get_by_role("region", name="Its file")).to_contain_text('"comment": "Snow"')
+    expect(page.get_by_role("region", name="The file")).to_contain_text('"comment": "Snow"')
     expect(page.get_by_role("region", name="What you sign")).to_contain_text("and the byte 80")
     require_refusals(
         page,
@@ -324,7 +324,7 @@ def test_both_signatures_for_feedback_without_gas_are_checked(acting, market):
             }""",
             {**tampering.real, "signature": {**tampering.real["signature"], "typed_data": message}},
         )
-        assert "prepared something else" in (refused or ""), name
+        assert "prepared something that does not match" in (refused or ""), name
     assert "eth_signTypedData_v4" not in wallet.asked
 
 
@@ -335,7 +335,7 @@ def test_a_file_that_the_service_keeps_is_that_of_the_form(acting, market):
     page.get_by_label("Store its file on this service").check()
     tampering = tampered(page)
     press(page, CONNECT)
-    expect(page.get_by_role("region", name="Its file, as it is signed")).to_contain_text('"name":"A"')
+    expect(page.get_by_role("region", name="The file that you sign")).to_contain_text('"name":"A"')
     altered = altered_messages(tampering.real["signature"]["typed_data"])
     require_refusals(page, tampering, {name: asks(typed_data=message) for name, message in altered})
     assert SIGNING.isdisjoint(wallet.asked)
@@ -345,10 +345,10 @@ def test_a_file_that_the_service_keeps_is_that_of_the_form(acting, market):
     for uri in (f"{FILES}/{keccak(other).hex()}.json", "https://evil.example/agent.json"):
         tampering.change, tampering.real = None, None
         press(page, CONNECT)
-        expect(page.get_by_text("It lets this service keep and publish the file.")).to_be_visible()
+        expect(page.get_by_text("It lets this service store and publish the file.")).to_be_visible()
         tampering.change, tampering.real = sends(data=call("register(string)", ["string"], uri)), None
         press(page, SIGN)
-        expect(problem(page)).to_contain_text("Your wallet was not asked for it")
+        expect(problem(page)).to_contain_text("It was not passed to your wallet")
     assert "eth_sendTransaction" not in wallet.asked
 
 

@@ -214,7 +214,7 @@ def test_a_reviewed_account_is_not_flagged(funded, market):
     assert rows(funded, schema.analysis)[0]["reviewed_cases"] == 1
     with funded.connect() as connection:
         told = explain(stored_results(connection, KEY), innocent)
-    assert told["summary"][1] == "People reviewed it and found it innocent, which overrides its findings."
+    assert told["summary"][1] == "Reviewers found it innocent, which overrides its findings."
 
 
 def test_trust_spreads_from_the_readers_list(funded, market):

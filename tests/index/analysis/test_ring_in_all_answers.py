@@ -129,7 +129,7 @@ def test_page_of_an_agent_opens_with_the_verdict_its_reasons_and_what_they_rest_
     assert re.search(r"Should I deal with it\? .* As a server Held back No\. Its ratings were made up\.", ring)
     assert re.search(r"As a server \d\d Between \d\d and \d\d of 100, with 95 % confidence Yes, for up to", honest)
     for text in (ring, honest):
-        assert "Rests on" in text
+        assert "Based on" in text
         assert "--amount 5" in text
     assert "raters are independent" not in ring, "a prior is no score"
 
@@ -228,7 +228,7 @@ def test_search_is_in_the_order_of_registration_before_the_first_analysis(unanal
 def test_agent_has_no_standing_and_no_figure_on_its_badge_before_the_first_analysis(unanalysed):
     for path in ("/v1/agents/31337:1/standing", "/v1/agents/31337:777/standing"):
         assert unanalysed.get(path).status_code == 404
-    assert "standing as a server, which an analysis makes" in unanalysed.get("/v1/agents/31337:9/standing").text
+    assert "standing as a server, which a trust analysis computes" in unanalysed.get("/v1/agents/31337:9/standing").text
     assert "as a server, not analysed yet" in unanalysed.get(f"/embed/31337/{RING}.svg").text
     page = Page(unanalysed.get(f"/31337/{RING}").text).text
     assert "Not analysed yet The raters have not been analysed yet" in page

@@ -116,7 +116,7 @@ def test_service_stays_ready_and_tells_monitors_which_chain_is_missing(client, t
     for chain_id, value in ((CHAIN_ID, 0.0), (OTHER_CHAIN, 1.0)):
         assert f'bilateral_chain_missing{{chain_id="{chain_id}"}} {value}' in figures
     assert f'bilateral_chain_block{{chain_id="{CHAIN_ID}"}}' in figures
-    assert any("the shard b is left out of reads: a shard did not respond: start its server" in line for line in told)
+    assert any("the shard b is excluded from reads: a shard did not respond: start its server" in line for line in told)
     assert any('could not connect to server "b"' in line for line in told)
 
 
@@ -130,5 +130,5 @@ def test_shard_that_answers_again_is_read_again(client, told):
     assert client.get(path).status_code == 503
     assert dead_servers()
     until(lambda: client.get(path).status_code, lambda status: status == 200)
-    assert told[-1] == "the shard b answers again"
+    assert told[-1] == "the shard b responds again"
     until(lambda: client.get("/readyz").json()["missing"], lambda missing: not missing)

@@ -123,7 +123,7 @@ def as_javascript(file):
 @pytest.mark.parametrize(
     ("hashed", "variant"),
     [
-        (as_python_sdk, "the form with sorted names of agent0-py"),
+        (as_python_sdk, "agent0-py's form with sorted names"),
         (as_javascript, "the compact form (JSON.stringify)"),
     ],
 )

@@ -54,7 +54,8 @@ def test_the_first_write_without_a_pin_names_the_chain_once(connect, owner, agen
     (told,) = caplog.records
     assert (told.name, told.levelno) == ("bilateral.client", logging.WARNING)
     assert told.getMessage() == (
-        "Signing for chain 31337 (home:made), by the node's word: pin the chain by chain_id=31337 or --chain 31337."
+        "Signing for chain 31337 (home:made), as reported by the node: to be sure, pass chain_id=31337 or --chain "
+        "31337."
     )
 
 

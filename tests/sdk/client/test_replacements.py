@@ -83,7 +83,7 @@ def test_no_field_of_a_lying_node_is_signed(connect, node, newcomer, web3, send,
     pending = send(**KINDS[kind])
 
     node.interference["eth_getTransactionByHash"] = changed({field: lie})
-    with pytest.raises(MalformedNodeAnswerError, match="its fields and signature have another hash"):
+    with pytest.raises(MalformedNodeAnswerError, match="its fields and signature have a different hash"):
         getattr(connect(newcomer, to=node.url).find_transaction(pending), method)()
     assert ("eth_sendRawTransaction" in node.methods, web3.eth.get_balance(THIEF)) == (False, 0)
 
@@ -92,7 +92,7 @@ def test_no_field_of_a_lying_node_is_signed(connect, node, newcomer, web3, send,
 def test_a_fee_that_the_node_invents_is_not_raised(connect, node, newcomer, send, method):
     pending = send(**FEES)
     node.interference["eth_getTransactionByHash"] = changed({"maxFeePerGas": hex(400 * GWEI)})
-    with pytest.raises(MalformedNodeAnswerError, match="have another hash"):
+    with pytest.raises(MalformedNodeAnswerError, match="have a different hash"):
         getattr(connect(newcomer, to=node.url).find_transaction(pending), method)()
 
 

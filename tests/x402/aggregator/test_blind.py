@@ -185,7 +185,7 @@ def test_pair_for_another_payment_ends_this_one(engine, settings_with, deal, tmp
     (exchange if is_opened else seal)(other)
     with Aggregator(engine, settings_with()) as second:
         done = until(lambda: second.read_pair(taken.id), lambda pair: pair.state == "failed")
-    assert "another pair" in done.problem
+    assert "a different pair" in done.problem
     assert openings(engine) == [(None, None)]
 
 
@@ -206,5 +206,5 @@ def test_revenge_before_the_seal_ends_the_pair_and_deletes_the_openings(engine, 
     deal.server.rate_client(deal.client_id, 0).wait()
     with Aggregator(engine, settings_with(private_mempool=False)) as second:
         done = until(lambda: second.read_pair(taken.id), lambda pair: pair.state == "failed")
-    assert "rated this client before" in done.problem
+    assert "already rated this client" in done.problem
     assert openings(engine) == [(None, None)]

@@ -129,7 +129,7 @@ def test_budget_that_falls_below_the_fees_delays_and_loses_nothing(web3, engine,
     poor.step()
     assert (state_of(aggregator, taken), aggregator.read(taken.id).problem) == (
         State.QUEUED,
-        "the budget of the day is spent",
+        "today's budget is spent",
     )
     clock.now += SECONDS_A_DAY
     poor.queue.release_lease()

@@ -19,7 +19,7 @@ from bilateral.index.reading.readers import Reader
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:
-    """Add the tools."""
+    """Add the tools to a server."""
 
     @server.tool(title="Get agent", annotations=READS)
     async def get_agent(agent: AgentText) -> Untrusted:

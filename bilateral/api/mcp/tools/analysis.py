@@ -17,7 +17,7 @@ from bilateral.index.standing.queries import TrustedClients, trusted_clients
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:
-    """Add the tools."""
+    """Add the tools to a server."""
 
     @server.tool(title="Explain account", annotations=READS)
     async def explain_account(

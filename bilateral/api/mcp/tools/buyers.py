@@ -15,13 +15,13 @@ from bilateral.buyers.sellers import Offer, best_discount, is_withheld, read_off
 from bilateral.index.reading.readers import Reader
 
 _Buyer = Annotated[str, Field(max_length=200, description="0x… or eip155:8453:0x….")]
-_Chain = Annotated[int | None, Field(ge=1, lt=2**63, description="The first one by default.")]
+_Chain = Annotated[int | None, Field(ge=1, lt=2**63, description="The first chain by default.")]
 _PolicyName = Annotated[str | None, Field(max_length=64)]
 _Policy = Annotated[_PolicyName, Field(description="brp-1.0 or independent-1.0.")]
 
 
 def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> None:
-    """Add the tools."""
+    """Add the tools to a server."""
 
     @server.tool(title="Get buyer", annotations=READS)
     async def get_buyer(address: _Buyer, chain: _Chain = None, policy: _Policy = None) -> dict[str, Any]:
@@ -54,6 +54,6 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """Return a response as JSON values. It does not contain untrusted text."""
+    """Return a response as JSON values. The response does not contain untrusted text."""
     parsed: dict[str, Any] = json.loads(encode(value))
     return parsed

@@ -36,14 +36,14 @@ _SERVER: Final = brief(
         "agent_id": "Such as 8453:247.",
         "pay_to": "Payee.",
         "amount": "Price in whole tokens.",
-        "at_block": "As in an answer to repeat.",
+        "at_block": "From a result to repeat.",
     },
 )
-_CLIENT: Final = brief(_AboutClient, {"client": "0x… or 8453:247.", "chain": "Of an account."})
+_CLIENT: Final = brief(_AboutClient, {"client": "0x… or 8453:247.", "chain": "Of the account."})
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:
-    """Add the tools."""
+    """Add the tools to a server."""
 
     @server.tool(name="check_server", title="Check server", annotations=READS)
     @asks(_SERVER)

@@ -20,12 +20,12 @@ def _only(is_sealed: object) -> object:
 _Gate: Final = brief(
     GateFilters,
     {
-        "tag": "Such as starred; empty for other sides.",
-        "side": "Rated as.",
-        "lower_bound": "Least, of 95 %.",
-        "count": "Least ratings.",
-        "clients": "Least raters.",
-        "reviewers": "Count only theirs: strangers cannot pass.",
+        "tag": "Such as starred; empty unless server.",
+        "side": "Rated role.",
+        "lower_bound": "Minimum (95 %).",
+        "count": "Minimum ratings.",
+        "clients": "Minimum raters.",
+        "reviewers": "Only their ratings count.",
         "payment": "Only with a claimed payment.",
     },
     blind=Annotated[Blind | None, BeforeValidator(_only), WithJsonSchema({"type": "boolean"})],
@@ -47,7 +47,7 @@ _Search: Final = brief(
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:
-    """Add the tool."""
+    """Add the tool to a server."""
 
     @server.tool(title="Search agents", annotations=READS)
     @asks(_Search)

@@ -1,4 +1,4 @@
-"""Tools for a service that is identified by its URL or payee: which agents list it, and should I pay it?"""
+"""Tools for a service known only by its URL or payee: which agents list the service, and should I pay it?"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bilateral.x402.clients.service_check import ServiceCheck
 
 _SECONDS: Final = 5.0
-"""The timeout for one node request or one file: a model may wait for a few dozen of them."""
+"""The timeout in seconds for one node request or one file. A model may have to wait for a few dozen of them."""
 
 _EVM: Final = "eip155:"
 
@@ -39,12 +39,12 @@ _LOGGER: Final = logging.getLogger("bilateral.api")
 
 
 def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], network: Network) -> None:
-    """Add the tools."""
+    """Add the tools to a server."""
     work = NodeWork()
 
     @server.tool(title="Get services", annotations=READS)
     async def get_services(
-        at: Annotated[str, Field(max_length=2_000, description="https URL, host or payTo.")],
+        at: Annotated[str, Field(max_length=2_000, description="https URL, host or payTo address.")],
     ) -> Untrusted:
         """Find agents by a service that they list, or by payee."""
         kind, read = (Account, lookups.account_of) if is_account(at) else (NamedHost, services_at)
@@ -76,7 +76,7 @@ def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deploym
     except DocumentError as error:
         raise ToolError(f"{error.reason}: {error}") from None
     paid = [name.removeprefix(_EVM) for name in networks_of(price) if name.startswith(_EVM)]
-    # A malformed price is one for any chain.
+    # A malformed price is not tied to a chain.
     chain = next((chain for chain in (deployments if price is None else paid) if chain in deployments), None)
     if chain is None:
         raise ToolError(
@@ -88,13 +88,13 @@ def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deploym
             nodes[chain], deployment=deployments[chain], chain_id=int(chain), request_timeout=_SECONDS, loader=loader
         ) as client:
             return check_service(client, nodes[chain], url, price, loader=loader)
-    except NODE_FAILURES as failure:  # which may name the node's URL
+    except NODE_FAILURES as failure:  # the failure may contain the node's URL
         _LOGGER.warning("a node failed while a service was checked: %s", failure)
         raise ToolError(f"node_failed: the node for chain {chain} did not respond correctly: try again later") from None
 
 
 def _judged(answer: ServiceCheck) -> Judged:
-    """Return a response whose untrusted text is kept separate: the price, and quotations in findings and agents."""
+    """Return a response with untrusted text kept separate: the price, and quotations in findings and agents."""
     content = lookups.visible(to_jsonable_python(answer))
     strange = {name: content.pop(name) for name in ("price", "findings", "unknown")}
     findings = [{"check": finding.check, "code": finding.code} for finding in answer.findings]

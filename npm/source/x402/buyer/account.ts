@@ -1,6 +1,7 @@
 /** The account that pays, and the payment schemes it uses. */
 import { x402Client, type SpendControls } from "@x402/core/client";
 import type { DefaultAsset, PaymentPayloadResult, PaymentRequirements, SchemeNetworkClient } from "@x402/core/types";
+import { checksummed } from "../proof/identifiers.js";
 import { ASSETS } from "./assets.js";
 
 /** An account that signs payments: a local viem account, or anything that signs typed data (EIP-712). */
@@ -27,21 +28,24 @@ export function clientOf(account: PayingAccount, spending: SpendControls | false
 }
 
 class AccountScheme implements SchemeNetworkClient {
-  constructor(
-    private readonly account: PayingAccount,
-    readonly scheme: string,
-  ) {}
+  readonly #account: PayingAccount;
+  readonly scheme: string;
+
+  constructor(account: PayingAccount, scheme: string) {
+    this.#account = account;
+    this.scheme = scheme;
+  }
 
   findDefaultAsset(asset: string, network: string): DefaultAsset | undefined {
-    const [, address, decimals, symbol] =
-      ASSETS.map((line) => line.split(" ")).find(
-        (parts) => parts[0] === network && parts[1]?.toLowerCase() === asset.toLowerCase(),
-      ) ?? [];
-    return address && decimals && symbol ? { asset: address, decimals: Number(decimals), symbol } : undefined;
+    const entry = `${network}:${asset.toLowerCase()}`.replace(/^eip155:(\d+):0x/, "$1:");
+    const [decimals, symbol] =
+      Object.entries(ASSETS).find(([, list]) => list.split(" ").includes(entry))?.[0].split(" ") ?? [];
+    if (!decimals || !symbol) return undefined;
+    return { asset: checksummed(asset.toLowerCase()), decimals: Number(decimals), symbol };
   }
 
   async createPaymentPayload(x402Version: number, terms: PaymentRequirements): Promise<PaymentPayloadResult> {
     const { signedPayload } = await import("./signing.js");
-    return { x402Version, payload: await signedPayload(this.account, terms) };
+    return { x402Version, payload: await signedPayload(this.#account, terms) };
   }
 }

@@ -2,7 +2,7 @@
 import type { PaymentRequired } from "@x402/core/types";
 import { asText, printable, quoted, TrustError, type SentRequest } from "../errors.js";
 import { readAll, unlessAborted } from "../limits.js";
-import { isEqual, joined, utf8 } from "../proof/bytes.js";
+import { base64, utf8 } from "../proof/bytes.js";
 import { decodeHeader, MAX_HEADER } from "../proof/headers.js";
 import { isObject, type JsonObject } from "../proof/json.js";
 
@@ -101,33 +101,36 @@ export function paymentOf(call: Call): JsonObject | null {
   return payment;
 }
 
+/** Return a call that pays. Its payment is read as the header has it, without the strictness that strangers need. */
+export function paidCall(call: Call, payment: unknown): Call {
+  const text = JSON.stringify(payment);
+  const paid = { ...call, payment: base64(utf8(text)) };
+  PAYMENTS.set(paid, JSON.parse(text));
+  return paid;
+}
+
+/**
+ * Read the body of a price in the background, so that the payment can use the same connection.
+ *
+ * @returns The function that ends this: the payment does not wait for a body that is slow or long.
+ */
+export function drain(response: Response): () => void {
+  const reader = response.body?.getReader();
+  const read = async (): Promise<void> => {
+    for (let size = 0; reader && size < MAX_HEADER; ) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      size += value.length;
+    }
+  };
+  read().catch(() => undefined);
+  return () => void reader?.cancel().catch(() => undefined);
+}
+
 /** Return a call's request as sent. */
 export function sentRequest(call: Call): SentRequest {
   const { method, url, headers, body, payment } = call;
   return { method, url, headers: payment === null ? headers : { ...headers, [PAYMENT]: payment }, body };
-}
-
-/** Return whether two calls are the same request, even if a form was re-encoded. */
-export function isSameRequest(first: Call, second: Call): boolean {
-  const isSame = first.method === second.method && first.url === second.url;
-  return isSame && isEqual(contentOf(first), contentOf(second));
-}
-
-function contentOf({ headers, body }: Call): Uint8Array {
-  const boundary = /multipart\/[^;]+;.*boundary="?([^";]+)/i.exec(headers["content-type"] ?? "")?.[1];
-  return boundary ? without(body, utf8(boundary)) : body;
-}
-
-function without(body: Uint8Array, part: Uint8Array): Uint8Array {
-  const kept: Uint8Array[] = [];
-  let start = 0;
-  for (let at = body.indexOf(part[0] ?? 0); at >= 0; at = body.indexOf(part[0] ?? 0, at + 1)) {
-    if (at >= start && part.every((byte, place) => body[at + place] === byte)) {
-      kept.push(body.subarray(start, at));
-      start = at + part.length;
-    }
-  }
-  return joined(...kept, body.subarray(start));
 }
 
 /**

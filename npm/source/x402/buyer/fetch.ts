@@ -7,13 +7,14 @@ import type { SpendControls, x402Client } from "@x402/core/client";
 import type { PaymentPayload, PaymentRequired } from "@x402/core/types";
 import { AnswerLimitError, InvalidArgumentError, LostAnswerError, quoted, TrustError } from "../errors.js";
 import { MAX_BODY, metered, withUrl, type AnswerLimits } from "../limits.js";
+import { isEqual } from "../proof/bytes.js";
 import { chainsOf, type Chains } from "../proof/chains.js";
-import { encodeHeader } from "../proof/headers.js";
 import { isObject, type JsonObject } from "../proof/json.js";
 import { kindOfTerms, unsupportedKind } from "../proof/kinds.js";
 import type { Verification } from "../proof/verdicts.js";
 import { clientOf, type PayingAccount } from "./account.js";
 import * as http from "./exchange.js";
+import type { Outstanding } from "./outstanding.js";
 import { protectClient, refusalOf, unsupported, type BuyerTerms } from "./protect.js";
 
 /** The settings of a `trustedFetch`. */
@@ -35,7 +36,6 @@ export type TrustedFetch = typeof globalThis.fetch;
 
 const VERIFICATIONS = new WeakMap<Response, Verification>();
 const BUYERS = new WeakMap<TrustedFetch, Buyer>();
-const OUTSTANDING_SECONDS = 24 * 3600; // servers keep no answer longer
 const UNIDENTIFIED = 16; // fewer characters identify no payment (extension payment-identifier)
 
 /**
@@ -72,38 +72,40 @@ export async function abandonPayment(buy: TrustedFetch, lost: LostAnswerError | 
   return buyer.payments.abandon(await http.callOf(lost instanceof LostAnswerError ? lost.again() : lost));
 }
 
-interface Outstanding {
-  readonly call: http.Call;
-  readonly since: number;
-  readonly isSettled: boolean;
-}
-
 /** One client's payments that have no answer yet, in memory. */
 class OutstandingPayments {
-  private payments: Outstanding[] = [];
+  #payments: Outstanding[] = [];
 
+  /** Remember a payment. This needs no file that could fail to load. */
   add(call: http.Call, isSettled: boolean): void {
-    if (this.payments.some((other) => other.call.payment === call.payment && http.isSameRequest(other.call, call))) return;
-    this.payments.push({ call, since: Date.now(), isSettled });
+    const { payment, method, url, body } = call;
+    const isListed = this.#payments.some(
+      ({ call: other }) =>
+        other.payment === payment && other.method === method && other.url === url && isEqual(other.body, body),
+    );
+    if (!isListed) this.#payments.push({ call, since: Date.now(), isSettled });
   }
 
   drop(call: http.Call): void {
-    this.payments = this.payments.filter((other) => other.call.payment !== call.payment);
+    this.#payments = this.#payments.filter((other) => other.call.payment !== call.payment);
   }
 
   /** Return and forget the oldest payment for the same request; null if there is none. */
-  take(call: http.Call): http.Call | null {
-    const start = Date.now() - OUTSTANDING_SECONDS * 1000;
-    this.payments = this.payments.filter(({ isSettled, since }) => !isSettled || since > start);
-    const oldest = this.payments.find((other) => http.isSameRequest(other.call, call));
-    this.payments = this.payments.filter((other) => other !== oldest);
+  async take(call: http.Call): Promise<http.Call | null> {
+    if (!this.#payments.length) return null;
+    const { split } = await import("./outstanding.js");
+    const { same, other } = split(this.#payments, call);
+    const [oldest] = same;
+    this.#payments = [...other, ...same.filter(({ call: paid }) => paid.payment !== oldest?.call.payment)];
     return oldest?.call ?? null;
   }
 
-  abandon(call: http.Call): boolean {
-    const count = this.payments.length;
-    this.payments = this.payments.filter((other) => !http.isSameRequest(other.call, call));
-    return this.payments.length < count;
+  async abandon(call: http.Call): Promise<boolean> {
+    if (!this.#payments.length) return false;
+    const { split } = await import("./outstanding.js");
+    const { same, other } = split(this.#payments, call);
+    this.#payments = other;
+    return same.length > 0;
   }
 }
 
@@ -118,11 +120,11 @@ interface Signed {
 
 class Buyer {
   readonly payments: OutstandingPayments;
-  private readonly client: x402Client;
-  private readonly chains: Chains;
-  private readonly limit: number;
-  private readonly milliseconds: number;
-  private readonly fetch: typeof globalThis.fetch;
+  readonly #client: x402Client;
+  readonly #chains: Chains;
+  readonly #limit: number;
+  readonly #milliseconds: number;
+  readonly #fetch: typeof globalThis.fetch;
 
   constructor(options: TrustedFetchOptions) {
     const { account, client, spending, limits = {} } = options;
@@ -130,34 +132,34 @@ class Buyer {
       throw new InvalidArgumentError("pass either account or client");
     }
     const terms = account ? { payer: account.address, ...options } : options;
-    this.chains = chainsOf(terms);
-    this.client = protectClient(account ? clientOf(account, spending) : (client as x402Client), terms);
-    this.payments = OUTSTANDING.get(this.client) ?? new OutstandingPayments();
-    OUTSTANDING.set(this.client, this.payments);
+    this.#chains = chainsOf(terms);
+    this.#client = protectClient(account ? clientOf(account, spending) : (client as x402Client), terms);
+    this.payments = OUTSTANDING.get(this.#client) ?? new OutstandingPayments();
+    OUTSTANDING.set(this.#client, this.payments);
     const { bytes = MAX_BODY, seconds = 120 } = limits;
     if (!(bytes > 0) || !(seconds > 0)) {
       throw new InvalidArgumentError(`the limits are ${bytes} bytes and ${seconds} s: both must be above 0`);
     }
-    this.limit = bytes;
-    this.milliseconds = seconds * 1000;
-    this.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+    this.#limit = bytes;
+    this.#milliseconds = seconds * 1000;
+    this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
 
   async buy(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
     const request = await http.callOf(input, init);
-    const outstanding = request.payment === null ? await this.outstanding(request) : request;
+    const outstanding = request.payment === null ? await this.#outstanding(request) : request;
     let isAgain = outstanding !== null;
-    const priced = outstanding ?? (await this.priced(request));
+    const priced = outstanding ?? (await this.#priced(request));
     if (priced instanceof Response) return priced;
     const { judged } = await loadJudgment();
     // From here on a payment exists, and every failure is a lost answer.
     const call = "call" in priced ? priced.call : priced;
     let isSettled = false;
     try {
-      let reply = await this.paid(call, "call" in priced ? priced : null);
+      let reply = await this.#paid(call, "call" in priced ? priced : null);
       let isRetried = identifierOf(call).length < UNIDENTIFIED; // such a payment fetches nothing
       for (;;) {
-        const { action, outcome, verification, error } = await judged(this.chains, call, reply, isAgain);
+        const { action, outcome, verification, error } = await judged(this.#chains, call, reply, isAgain);
         isSettled = outcome === "settled";
         if (action === "deliver" && !(reply instanceof Error)) {
           const isUnclear = http.isDelivery(reply) && http.isRepeated(reply);
@@ -170,7 +172,7 @@ class Buyer {
           throw error;
         }
         isRetried = isAgain = true;
-        reply = await this.paid(call, null);
+        reply = await this.#paid(call, null);
       }
     } catch (error) {
       const isOver = error instanceof LostAnswerError && error.outcome === "expired";
@@ -182,14 +184,14 @@ class Buyer {
     }
   }
 
-  private async outstanding(request: http.Call): Promise<http.Call | null> {
+  async #outstanding(request: http.Call): Promise<http.Call | null> {
     for (;;) {
-      const call = this.payments.take(request);
+      const call = await this.payments.take(request);
       if (call === null) return null;
       let isExpired = false;
       try {
         await loadJudgment();
-        ({ isExpired } = await this.chains.findSettlement(http.paymentOf(call) ?? {}, 0));
+        ({ isExpired } = await this.#chains.findSettlement(http.paymentOf(call) ?? {}, 0));
       } catch (error) {
         this.payments.add(call, false); // it is not forgotten because a look at it failed
         throw error;
@@ -199,13 +201,16 @@ class Buyer {
   }
 
   /** Request the answer, and sign a payment if it has a price. */
-  private async priced(request: http.Call): Promise<Response | Signed> {
-    const clock = this.limited(request);
+  async #priced(request: http.Call): Promise<Response | Signed> {
+    const clock = this.#limited(request);
     try {
-      const response = await http.sent(this.fetch, request, clock.signal);
-      if (response.status === 402) return await this.signed(request, response, clock.signal).finally(clock.stop);
+      const response = await http.sent(this.#fetch, request, clock.signal);
+      if (response.status === 402) {
+        const endDrain = http.drain(response);
+        return await this.#signed(request, response, clock.signal).finally(() => (endDrain(), clock.stop()));
+      }
       clock.leave();
-      return metered(response, this.limit);
+      return metered(response, this.#limit);
     } catch (error) {
       clock.stop();
       throw error;
@@ -213,8 +218,7 @@ class Buyer {
   }
 
   /** Sign a payment for a price, if the seller passes every check. */
-  private async signed(request: http.Call, response: Response, signal: AbortSignal): Promise<Signed> {
-    response.body?.cancel().catch(() => undefined);
+  async #signed(request: http.Call, response: Response, signal: AbortSignal): Promise<Signed> {
     if (response.redirected && !["GET", "HEAD"].includes(request.method)) {
       throw new TrustError("invalid_declaration", `the price comes from a different address, ${quoted(response.url)}`);
     }
@@ -225,11 +229,12 @@ class Buyer {
     try {
       // No payment may be signed whose answer could not be judged.
       const isPermit = required.accepts.some(({ scheme, extra }) => kindOfTerms(scheme, extra) !== "eip3009");
-      await Promise.all([loadJudgment(), isPermit && import("../proof/proxies.js")]);
-      const payment = await this.client.createPaymentPayload(required);
+      const permits = isPermit ? [import("../proof/permit2.js"), import("../proof/proxies.js")] : [];
+      await Promise.all([loadJudgment(), ...permits]);
+      const payment = await this.#client.createPaymentPayload(required);
       signal.throwIfAborted();
       const url = response.redirected ? response.url : request.url;
-      return { call: { ...request, url, payment: encodeHeader(payment) }, required, payment };
+      return { call: http.paidCall({ ...request, url }, payment), required, payment };
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (error instanceof TrustError) throw error;
@@ -237,12 +242,12 @@ class Buyer {
     }
   }
 
-  private async paid(call: http.Call, signed: Signed | null): Promise<http.Reply | Error> {
-    const { signal, stop } = this.limited(call);
+  async #paid(call: http.Call, signed: Signed | null): Promise<http.Reply | Error> {
+    const { signal, stop } = this.#limited(call);
     try {
-      const response = await http.sent(this.fetch, call, signal);
-      const reply = await http.replyOf(response, this.limit, signal);
-      if (signed) await this.report(signed, reply);
+      const response = await http.sent(this.#fetch, call, signal);
+      const reply = await http.replyOf(response, this.#limit, signal);
+      if (signed) await this.#report(signed, reply);
       return reply;
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error));
@@ -252,9 +257,9 @@ class Buyer {
   }
 
   /** Notify the SDK's hooks of the answer. They cannot make this function pay again. */
-  private async report({ payment, required }: Signed, reply: http.Reply): Promise<void> {
+  async #report({ payment, required }: Signed, reply: http.Reply): Promise<void> {
     try {
-      await this.client.handlePaymentResponse({
+      await this.#client.handlePaymentResponse({
         paymentPayload: payment,
         requirements: payment.accepted,
         ...(reply.settlement === null ? {} : { settleResponse: reply.settlement as never }),
@@ -266,12 +271,12 @@ class Buyer {
   }
 
   /** Return the signal that aborts a call at its time limit, and functions to stop its timer or to leave it running. */
-  private limited(call: http.Call): { signal: AbortSignal; stop: () => void; leave: () => void } {
+  #limited(call: http.Call): { signal: AbortSignal; stop: () => void; leave: () => void } {
     const timeout = new AbortController();
     const timer: unknown = setTimeout(() => {
-      const problem = `the answer took longer than ${this.milliseconds / 1000} s: raise limits.seconds`;
+      const problem = `the answer took longer than ${this.#milliseconds / 1000} s: raise limits.seconds`;
       timeout.abort(new AnswerLimitError(problem, "answer_timeout"));
-    }, this.milliseconds);
+    }, this.#milliseconds);
     const { signal } = call.settings;
     return {
       signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal,

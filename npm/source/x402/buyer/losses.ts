@@ -5,8 +5,8 @@ import type { Chains } from "../proof/chains.js";
 import { decodeHeader } from "../proof/headers.js";
 import { parseTransaction } from "../proof/identifiers.js";
 import { isObject } from "../proof/json.js";
-import { expiryOf, type Settlement } from "../proof/payments.js";
-import { awaitSettlement } from "../proof/settlements.js";
+import type { Settlement } from "../proof/payments.js";
+import { awaitSettlement, expiryOf } from "../proof/settlements.js";
 import * as http from "./exchange.js";
 import type { Judgment } from "./judgment.js";
 import { ACTIONS } from "./outcomes.js";
@@ -53,7 +53,14 @@ function lostAnswer(
     status: isReply && reply.status ? reply.status : null,
     answer: isReply ? reply.body : new Uint8Array(),
   };
-  if (isReply && reply.location !== undefined) return new RedirectedPaymentError(request, reply.location, isPaid, lost);
+  if (isReply && reply.location !== undefined) {
+    const { location } = reply;
+    const state = isPaid === null ? "may have been taken" : isPaid ? "was taken" : "was not taken yet";
+    const by = transaction ? ` by transaction ${transaction}` : "";
+    const target = location === null ? "another address" : quoted(location.slice(0, 200));
+    const problem = `the server redirects to ${target}, which is not followed; the payment ${state}${by}`;
+    return new RedirectedPaymentError(request, problem, { location, isPaid }, lost);
+  }
   const came = isReply ? `the server returned status ${reply.status}` : http.messageOf(reply);
   const reason = isReply && reasonOf(reply) ? `; its reason: ${quoted(reasonOf(reply))}` : "";
   const options = isReply ? {} : { cause: reply };

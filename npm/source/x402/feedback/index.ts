@@ -49,7 +49,7 @@ export class DuplicateFeedbackError extends X402Error {
     readonly index: bigint,
     readonly taskRef: string,
   ) {
-    super("duplicate_feedback", `feedback ${index} names the payment ${taskRef}: one feedback a payment`);
+    super("duplicate_feedback", `feedback ${index} already covers payment ${taskRef}: a payment backs only one feedback entry`);
   }
 }
 
@@ -66,8 +66,8 @@ export class UnreadFeedbackError extends X402Error {
     readonly uri: string,
     options?: ErrorOptions,
   ) {
-    const problem = `the file ${quoted(uri.slice(0, 200))} of feedback ${index} cannot be loaded, so that it may be for this payment`;
-    super("unread_feedback", `${problem}; try again, or pass acceptUnread: true if it is for another payment`, options);
+    const problem = `the file ${quoted(uri.slice(0, 200))} of feedback ${index} cannot be loaded, so it may already be for this payment`;
+    super("unread_feedback", `${problem}; try again, or pass acceptUnread: true if it is for a different payment`, options);
   }
 }
 

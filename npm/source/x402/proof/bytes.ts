@@ -1,6 +1,7 @@
 /** Conversion of bytes to and from hexadecimal, base 64, base 58 and UTF-8, without `Buffer`. */
 
 const ENCODER = new TextEncoder();
+const DIGITS = "0123456789abcdef";
 const BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
 /** Return the UTF-8 form of a text. */
@@ -20,7 +21,7 @@ export function utf8Text(content: Uint8Array): string | null {
 /** Return bytes as hexadecimal digits, without 0x. */
 export function hex(content: Uint8Array): string {
   let text = "";
-  for (const byte of content) text += byte.toString(16).padStart(2, "0");
+  for (const byte of content) text += DIGITS.charAt(byte >> 4) + DIGITS.charAt(byte & 15);
   return text;
 }
 

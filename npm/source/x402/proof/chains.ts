@@ -42,8 +42,8 @@ export interface TrustTerms {
 export class ChainReader {
   readonly chain: ChainId;
   readonly node: Node;
-  private readonly identity: AccountId;
-  private readonly reputation: AccountId;
+  readonly #identity: AccountId;
+  readonly #reputation: AccountId;
 
   /**
    * @param chain The chain.
@@ -58,14 +58,14 @@ export class ChainReader {
     if (rpc === undefined) throw new InvalidArgumentError(`chain ${chain.id} has no node: pass it as rpc`);
     const registries = chain.registries ?? builtIn(chain.id);
     if (!registries) throw new InvalidArgumentError(`chain ${chain.id} has no built-in registries: pass them`);
-    this.identity = parseAccount(`${this.chain}:${registries.IdentityRegistry}`);
-    this.reputation = parseAccount(`${this.chain}:${registries.ReputationRegistry}`);
+    this.#identity = parseAccount(`${this.chain}:${registries.IdentityRegistry}`);
+    this.#reputation = parseAccount(`${this.chain}:${registries.ReputationRegistry}`);
     this.node = new Node(rpc, terms.nodeFetch ?? ((input, init) => globalThis.fetch(input, init)), terms.nodeSeconds ?? 30);
   }
 
   /** The trusted registries (CAIP-10). */
   get registries(): { readonly identity: AccountId; readonly reputation: AccountId } {
-    return { identity: this.identity, reputation: this.reputation };
+    return { identity: this.#identity, reputation: this.#reputation };
   }
 
   /** Return a server's registration in the trusted registries. */
@@ -76,9 +76,9 @@ export class ChainReader {
       throw new TrustError("agent_not_registered", "Agent not registered on chosen payment network");
     }
     for (const { agent, reputationRegistry } of there) {
-      const isTrusted = reputationRegistry === null || isSameRegistry(reputationRegistry, this.reputation);
-      if (isSameRegistry(agent.registry, this.identity) && isTrusted) {
-        return { agent, reputationRegistry: this.reputation };
+      const isTrusted = reputationRegistry === null || isSameRegistry(reputationRegistry, this.#reputation);
+      if (isSameRegistry(agent.registry, this.#identity) && isTrusted) {
+        return { agent, reputationRegistry: this.#reputation };
       }
     }
     const reputation = first.reputationRegistry ? accountText(first.reputationRegistry) : "its reputation registry";
@@ -88,38 +88,26 @@ export class ChainReader {
 
   /** Check that the reputation registry refers to the identity registry. */
   async checkRegistries(): Promise<void> {
-    const named = checksummed(addressOf(await this.node.call(this.reputation.address, "getIdentityRegistry()", NOTHING)));
-    if (named !== this.identity.address) {
-      const problem = `${accountText(this.reputation)} belongs to a different identity registry, ${named}`;
+    const named = checksummed(addressOf(await this.node.call(this.#reputation.address, "getIdentityRegistry()", NOTHING)));
+    if (named !== this.#identity.address) {
+      const problem = `${accountText(this.#reputation)} belongs to a different identity registry, ${named}`;
       throw new TrustError("registry_mismatch", problem);
     }
   }
 
   /** Return an agent's wallet; empty if it has none. */
   async wallet(agent: GlobalAgentId, block: bigint | null = null): Promise<string> {
-    const wallet = addressOf(await this.view("getAgentWallet(uint256)", agent, block));
+    const wallet = addressOf(await this.#view("getAgentWallet(uint256)", agent, block));
     return wallet === ZERO_ADDRESS ? "" : checksummed(wallet);
   }
 
   /** Return an agent's URI. */
   async uri(agent: GlobalAgentId, block: bigint | null = null): Promise<string> {
-    return textOf(await this.view("tokenURI(uint256)", agent, block));
+    return textOf(await this.#view("tokenURI(uint256)", agent, block));
   }
 
-  /** Return the last block that is not later than a time, by binary search. */
-  async blockAt(second: number): Promise<bigint> {
-    let low = 0n;
-    let high = await this.node.latestBlock();
-    while (low < high) {
-      const middle = (low + high + 1n) / 2n;
-      if ((await this.node.blockTime(middle)) <= second) low = middle;
-      else high = middle - 1n;
-    }
-    return low;
-  }
-
-  private view(signature: string, agent: GlobalAgentId, block: bigint | null): Promise<Uint8Array> {
-    return this.node.call(this.identity.address, signature, bytesOf(BigInt(agent.agent), 32), block);
+  #view(signature: string, agent: GlobalAgentId, block: bigint | null): Promise<Uint8Array> {
+    return this.node.call(this.#identity.address, signature, bytesOf(BigInt(agent.agent), 32), block);
   }
 }
 
@@ -127,29 +115,29 @@ const NOTHING = new Uint8Array();
 
 /** The trusted chains, and the loaded files. */
 export class Chains {
-  private files: FileCache | undefined;
-  private readonly readers = new Map<string, ChainReader>();
+  #files: FileCache | undefined;
+  readonly #readers = new Map<string, ChainReader>();
 
   /** @param terms The chains, and the terms under which servers and proofs are judged. */
   constructor(readonly terms: TrustTerms) {
     for (const chain of terms.chains) {
       const reader = new ChainReader(chain, terms);
-      if (this.readers.has(reader.chain)) throw new InvalidArgumentError(`${reader.chain} is specified twice`);
-      this.readers.set(reader.chain, reader);
+      if (this.#readers.has(reader.chain)) throw new InvalidArgumentError(`${reader.chain} is specified twice`);
+      this.#readers.set(reader.chain, reader);
     }
   }
 
   /** Return a chain's reader, or null. */
   readerOrNull(network: string): ChainReader | null {
-    return this.readers.get(network) ?? null;
+    return this.#readers.get(network) ?? null;
   }
 
   /** Return a chain's reader, or throw. */
   reader(network: string): ChainReader {
-    const reader = this.readers.get(network);
+    const reader = this.#readers.get(network);
     if (!reader) {
-      const trusted = [...this.readers.keys()].join(", ") || "none";
-      throw new TrustError("unsupported_network", `${quoted(network.slice(0, 80))} cannot be checked; known: ${trusted}`);
+      const trusted = [...this.#readers.keys()].join(", ") || "none";
+      throw new TrustError("unsupported_network", `${quoted(network.slice(0, 80))} cannot be checked; supported: ${trusted}`);
     }
     return reader;
   }
@@ -158,14 +146,14 @@ export class Chains {
   identityNetwork(info: ReputationInfo | null, network: string): string {
     const chains = (info?.registrations ?? []).map(({ agent }) => agent.registry.chain as string);
     if (!this.terms.walletServices || chains.includes(network)) return network;
-    return chains.find((chain) => this.readers.has(chain)) ?? network;
+    return chains.find((chain) => this.#readers.has(chain)) ?? network;
   }
 
   /** Load a file, see `FileCache.load`. */
   async load(uri: string, isFresh = false): Promise<Document> {
     const { FileCache } = await import("./documents.js");
-    this.files ??= new FileCache(this.terms.files);
-    return this.files.load(uri, isFresh);
+    this.#files ??= new FileCache(this.terms.files);
+    return this.#files.load(uri, isFresh);
   }
 
   /** Look up whether a payment was taken, see `awaitSettlement`. */

@@ -1,14 +1,35 @@
-/** Documents in data URIs. Loaded with the first such document. */
+/** Documents that are not at https URLs: in data URIs, and in IPFS. Loaded with the first such document. */
 import { AnswerLimitError, DocumentError, quoted } from "../errors.js";
 import { readAll } from "../limits.js";
 import { joined, unbase64Loosely, utf8, utf8Text } from "./bytes.js";
-import { BARE_BASE64, MAX_BYTES } from "./documents.js";
+import { MAX_BYTES, type Document, type LoaderOptions } from "./documents.js";
 
+const CID = "(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|b[a-z2-7]{58})";
+const BARE_CID = new RegExp(`^/?(?:ipfs/)?${CID}(?:[/?#].*)?$`, "s");
+const BARE_JSON = /^(?:\{|%7B)/i;
+const BARE_BASE64 = /^(?:e[w-z0-9+/_-]|H4sI)[A-Za-z0-9+/_\s-]*={0,2}$/;
 const DATA = /^data:\s*([^,;{\s]*(?:\s*;\s*[^,;{\s]*)*)\s*(?:,|\s|(?=\{))(.*)$/is;
 const PACKINGS = ["enc=gzip", "enc=deflate", "encoding=gzip", "encoding=deflate", "gzip"];
 
+/** Load a document by a URI of any kind except https. */
+export async function documentOf(uri: string, ipfs: LoaderOptions["ipfs"]): Promise<Document> {
+  if (/^data:/i.test(uri) || BARE_JSON.test(uri) || BARE_BASE64.test(uri)) {
+    return { uri, content: await dataOf(uri), integrity: "inline", etag: null };
+  }
+  if (/^ipfs:/i.test(uri) || BARE_CID.test(uri)) {
+    if (!ipfs) throw new DocumentError(`${quoted(uri)}: no IPFS loader was passed`);
+    try {
+      return { uri, content: await ipfs(uri), integrity: "cid", etag: null };
+    } catch (error) {
+      throw new DocumentError(`${quoted(uri)} cannot be loaded`, { cause: error });
+    }
+  }
+  if (/^http:/i.test(uri)) return { uri, content: new Uint8Array(), integrity: null, etag: null }; // proves nothing
+  throw new DocumentError(`${quoted(uri)} is not a data, https or ipfs URI`);
+}
+
 /** Return the document in a data URI, or in what some agents use instead: JSON, or JSON in base 64. */
-export async function dataOf(uri: string): Promise<Uint8Array> {
+async function dataOf(uri: string): Promise<Uint8Array> {
   let labels = ["base64"];
   let payload = uri;
   if (/^data:/i.test(uri)) {

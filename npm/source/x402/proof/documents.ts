@@ -27,20 +27,18 @@ export const MAX_BYTES: number = 1024 * 1024;
 const MAX_SECONDS = 10;
 const FRESH_SECONDS = 300;
 const MAX_CACHED = 256;
-const CID = "(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|b[a-z2-7]{58})";
-const BARE_CID = new RegExp(`^/?(?:ipfs/)?${CID}(?:[/?#].*)?$`, "s");
-const BARE_JSON = /^(?:\{|%7B)/i;
-/** A document in base 64, without the `data:` of a URI. */
-export const BARE_BASE64: RegExp = /^(?:e[w-z0-9+/_-]|H4sI)[A-Za-z0-9+/_\s-]*={0,2}$/;
 const PRIVATE_HOST =
   /^(?:localhost|.*\.(?:localhost|local|internal)|0\.|10\.|127\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|\[)/i;
 
 /** Registration files by URI. Files whose URI commits to them are cached forever, others for five minutes. */
 export class FileCache {
-  private readonly files = new Map<string, { document: Document; end: number }>();
+  readonly #files = new Map<string, { document: Document; end: number }>();
+  readonly #options: LoaderOptions;
 
   /** @param options How files are loaded. */
-  constructor(private readonly options: LoaderOptions = {}) {}
+  constructor(options: LoaderOptions = {}) {
+    this.#options = options;
+  }
 
   /**
    * Return a file.
@@ -51,45 +49,33 @@ export class FileCache {
    */
   async load(uri: string, isFresh = false): Promise<Document> {
     const text = uri.trim();
-    const cached = this.files.get(text);
+    const cached = this.#files.get(text);
     if (cached && (cached.document.integrity !== null || (!isFresh && cached.end > now()))) return cached.document;
-    const document = (await this.loaded(text, cached?.document)) ?? cached?.document;
+    const document = (await this.#loaded(text, cached?.document)) ?? cached?.document;
     if (!document) throw new DocumentError(`${quoted(uri)} has no content`);
-    this.files.delete(text);
-    this.files.set(text, { document, end: now() + FRESH_SECONDS });
-    for (const oldest of this.files.keys()) {
-      if (this.files.size <= MAX_CACHED) break;
-      this.files.delete(oldest);
+    this.#files.delete(text);
+    this.#files.set(text, { document, end: now() + FRESH_SECONDS });
+    for (const oldest of this.#files.keys()) {
+      if (this.#files.size <= MAX_CACHED) break;
+      this.#files.delete(oldest);
     }
     return document;
   }
 
-  private async loaded(uri: string, cached: Document | undefined): Promise<Document | null> {
-    if (/^data:/i.test(uri) || BARE_JSON.test(uri) || BARE_BASE64.test(uri)) {
-      return { uri, content: await (await import("./data.js")).dataOf(uri), integrity: "inline", etag: null };
-    }
-    if (/^ipfs:/i.test(uri) || BARE_CID.test(uri)) {
-      if (!this.options.ipfs) throw new DocumentError(`${quoted(uri)}: no IPFS loader was passed`);
-      try {
-        return { uri, content: await this.options.ipfs(uri), integrity: "cid", etag: null };
-      } catch (error) {
-        throw new DocumentError(`${quoted(uri)} cannot be loaded`, { cause: error });
-      }
-    }
-    if (/^http:/i.test(uri)) return { uri, content: new Uint8Array(), integrity: null, etag: null }; // proves nothing
-    if (/^https:/i.test(uri)) return this.fetched(uri, cached);
-    throw new DocumentError(`${quoted(uri)} is not a data, https or ipfs URI`);
+  async #loaded(uri: string, cached: Document | undefined): Promise<Document | null> {
+    if (/^https:/i.test(uri)) return this.#fetched(uri, cached);
+    return (await import("./data.js")).documentOf(uri, this.#options.ipfs);
   }
 
-  private async fetched(uri: string, cached: Document | undefined): Promise<Document | null> {
-    const fetch = this.options.fetch ?? globalThis.fetch;
+  async #fetched(uri: string, cached: Document | undefined): Promise<Document | null> {
+    const fetch = this.#options.fetch ?? globalThis.fetch;
     let url: URL;
     try {
       url = new URL(uri);
     } catch {
       throw new DocumentError(`${quoted(uri)} is not a URL`);
     }
-    if (PRIVATE_HOST.test(url.hostname) && !this.options.allowPrivate) {
+    if (PRIVATE_HOST.test(url.hostname) && !this.#options.allowPrivate) {
       throw new DocumentError(`${quoted(uri)} resolves to an address that is not public`);
     }
     const signal = AbortSignal.timeout(MAX_SECONDS * 1000);
@@ -101,7 +87,7 @@ export class FileCache {
       });
       if (response.status === 304 && cached) return null;
       const final = response.url ? new URL(response.url) : url;
-      if (final.protocol !== "https:" || (PRIVATE_HOST.test(final.hostname) && !this.options.allowPrivate)) {
+      if (final.protocol !== "https:" || (PRIVATE_HOST.test(final.hostname) && !this.#options.allowPrivate)) {
         throw new DocumentError(`${quoted(uri)} redirects to ${quoted(final.href)}`);
       }
       if (response.status !== 200) throw new DocumentError(`${quoted(uri)}: the server returned ${response.status}`);

@@ -11,7 +11,7 @@ import {
   type GlobalAgentId,
   type TransactionRef,
 } from "./identifiers.js";
-import { isObject, type JsonObject } from "./json.js";
+import { fieldOf, isObject, type JsonObject } from "./json.js";
 
 const MAX_TEXT = 256;
 const MAX_URI = 2048;
@@ -24,10 +24,7 @@ function notA(expected: string, value: unknown, name: string, subject = "field")
   return new InvalidMessageError(name, "wrong_type", `expected ${expected}, not a ${kind}`);
 }
 
-/** Return a field, if it is the message's own. */
-export function own(fields: JsonObject, name: string): unknown {
-  return Object.hasOwn(fields, name) ? fields[name] : undefined;
-}
+export { fieldOf as own };
 
 /** Return a JSON object. */
 export function record(value: unknown, name: string): JsonObject {
@@ -37,14 +34,14 @@ export function record(value: unknown, name: string): JsonObject {
 
 /** Return a required list. */
 export function list(fields: JsonObject, name: string): unknown[] {
-  const value = own(fields, name);
+  const value = fieldOf(fields, name);
   if (!Array.isArray(value)) throw notA("a list", value, name);
   return value;
 }
 
 /** Return a required string. */
 export function text(fields: JsonObject, name: string, path = "", limit: number = MAX_TEXT): string {
-  const value = own(fields, name);
+  const value = fieldOf(fields, name);
   if (typeof value !== "string") throw notA("a string", value, path + name);
   const length = [...value.slice(0, 2 * limit + 1)].length; // Python counts code points
   if (length > limit) {
@@ -56,7 +53,7 @@ export function text(fields: JsonObject, name: string, path = "", limit: number 
 
 /** Return an absolute URI, or null if the field is missing. */
 export function optionalUri(fields: JsonObject, name: string): string | null {
-  const field = own(fields, name);
+  const field = fieldOf(fields, name);
   if (field === null || field === undefined) return null;
   const value = text(fields, name, "", MAX_URI);
   if (!/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#]+/.test(value) || !/^[\x21-\x7e]*$/.test(value) || hasOddBrackets(value)) {
@@ -73,7 +70,7 @@ function hasOddBrackets(uri: string): boolean {
 
 /** Return a required number of seconds. JavaScript may write 1.0 for 1. */
 export function whole(fields: JsonObject, name: string): number {
-  const value = own(fields, name);
+  const value = fieldOf(fields, name);
   if (typeof value !== "bigint" && !Number.isInteger(value)) throw notA("a whole number", value, name);
   const number = Number(value);
   if (number < 0 || number >= MAX_SECONDS) throw new InvalidMessageError(name, "malformed", "the number is out of range");

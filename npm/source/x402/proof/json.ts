@@ -33,6 +33,11 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Fraction);
 }
 
+/** Return a field of an object, if it is the object's own. */
+export function fieldOf(value: unknown, name: string): unknown {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
 /**
  * Decode a document that consists of a JSON object.
  *

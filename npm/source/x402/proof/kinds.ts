@@ -1,7 +1,7 @@
 /** The kinds of payments that servers request. */
 import { asText } from "../errors.js";
 import { isEvm } from "./identifiers.js";
-import { isObject } from "./json.js";
+import { fieldOf } from "./json.js";
 
 /** How an x402 payment moves money on an EVM chain. */
 export type PaymentKind =
@@ -37,11 +37,6 @@ const EVM_SCHEMES = ["upto", "batch-settlement", "auth-capture"];
 /** Return whether a transaction can prove a payment of a kind. */
 export function isProvable(kind: PaymentKind): boolean {
   return PROVABLE.includes(kind);
-}
-
-/** Return a field of an object, if it is its own. */
-export function fieldOf(value: unknown, name: string): unknown {
-  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
 function methodOf(extra: unknown): string {

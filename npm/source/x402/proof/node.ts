@@ -26,7 +26,7 @@ const MAX_ANSWER = 16 * 1024 * 1024;
 
 /** One node. */
 export class Node {
-  private readonly ask: (method: string, params: readonly unknown[]) => Promise<unknown>;
+  readonly #ask: (method: string, params: readonly unknown[]) => Promise<unknown>;
 
   /**
    * @param rpc A URL or a provider.
@@ -34,17 +34,17 @@ export class Node {
    * @param seconds The timeout for one response.
    */
   constructor(rpc: string | Provider, fetch: typeof globalThis.fetch, seconds: number) {
-    this.ask = typeof rpc === "string" ? batched(rpc, fetch, seconds) : asked(rpc, seconds);
+    this.#ask = typeof rpc === "string" ? batched(rpc, fetch, seconds) : asked(rpc, seconds);
   }
 
   /** Send one request. */
   async send(method: string, ...params: readonly unknown[]): Promise<unknown> {
-    return this.ask(method, params);
+    return this.#ask(method, params);
   }
 
   /** Call a view function, and return its data. */
   async call(to: string, signature: string, args: Uint8Array, block: bigint | null = null): Promise<Uint8Array> {
-    const data = `0x${hex(selector(signature))}${hex(args)}`;
+    const data = `0x${selector(signature)}${hex(args)}`;
     return dataOf(await this.send("eth_call", { to, data }, block === null ? "latest" : quantityText(block)));
   }
 
@@ -65,9 +65,11 @@ export class Node {
   }
 }
 
-/** Return a function's selector, the first four bytes of its signature's hash. */
-export function selector(signature: string): Uint8Array {
-  return keccak_256(utf8(signature)).subarray(0, 4);
+const SELECTORS: Record<string, string> = {};
+
+/** Return a function's selector, the first four bytes of its signature's hash, in hexadecimal digits. */
+export function selector(signature: string): string {
+  return (SELECTORS[signature] ??= hex(keccak_256(utf8(signature)).subarray(0, 4)));
 }
 
 /** Format a number as nodes expect it. */
@@ -124,21 +126,9 @@ export function textOf(data: Uint8Array): string {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(data.subarray(at + 32, at + 32 + size));
 }
 
+/** Send each request to a provider. The code for providers is loaded with the first request. */
 function asked(provider: Provider, seconds: number): (method: string, params: readonly unknown[]) => Promise<unknown> {
-  return async (method, params) => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new NodeError(`the node did not respond within ${seconds} s`)), seconds * 1000);
-    });
-    try {
-      return await Promise.race([provider.request({ method, params: [...params] }), late]);
-    } catch (error) {
-      if (error instanceof NodeError) throw error;
-      throw new NodeError("the node rejected the question", { cause: error });
-    } finally {
-      clearTimeout(timer);
-    }
-  };
+  return async (...question) => (await import("./provider.js")).answerOf(provider, seconds, ...question);
 }
 
 interface Question {

@@ -6,6 +6,7 @@
  */
 import { MalformedDocumentError } from "../errors.js";
 import { unhex } from "./bytes.js";
+import type { Document } from "./documents.js";
 import {
   agentOf,
   isEvm,
@@ -13,7 +14,7 @@ import {
   parseAccount,
   type GlobalAgentId,
 } from "./identifiers.js";
-import { decodeObject, isObject, type JsonObject } from "./json.js";
+import { decodeObject, fieldOf, isObject, type JsonObject } from "./json.js";
 import type { Signer } from "./keys.js";
 
 /** An agent's registration file, as far as proofs need it. */
@@ -24,6 +25,15 @@ export interface RegistrationFile {
   readonly signers: readonly Signer[] | null;
   /** All its fields. */
   readonly fields: JsonObject;
+}
+
+const FILES = new WeakMap<Document, RegistrationFile>();
+
+/** Read a loaded registration file once, see `readRegistrationFile`. */
+export function registrationFileOf(document: Document): RegistrationFile {
+  const file = FILES.get(document) ?? readRegistrationFile(document.content);
+  FILES.set(document, file);
+  return file;
 }
 
 /**
@@ -56,7 +66,7 @@ export function validSigners(file: RegistrationFile, second: number): Signer[] {
 }
 
 function entriesOf(file: JsonObject, name: string): JsonObject[] | null {
-  const value = Object.hasOwn(file, name) ? file[name] : undefined;
+  const value = fieldOf(file, name);
   if (value === null || value === undefined) return null;
   if (!Array.isArray(value)) throw new MalformedDocumentError(`${name} is not a list`);
   return value.map((entry, at) => {

@@ -5,14 +5,7 @@ import { pause, POLL_MILLISECONDS, type Chains } from "./chains.js";
 import { isObject, type JsonObject } from "./json.js";
 import { PERMIT2 } from "./kinds.js";
 import * as node from "./node.js";
-import {
-  lastSecond,
-  PaymentProblemError,
-  signedPayment,
-  unknownSettlement,
-  type Settlement,
-  type SignedPayment,
-} from "./payments.js";
+import { PaymentProblemError, signedPayment, type Settlement, type SignedPayment } from "./payments.js";
 import { addressTopic, AUTHORIZATION_USED, findTransfer, maySettle, receiptLog, topicOf, TRANSFER } from "./transfers.js";
 
 const AUTHORIZATION_CANCELED = topicOf("AuthorizationCanceled(address,bytes32)");
@@ -61,7 +54,7 @@ export async function findSettlement(
 ): Promise<Settlement> {
   let signed: SignedPayment;
   try {
-    signed = signedPayment(accepted, payload);
+    signed = await signedPayment(accepted, payload);
   } catch (error) {
     if (!(error instanceof PaymentProblemError)) throw error;
     return unknownSettlement(error.message);
@@ -91,7 +84,7 @@ async function isUsed(chain: node.Node, signed: SignedPayment, at: string): Prom
   const view = isToken ? "authorizationState(address,bytes32)" : "nonceBitmap(address,uint256)";
   const word = isToken ? nonce : nonce >> 8n;
   const args = joined(bytesOf(BigInt(signed.payer), 32), bytesOf(word, 32));
-  const data = `0x${hex(node.selector(view))}${hex(args)}`;
+  const data = `0x${node.selector(view)}${hex(args)}`;
   const state = node.dataOf(await chain.send("eth_call", { to, data }, at));
   if (state.length !== 32) node.malformed(`a word: ${to} has no payment nonces there`);
   return ((bigintOf(state) >> (isToken ? 0n : nonce & 255n)) & 1n) === 1n;
@@ -131,7 +124,7 @@ async function usedNonce(chain: node.Node, signed: SignedPayment, first: bigint)
       return { isPaid, isExpired: !isPaid };
     } catch (error) {
       if (!(error instanceof NodeError)) throw error;
-      return { problem: "it was canceled, and the node cannot tell whether it had been used" };
+      return { problem: "it was canceled, and the node cannot determine whether it had been used" };
     }
   }
   return { isPaid: true };
@@ -155,4 +148,22 @@ async function logsOf(
 
 function transactionOf(log: JsonObject): string {
   return `0x${hex(node.dataOf(log["transactionHash"]))}`;
+}
+
+/** Return the last second, in Unix time, at which a payment can be settled. */
+export function lastSecond(signed: SignedPayment): bigint {
+  return signed.deadline - (signed.kind === "eip3009" ? 1n : 0n);
+}
+
+/** Return the latest time at which a payment can be settled, as text. */
+export function expiryOf(signed: SignedPayment): string {
+  const second = lastSecond(signed);
+  const time = new Date(Number(second) * 1000);
+  const isUsual = second < 253_402_300_800n; // the year 10000
+  return isUsual ? `${time.toISOString().slice(0, 19).replace("T", " ")} UTC` : `Unix time ${second}`;
+}
+
+/** Return what is known about a payment that cannot be looked up. */
+function unknownSettlement(problem: string): Settlement {
+  return { isPaid: null, transaction: null, problem, isExpired: false, amount: null, signed: null };
 }

@@ -1,13 +1,11 @@
 /** Messages after a payment: the server's signed statement and its reported settlement. */
 import { InvalidMessageError } from "../errors.js";
-import { hex, utf8 } from "./bytes.js";
+import { hex } from "./bytes.js";
 import * as read from "./fields.js";
-import { draftDataHash, draftInteractionHash, interactionHash } from "./hashes.js";
+import { interactionHash } from "./hashes.js";
 import { accountText, type AccountId, type ChainId } from "./identifiers.js";
 import { isObject, type JsonObject } from "./json.js";
-import { REPUTATION_8004, REPUTATION_DRAFT, type Profile } from "./messages.js";
-
-const KEY_BYTES: Readonly<Record<string, readonly number[]>> = { ed25519: [32], secp256k1: [33, 65] };
+import { REPUTATION_8004, type Profile } from "./messages.js";
 
 /** A server's signed statement about one paid request ("InteractionData Fields"). */
 export interface InteractionData {
@@ -49,9 +47,9 @@ export interface Hashes {
   readonly data: Uint8Array | null;
 }
 
-/** Read a statement. */
-export function statementOf({ key }: Profile, value: unknown): InteractionData {
-  return key === REPUTATION_DRAFT ? draftStatementOf(value) : currentStatementOf(value);
+/** Read a statement. The reader of the draft's is loaded with the first one. */
+export async function statementOf({ key }: Profile, value: unknown): Promise<InteractionData> {
+  return key === REPUTATION_8004 ? currentStatementOf(value) : (await import("./draft.js")).draftStatementOf(value);
 }
 
 /** Hash a paid interaction. */
@@ -63,11 +61,11 @@ export async function hashesOf(
   response: Uint8Array,
 ): Promise<Hashes> {
   if (key === REPUTATION_8004) return { interaction: await interactionHash(taskRef, request, response), data: null };
-  const data = await draftDataHash(request.length ? request : utf8(target), response);
-  return { interaction: draftInteractionHash(taskRef, data), data };
+  return (await import("./draft.js")).draftHashesOf(taskRef, request, target, response);
 }
 
-function currentStatementOf(value: unknown): InteractionData {
+/** Read a statement in the specification's profile. */
+export function currentStatementOf(value: unknown): InteractionData {
   let fields = read.record(value, REPUTATION_8004);
   for (const name of ["info", "interaction"]) {
     const inner = read.own(fields, name);
@@ -102,33 +100,6 @@ function currentStatementOf(value: unknown): InteractionData {
     algorithm: null,
     feedbackEndpoint: null,
     sealedRating: read.own(fields, "sealedRating") ?? null,
-  };
-}
-
-function draftStatementOf(value: unknown): InteractionData {
-  const fields = read.record(value, REPUTATION_DRAFT);
-  const agentRegistry = read.account(fields, "agentRegistry");
-  const agent = read.agent(agentRegistry, fields, "agentId");
-  const payment = read.transaction(fields, "taskRef");
-  const algorithm = read.text(fields, "agentSignatureAlgorithm");
-  const lengths = Object.hasOwn(KEY_BYTES, algorithm) ? KEY_BYTES[algorithm] : undefined;
-  if (lengths === undefined) {
-    const problem = `expected ${Object.keys(KEY_BYTES).join(" or ")}`;
-    throw new InvalidMessageError("agentSignatureAlgorithm", "malformed", problem);
-  }
-  return {
-    network: payment.chain,
-    agentId: agent.agent,
-    taskRef: read.text(fields, "taskRef"),
-    interactionHash: read.hexadecimal(fields, "interactionHash", 32),
-    signature: read.hexadecimal(fields, "agentSignature", 64, 65),
-    timestamp: null,
-    agentRegistry,
-    dataHash: read.hexadecimal(fields, "dataHash", 32),
-    publicKey: read.hexadecimal(fields, "agentSignerPublicKey", ...lengths),
-    algorithm,
-    feedbackEndpoint: read.optionalUri(fields, "feedbackEndpoint"),
-    sealedRating: null,
   };
 }
 

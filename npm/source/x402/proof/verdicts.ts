@@ -1,7 +1,7 @@
 /** A paid exchange as its client saw it, and the outcome of each check of its proof. */
 import type { CheckCode } from "../codes.js";
 import { asText } from "../errors.js";
-import { isObject, type JsonObject } from "./json.js";
+import { fieldOf, isObject, type JsonObject } from "./json.js";
 import type { Signer } from "./keys.js";
 import { profileAmong, type AgentRegistration, type Profile } from "./messages.js";
 import type { Payment } from "./payments.js";
@@ -129,9 +129,7 @@ export function profileOf(paid: PaidExchange): Profile {
 
 /** Return the server's declaration, as the client sent it back. */
 export function declarationOf(paid: PaidExchange): unknown {
-  const extensions = paid.payment["extensions"];
-  const { key } = profileOf(paid);
-  return isObject(extensions) && Object.hasOwn(extensions, key) ? extensions[key] : null;
+  return fieldOf(paid.payment["extensions"], profileOf(paid).key) ?? null;
 }
 
 /** Return the request's path and query, without the method and the host. */
@@ -143,6 +141,6 @@ export function pathAndQuery(paid: PaidExchange): string {
 }
 
 function objectOf(fields: JsonObject, name: string): JsonObject {
-  const value = Object.hasOwn(fields, name) ? fields[name] : undefined;
+  const value = fieldOf(fields, name);
   return isObject(value) ? value : {};
 }

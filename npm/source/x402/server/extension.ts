@@ -16,7 +16,8 @@ import { isEvm, parseTransaction } from "../proof/identifiers.js";
 import type { JsonObject } from "../proof/json.js";
 import { unsupportedKind } from "../proof/kinds.js";
 import { clientAgentOf, PROFILE_8004, REPUTATION_8004, registrationOn } from "../proof/messages.js";
-import { payerOf, PaymentProblemError, signedPayment, type SignedPayment } from "../proof/payments.js";
+import { payerOf, PaymentProblemError, type SignedPayment } from "../proof/payments.js";
+import { signedPaymentOf } from "../proof/permit2.js";
 import { hashesOf, statementObject } from "../proof/statements.js";
 import { keccak_256 } from "@noble/hashes/sha3";
 import { exchangeOf, report, type Exchange } from "./exchange.js";
@@ -270,7 +271,7 @@ function paymentProblem(context: Context): string | null {
   const { payload } = context.paymentPayload;
   if (!isTextual(payload["authorization"]) || !isTextual(payload["permit2Authorization"])) return "ambiguous_payment";
   try {
-    signedPayment(termsOf(context), payload as JsonObject);
+    signedPaymentOf(termsOf(context), payload as JsonObject);
     return null;
   } catch (error) {
     if (error instanceof PaymentProblemError) return error.code;
@@ -287,7 +288,7 @@ function isTextual(part: unknown): boolean {
 
 function signedOf(context: Context): SignedPayment | null {
   try {
-    return signedPayment(termsOf(context), context.paymentPayload.payload as JsonObject);
+    return signedPaymentOf(termsOf(context), context.paymentPayload.payload as JsonObject);
   } catch {
     return null;
   }

@@ -176,7 +176,7 @@ export class Seller {
 
   async #decide(incoming: Incoming, isDeclaring: boolean): Promise<Decision> {
     await this.#start().catch((error: unknown) => {
-      report("the facilitator is down", error);
+      report("the facilitator is not responding", error);
       throw new Refusal(503, "facilitator_unavailable");
     });
     if (isDeclaring && (await this.#problem())) throw new Refusal(503, "preflight");
@@ -255,7 +255,7 @@ export class Seller {
       const findings = await examine(trust, this.#checkedRoutes(), this.#extension?.publicKey ?? "");
       if (!findings.length) return null;
       const problem = new PreflightError(findings);
-      report("paid routes are refused", problem.message);
+      report("requests to paid routes are rejected", problem.message);
       this.#recheckAfter = Date.now() + RECHECK_MILLISECONDS;
       return problem;
     })();
