@@ -168,7 +168,7 @@ def probe(  # noqa: PLR0913, PLR0917  # one a setting
         for target, result in probes
     ]
     names = ("protocol", "url", "outcome", "code", "status", "milliseconds", "explanation")
-    invocation.output.results(rows, columns(*names), none="it lists no endpoint that a watchtower can probe")
+    invocation.output.results(rows, columns(*names), none="the agent lists no endpoint that can be probed")
 
 
 def _targets(place: str, protocol: str, database: str | None, *, is_paid: bool) -> Sequence[Target]:

@@ -130,9 +130,9 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
         leaves = periods.measurements(store, index, week)
     if not leaves:
         raise InvalidArgumentError(f"nothing was measured in {week.name}")
-    encoded = list(map(publishing.encode_leaf, leaves))
-    file.write_bytes(b"".join(leaf + b"\n" for leaf in encoded))
-    value = {"file": str(file), "measurements": len(leaves), "root": publishing.MerkleTree(encoded).root.hex()}
+    tree = publishing.MerkleTree(leaves)
+    file.write_bytes(tree.content)
+    value = {"file": str(file), "measurements": len(leaves), "root": tree.root.hex()}
     invocation.output.result(value, title=f"Measurements of {week.name}")
 
 

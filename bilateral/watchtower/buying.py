@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from http import HTTPStatus
 from operator import itemgetter
+from types import SimpleNamespace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -28,9 +29,8 @@ from bilateral.core.errors import DocumentError
 from bilateral.core.identifiers import AgentId
 from bilateral.documents.exchanges import Answer, exchange
 from bilateral.documents.http import Limits, Network
-from bilateral.index.measurements.values import Protocol, Target
+from bilateral.index.measurements.values import DAY, Protocol, Target
 from bilateral.index.payments.terms import MICROS
-from bilateral.watchtower.outcomes import DAY
 from bilateral.watchtower.store import purchase
 from bilateral.x402.offers import PAYMENT_REQUIRED, read_offer
 
@@ -68,20 +68,6 @@ class Budget:
     tokens: Mapping[tuple[str, str], int]
     micros_of_call: int = 50_000
     micros_of_day: int = 5_000_000
-
-
-@dataclass(frozen=True)
-class _TypedDataSigner:
-    """Signs typed data, as the SDK expects, with a message-signing key."""
-
-    signer: TransactionSigner
-
-    @property
-    def address(self) -> str:
-        return self.signer.address
-
-    def sign_typed_data(self, **message: Any) -> Any:
-        return self.signer.sign_message(encode_typed_data(**message))
 
 
 @dataclass(frozen=True)
@@ -163,7 +149,11 @@ class Buyer:
         return int(number)
 
     def _signed(self, message: Mapping[str, Any]) -> dict[str, str]:
-        account: Any = _TypedDataSigner(self.signer)  # the SDK requires a LocalAccount, but only uses these two members
+        def sign(**typed_data: Any) -> Any:
+            return self.signer.sign_message(encode_typed_data(**typed_data))
+
+        # The SDK requires a LocalAccount, but only uses these two members.
+        account: Any = SimpleNamespace(address=self.signer.address, sign_typed_data=sign)
         client = register_exact_evm_client(x402ClientSync().set_spend_controls(False), EthAccountSigner(account))
         sdk = x402HTTPClientSync(client)
         payment = sdk.create_payment_payload(PaymentRequired.model_validate(message))

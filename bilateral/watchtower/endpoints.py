@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
-from bilateral.index.measurements.values import REACHABLE, Change, Outcome, Target
-from bilateral.watchtower.outcomes import DAY, HOUR, Code, Probe, counted
+from bilateral.index.measurements.values import DAY, REACHABLE, Change, Outcome, Target
+from bilateral.watchtower.outcomes import HOUR, Code, Probe, counted
 from bilateral.watchtower.politeness import Host
 
 _FLAPPING_CHANGES: Final = 4
@@ -140,7 +140,6 @@ class Endpoint:
         due: Its next turn, in the run's time.
         failed: The first probe of the round, if it failed and a retry follows.
         was_retried: True if the last round had a retry.
-        has_turn: True if a turn of its address is reserved for it.
     """
 
     number: int
@@ -150,7 +149,6 @@ class Endpoint:
     due: float = 0.0
     failed: Probe | None = None
     was_retried: bool = False
-    has_turn: bool = False
 
     @property
     def may_retry(self) -> bool:
@@ -170,7 +168,7 @@ class Endpoint:
             scheduled: The number of probes that were due since the last one.
         """
         key, condition, attempts = self.target.endpoint_id, self.condition, 1 if self.failed is None else 2
-        self.was_retried, self.failed, self.has_turn = self.failed is not None, None, False
+        self.was_retried, self.failed = self.failed is not None, None
         change = condition.observe(key, probe.outcome, probe.code, at, attempts)
         changes, counts = [] if change is None else [change], counted(probe, scheduled)
         condition.hour = _added(condition.hour, at - at % HOUR, counts)

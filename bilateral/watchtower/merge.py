@@ -85,7 +85,8 @@ def _add(store: Store, vantage: str, lines: list[dict[str, Any]]) -> int:
             if "start" in line
         ]
         # Of two files, the later one has more of the last hour.
-        upsert(connection, hour, hours, where=lambda new: _scheduled(new.counts) > _scheduled(hour.c.counts))
+        scheduled = hour.c.counts["scheduled"].as_integer()
+        upsert(connection, hour, hours, where=lambda new: new.counts["scheduled"].as_integer() > scheduled)
         changes = [
             place | {"endpoint_id": bytes.fromhex(line["endpoint"])} | {name: line[name] for name in _CHANGE}
             for line in listed
@@ -100,7 +101,3 @@ def _counts(line: dict[str, Any]) -> dict[str, int]:
     if min(counts.values()) < 0 or sum(counts.get(outcome, 0) for outcome in Outcome) > counts["scheduled"]:
         raise ValueError("the file lists more results than probes for an hour")
     return counts
-
-
-def _scheduled(counts: Any) -> Any:
-    return counts["scheduled"].as_integer()

@@ -7,10 +7,9 @@ problems near one vantage are therefore not failures of the endpoint. Latencies 
 import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import ROUND_DOWN, Decimal
+from decimal import ROUND_DOWN, Context, Decimal
 from itertools import groupby
 from math import sqrt
 from operator import itemgetter
@@ -19,25 +18,25 @@ from typing import Any, Final, NamedTuple, Self
 
 from sqlalchemy import Connection, Engine, func, null, select, union, union_all
 
-from bilateral.core.errors import BilateralError, InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId
 from bilateral.core.text import quoted
 from bilateral.index.agents.tables import agent
 from bilateral.index.files.reading import secure_host
 from bilateral.index.files.tables import registration_domain
 from bilateral.index.log.database import snapshot
-from bilateral.index.measurements.values import Outcome, Protocol
+from bilateral.index.measurements.values import DAY, Outcome, Protocol
 from bilateral.index.payments.tables import payment, payment_cursor, payment_return
 from bilateral.index.payments.terms import MICROS
-from bilateral.index.reading.registries import agent_key, read_registries
+from bilateral.index.reading.registries import read_registries
 from bilateral.index.search.plans import naming_domains
-from bilateral.watchtower.outcomes import DAY, Code, measured, quantile, reached
+from bilateral.watchtower.outcomes import Code, measured, quantile, reached
 from bilateral.watchtower.store import Store, change
 
 ROUND_SECONDS: Final = 900
 
 LEAST_MEASURED: Final = 90
-"""The minimum number of probes for a percentage. With 96 successes in 96 probes, the uptime is 96.2 to 100 %."""
+"""The minimum number of probes for a percentage. After 96 successes in 96 probes, uptime is between 96.2 and 100 %."""
 
 LEAST_COVERAGE: Final = 80
 """The minimum percentage of due probes that measured something. The rest may have been failures."""
@@ -53,6 +52,8 @@ _QUANTILE: Final = NormalDist().inv_cdf(0.975)
 _SELLER: Final = ("chain_id", "identity_registry", "agent_id")
 _LEAST_MICROS: Final = 10_000
 """The smallest revenue that is published: a cent."""
+
+_TWO_DIGITS: Final = Context(prec=2, rounding=ROUND_DOWN)
 
 _SETTLING_SECONDS: Final = 3_600
 """The number of seconds after which the failures at the end of a period are confirmed."""
@@ -268,7 +269,7 @@ def owned_hosts(connection: Connection, agents: Collection[AgentId]) -> set[tupl
     """Return pairs of an agent, by short id, and a host of its services that lists the agent."""
     keys = _keys(connection, agents)
     rows = connection.execute(naming_domains(*agent.c[_SELLER], registration_domain.c.host).distinct())
-    return {(keys[key], host) for *place, host in rows if (key := _key(*place)) in keys}
+    return {(keys[key], host) for *place, host in rows if (key := tuple(place)) in keys}
 
 
 def revenues(connection: Connection, period: Period, agents: Collection[AgentId]) -> list[dict[str, Any]]:
@@ -289,7 +290,7 @@ def revenues(connection: Connection, period: Period, agents: Collection[AgentId]
     sums = select(*flow[_SELLER], func.sum(flow.micros), func.min(flow.block_number))
     paid_by: dict[tuple[Any, ...], list[tuple[int, int]]] = defaultdict(list)
     for *place, micros, block in connection.execute(sums.group_by(*flow[_SELLER], flow.payer)):
-        paid_by[_key(*place)].append((int(micros), block))
+        paid_by[tuple(place)].append((int(micros), block))
     last_block = dict(map(tuple, connection.execute(select(*payment_cursor.c["chain_id", "block_number"]))))
     leaves = []
     for key, short_id in sorted(_keys(connection, agents).items()):
@@ -305,20 +306,12 @@ def revenues(connection: Connection, period: Period, agents: Collection[AgentId]
 
 def two_digits(micros: int) -> str:
     """Return millionths of a dollar as dollars, rounded down to two significant digits."""
-    dollars = Decimal(micros).scaleb(-MICROS)
-    quantum = Decimal(1).scaleb(dollars.adjusted() - 1)
-    return format(dollars.quantize(quantum, ROUND_DOWN), "f") if quantum < 1 else str(int(dollars // quantum * quantum))
+    return format(_TWO_DIGITS.create_decimal(Decimal(micros).scaleb(-MICROS)), "f")
 
 
-def _key(chain_id: int, identity: str, agent_id: Any) -> tuple[int, str, int]:
-    return chain_id, identity, int(agent_id)
-
-
-def _keys(connection: Connection, agents: Collection[AgentId]) -> dict[tuple[int, str, int], str]:
+def _keys(connection: Connection, agents: Collection[AgentId]) -> dict[tuple[Any, ...], str]:
+    """Return the short ids of agents on indexed chains, by their keys in the index."""
     registries = read_registries(connection)
-    keys = {}
-    for entry in agents:
-        with suppress(BilateralError):  # the index no longer has its chain
-            key = agent_key(registries, str(entry))
-            keys[key.chain_id, key.identity_registry, key.agent_id] = str(entry)
-    return keys
+    identities: dict[int | None, str] = {chain_id: registries.identity_of(chain_id) for chain_id in registries.chains}
+    listed = (entry for entry in agents if entry.chain_id in identities)
+    return {(entry.chain_id, identities[entry.chain_id], entry.token_id): str(entry) for entry in listed}

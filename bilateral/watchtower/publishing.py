@@ -3,7 +3,6 @@
 Each step first checks on chain whether it is done, so an interrupted run is completed by running it again.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,6 +10,8 @@ from decimal import Decimal
 from hashlib import sha256
 from itertools import zip_longest
 from typing import Any, Final
+
+import rfc8785
 
 from bilateral.client import Client, Signal
 from bilateral.core.contracts.codec import ContractRevertError
@@ -66,23 +67,21 @@ class Report:
     refused: list[Due] = field(default_factory=list)
 
 
-def encode_leaf(leaf: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a leaf: canonical JSON (RFC 8785). Its numbers are integers."""
-    return json.dumps(leaf, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-
-
 class MerkleTree:
     """A Merkle tree (RFC 6962, SHA-256), whose root the watchtower puts on chain.
 
     Attributes:
+        content: The leaves, one per line, as canonical JSON (RFC 8785).
         root: The 32 bytes that commit to all leaves.
 
     Args:
-        leaves: The bytes of each leaf; at least one.
+        leaves: The measurements; at least one.
     """
 
-    def __init__(self, leaves: Iterable[bytes]) -> None:
-        level, self._levels = [sha256(b"\0" + leaf).digest() for leaf in leaves], list[list[bytes]]()
+    def __init__(self, leaves: Iterable[Leaf]) -> None:
+        encoded = [rfc8785.dumps(dict(leaf)) for leaf in leaves]
+        self.content = b"".join(leaf + b"\n" for leaf in encoded)
+        level, self._levels = [sha256(b"\0" + leaf).digest() for leaf in encoded], list[list[bytes]]()
         while len(level) > 1:
             self._levels.append(level)
             pairs = zip_longest(level[::2], level[1::2])  # a node without a neighbour goes up unchanged
@@ -162,11 +161,9 @@ def publish(  # noqa: PLR0913  # what to publish, by whom, and how much of it
         raise InvalidArgumentError(
             "the evidence needs a store: configure one, for example with --ipfs-api or --store-folder"
         )
-    encoded = [encode_leaf(leaf) for leaf in leaves]
-    tree = MerkleTree(encoded)
-    content = b"".join(leaf + b"\n" for leaf in encoded)
-    stored = store.put(content)
-    cid = Cid.parse(stored.uri.removeprefix("ipfs://")) if stored.uri.startswith("ipfs:") else Cid.of_raw(content)
+    tree = MerkleTree(leaves)
+    stored = store.put(tree.content)
+    cid = Cid.parse(stored.uri.removeprefix("ipfs://")) if stored.uri.startswith("ipfs:") else Cid.of_raw(tree.content)
     report = Report(tree.root, stored.uri)
     statement = tree.root + bytes([1, cid.codec]) + _MULTIHASH + cid.digest
     if client.get_metadata(agent_id, METADATA_KEY) != statement:

@@ -19,7 +19,7 @@ from typing import Any, Final
 from bilateral.index.measurements.values import REACHABLE, Outcome
 from bilateral.watchtower.endpoints import Endpoint, next_due, phase
 from bilateral.watchtower.outcomes import HOUR, Code, Probe
-from bilateral.watchtower.politeness import HOST_SECONDS, Addresses, Host, Requests, is_permitted
+from bilateral.watchtower.politeness import Addresses, Host, Requests, Turns, is_permitted
 from bilateral.watchtower.store import Result, Store
 from bilateral.watchtower.vantage import SYSTEM, Clocks, Timekeeper, Vantage
 
@@ -35,7 +35,7 @@ _RETRY_SECONDS: Final = (30.0, 60.0)
 """The minimum delay before a retry, and the maximum that is added to it. An earlier retry would likely fail again."""
 
 _FIRST_PER_SECOND: Final = 10
-"""The number of new endpoints per second that have their first turn: a short list is finished immediately."""
+"""The number of new endpoints that have their first turn each second, so that a short list is finished quickly."""
 
 _LONGEST_WAIT: Final = 2.0
 _MOST_PENDING: Final = 500
@@ -66,7 +66,6 @@ class Watchtower:
     """A running watchtower.
 
     Attributes:
-        is_outdated: True if the endpoints in the database have changed since.
         round_seconds: The time between the first and the last result of the last complete round.
 
     Args:
@@ -87,9 +86,9 @@ class Watchtower:
         self.hosts: dict[str, Host] = {}
         self.pending: deque[Result] = deque()
         self.outcomes: Counter[tuple[str, str]] = Counter()
-        self._addresses = Addresses()
+        self._addresses: dict[str, Turns] = {}
         self._done: SimpleQueue[tuple[Future[Any], Callable[[Any], None]]] = SimpleQueue()
-        self._ready: list[tuple[float, int, Host]] = []
+        self._ready: list[tuple[float, int, Turns]] = []
         self._failures: list[tuple[float, Endpoint, Probe]] = []
         self._order = count()
         self._in_flight = self._stalls = 0
@@ -100,17 +99,18 @@ class Watchtower:
 
     def refresh(self) -> None:
         """Load the currently listed endpoints. Those that became due while this was not running are due now."""
-        self.is_outdated = False
+        self._updates = self.store.updates
         listed, stored = self.store.endpoints(), self.store.hosts()
         loads: dict[str, float] = defaultdict(float)
         for entry in listed:
             loads[entry.target.host] += 1 / entry.condition.rounds_to_next(self.time.wall, self.settings.interval)
-        room = self.settings.interval / (HOST_SECONDS * _REQUESTS_EACH)
+        room = self.settings.interval / (Host.seconds * _REQUESTS_EACH)
         for name, load in loads.items():
-            host = self.hosts.setdefault(name, Host(name, **stored.get(name, {})))
+            host = self.hosts.setdefault(name, Host(name=name, **stored.get(name, {})))
             host.rounds = max(1, -int(-load // room))
         unprobed = sum(entry.condition.round is None for entry in listed)
-        running, self.endpoints = self.endpoints, {}
+        now, running, self.endpoints = self.time.now, self.endpoints, {}
+        self._addresses = {key: turns for key, turns in self._addresses.items() if turns.waiting or turns.free_at > now}
         for entry in listed:
             current = self.endpoints[entry.number] = running.get(entry.number, entry)
             current.target = entry.target
@@ -120,7 +120,7 @@ class Watchtower:
     def step(self) -> float:
         """Do what is due, and return the seconds until something may be due again."""
         self._stalls += self.time.tick()
-        if self.is_outdated:
+        if self._updates != self.store.updates:
             self.refresh()
         while not self._done.empty():
             self._take(*self._done.get())
@@ -130,8 +130,7 @@ class Watchtower:
             self._submit(check, partial(self._checked, self.time.now, self._stalls))
         self._judge()
         self._start()
-        soonest = max(self._next_start(), self._ready[0][0]) if self._ready else float("inf")
-        return min(_LONGEST_WAIT, max(0.0, soonest - self.time.now))
+        return min(_LONGEST_WAIT, max(0.0, self._next_turn() - self.time.now))
 
     def wait(self, seconds: float) -> None:
         """Wait for a result for at most the given number of seconds."""
@@ -162,10 +161,12 @@ class Watchtower:
         return [now - due for host in hosts for due, _, _ in list(host.waiting) if due <= now]
 
     def _submit(self, job: Callable[[], Any], take: Callable[[Any], None]) -> None:
+        self._in_flight += 1
         self._executor.submit(job).add_done_callback(lambda future: self._done.put((future, take)))
 
     def _take(self, future: Future[Any], take: Callable[[Any], None]) -> None:
-        if (problem := future.exception()) is not None:  # a bug of ours counts against nobody, and does not end the run
+        self._in_flight -= 1
+        if (problem := future.exception()) is not None:  # our bug counts against no endpoint, and does not end the run
             _log.error("a request failed: %r", problem)
         take(None if problem is not None else future.result())
 
@@ -180,7 +181,7 @@ class Watchtower:
         self.vantage.checked_at, self.vantage.is_online = began_at, is_online
 
     def _judge(self) -> None:
-        """Accept failures, unless this location or a shared cause explains them. They wait for a newer check."""
+        """Accept failures, once a later check shows that neither this location nor a shared cause explains them."""
         failures, self._failures = self._failures, []
         for entry in failures:
             failed_at, endpoint, probe = entry
@@ -188,100 +189,100 @@ class Watchtower:
                 self._failures.append(entry)
             else:
                 excuse = self.vantage.excuse(self.time.now)
-                self._conclude(endpoint, probe if excuse is None else _unmeasured(excuse))
+                self._conclude(endpoint, probe if excuse is None else Probe.of(excuse))
 
     # Turns
 
     def _start(self) -> None:
-        """Start the probes that are due, as far as threads, the writer and politeness permit."""
-        while self._ready and max(self._ready[0][0], self._next_start()) <= self.time.now and self._has_room():
-            ready_at, _, host = heapq.heappop(self._ready)
-            if ready_at == host.ready_at:  # otherwise, it has had an earlier turn
-                host.ready_at = float("inf")
-                due, _, endpoint = heapq.heappop(host.waiting)
-                if (due, endpoint) == (endpoint.due, self.endpoints.get(endpoint.number)):  # it is still listed
-                    self._ask(endpoint)
-                self._make_ready(host)
+        """Start what is due, as far as threads, the writer and politeness permit."""
+        while self._next_turn() <= self.time.now and self._in_flight < THREADS and len(self.pending) < _MOST_PENDING:
+            ready_at, _, turns = heapq.heappop(self._ready)
+            if ready_at == turns.ready_at:  # otherwise, it has had an earlier turn
+                turns.ready_at = float("inf")
+                _, _, job = heapq.heappop(turns.waiting)
+                job()
+                self._make_ready(turns)
 
-    def _next_start(self) -> float:
-        return self._starts[0] + _SECOND if len(self._starts) == _PER_SECOND else 0.0
+    def _next_turn(self) -> float:
+        earliest = self._starts[0] + _SECOND if len(self._starts) == _PER_SECOND else 0.0
+        return max(self._ready[0][0], earliest) if self._ready else float("inf")
 
-    def _has_room(self) -> bool:
-        return self._in_flight < THREADS and len(self.pending) < _MOST_PENDING
+    def _wait(self, turns: Turns, due: float, job: Callable[[], None]) -> None:
+        heapq.heappush(turns.waiting, (due, next(self._order), job))
+        self._make_ready(turns)
+
+    def _make_ready(self, turns: Turns) -> None:
+        """Schedule the next turn: when requests may be sent again, and something is due."""
+        if turns.waiting and (turn := max(turns.free_at, turns.waiting[0][0])) < turns.ready_at:
+            turns.ready_at = turn
+            heapq.heappush(self._ready, (turn, next(self._order), turns))
 
     def _queue(self, endpoint: Endpoint, due: float) -> None:
         endpoint.due = due
-        heapq.heappush(endpoint.host.waiting, (due, next(self._order), endpoint))
-        self._make_ready(endpoint.host)
+        self._wait(endpoint.host, due, partial(self._look_up, endpoint))
 
-    def _make_ready(self, host: Host) -> None:
-        """Schedule a host's next turn: when it may receive requests again, and has an endpoint that is due."""
-        if host.waiting and (turn := max(host.free_at, host.waiting[0][0])) < host.ready_at:
-            host.ready_at = turn
-            heapq.heappush(self._ready, (turn, next(self._order), host))
-
-    def _excuse(self, endpoint: Endpoint) -> Code | None:
-        """Return the reason not to probe an endpoint now; None if there is none."""
+    def _is_excused(self, endpoint: Endpoint) -> bool:
+        """Return True if there is a reason not to probe an endpoint now, which is then its result."""
         host, url = endpoint.host, endpoint.target.url
-        if not self.vantage.is_online:
-            return Code.VANTAGE
-        if self.settings.opted_out(url) or not is_permitted(host.robots, url):
-            return Code.OPTED_OUT
-        if host.is_closed(self.time.wall):
-            return Code.RATE_LIMITED
-        return Code.SAMPLED_OUT if self.time.now - endpoint.due > self.settings.interval else None
+        reasons = {
+            Code.VANTAGE: not self.vantage.is_online,
+            Code.OPTED_OUT: self.settings.opted_out(url) or not is_permitted(host.robots, url),
+            Code.RATE_LIMITED: host.is_closed(self.time.wall),
+            Code.SAMPLED_OUT: self.time.now - endpoint.due > self.settings.interval,
+        }
+        code = next((code for code, is_reason in reasons.items() if is_reason), None)
+        if code is not None:
+            self._release(host, 0)
+            self._conclude(endpoint, Probe.of(code))
+        return code is not None
 
-    def _ask(self, endpoint: Endpoint) -> None:
-        """Let a thread probe an endpoint that is due, unless there is a reason not to."""
-        if (code := self._excuse(endpoint)) is not None:
-            self._conclude(endpoint, _unmeasured(code))
+    def _look_up(self, endpoint: Endpoint) -> None:
+        """Look up the host of an endpoint that is due and still listed, unless there is a reason not to probe it."""
+        if endpoint is self.endpoints.get(endpoint.number) and not self._is_excused(endpoint):
+            endpoint.host.free_at = float("inf")
+            job = partial(self._requests.look_up, endpoint.target.url)
+            self._submit(job, partial(self._await_address, endpoint))
+
+    def _await_address(self, endpoint: Endpoint, addresses: Addresses) -> None:
+        address = min(addresses, default="") if isinstance(addresses, list) else ""
+        turns = self._addresses.setdefault(address, Turns()) if address else Turns()
+        endpoint.due = self.time.now
+        self._wait(turns, endpoint.due, partial(self._ask, endpoint, addresses, turns))
+
+    def _ask(self, endpoint: Endpoint, addresses: Addresses, turns: Turns) -> None:
+        """Request the host's robots.txt or probe the endpoint, unless there is a reason not to."""
+        if self._is_excused(endpoint):
             return
-        endpoint.host.free_at = float("inf")
-        self._in_flight += 1
+        turns.free_at = self.time.now + turns.seconds
         self._starts.append(self.time.now)
-        deep_at = endpoint.condition.deep_at
-        is_deep = deep_at is None or not 0 <= self.time.wall - deep_at < _DEEP_SECONDS
-        visit = partial(self._visit, endpoint, self.time.wall, is_deep=is_deep)
-        self._submit(visit, partial(self._visited, endpoint, self._stalls, is_deep=is_deep))
-
-    def _visit(self, endpoint: Endpoint, wall: float, *, is_deep: bool) -> float | tuple[str | None] | Probe:
-        """In a thread, return the time of the address's turn if it is still to come, else the robots.txt or a probe."""
-        target, now = endpoint.target, self.time.now
-        address = self._requests.address(target.url, is_retry=endpoint.failed is not None)
-        if address and (turn := self._addresses.turn(address, now, is_reserved=endpoint.has_turn)) > now:
-            return turn
+        place, condition, wall = (endpoint.target, addresses), endpoint.condition, self.time.wall
         if endpoint.host.needs_robots(wall):
-            return (self._requests.robots(target),)
-        return self._requests.probe(target, is_deep=is_deep, previous=endpoint.condition.facts)
-
-    def _visited(
-        self, endpoint: Endpoint, stalls: int, result: float | tuple[str | None] | Probe | None, *, is_deep: bool
-    ) -> None:
-        """Accept the result of a visit. If this process was suspended during it, a failure proves nothing."""
-        now, host, is_stalled = self.time.now, endpoint.host, stalls != self._stalls
-        self._in_flight -= 1
-        requests = max(result.requests, 1) if isinstance(result, Probe) else isinstance(result, tuple)
-        host.free_at = now + HOST_SECONDS * requests
-        self._make_ready(host)
-        if isinstance(result, float):
-            endpoint.has_turn = True
-            self._queue(endpoint, result)
-        elif isinstance(result, tuple):
-            if not is_stalled:
-                host.note_robots(*result, self.time.wall)
-            self._queue(endpoint, endpoint.due)
-        elif result is None or (is_stalled and result.outcome not in REACHABLE):
-            self._take_probe(endpoint, _unmeasured(Code.STALLED), is_deep=is_deep)
+            self._submit(partial(self._requests.robots, *place), partial(self._take_robots, endpoint, self._stalls))
         else:
-            self._take_probe(endpoint, replace(result, milliseconds=None) if is_stalled else result, is_deep=is_deep)
+            is_deep = condition.deep_at is None or not 0 <= wall - condition.deep_at < _DEEP_SECONDS
+            job = partial(self._requests.probe, *place, is_deep=is_deep, previous=condition.facts)
+            self._submit(job, partial(self._take_probe, endpoint, self._stalls, is_deep=is_deep))
 
-    # Probes
+    def _release(self, host: Host, requests: int) -> None:
+        host.free_at = self.time.now + host.seconds * requests
+        self._make_ready(host)
 
-    def _take_probe(self, endpoint: Endpoint, probe: Probe, *, is_deep: bool) -> None:
+    # Results
+
+    def _take_robots(self, endpoint: Endpoint, stalls: int, robots: str | None) -> None:
+        self._release(endpoint.host, 1)
+        if stalls == self._stalls:  # otherwise, this process was suspended
+            endpoint.host.note_robots(robots, self.time.wall)
+        self._queue(endpoint, endpoint.due)
+
+    def _take_probe(self, endpoint: Endpoint, stalls: int, probe: Probe | None, *, is_deep: bool) -> None:
         """Accept a success. A failure is retried, or waits for a verdict on this location."""
-        now, host = self.time.now, endpoint.host
+        if stalls != self._stalls and probe is not None:  # this process was suspended, so a failure proves nothing
+            probe = replace(probe, milliseconds=None) if probe.outcome in REACHABLE else None
+        probe = probe or Probe.of(Code.STALLED)
+        now, host, has_failed = self.time.now, endpoint.host, probe.outcome is Outcome.DOWN
+        self._release(host, max(probe.requests, 1))
         host.note(probe, self.time.wall)
-        has_failed = probe.outcome is Outcome.DOWN
         if endpoint.condition.state in REACHABLE and probe.outcome is not Outcome.UNKNOWN:
             self.vantage.add(now, host.name, has_failed=has_failed)
         if has_failed and endpoint.may_retry:
@@ -305,7 +306,7 @@ class Watchtower:
             self._round, self._round_at = turn, self.time.now
         self._result_at = self.time.now
         self._schedule(endpoint, at, is_sampled=probe.code is Code.SAMPLED_OUT)
-        stored = self.settings.vantage, at, replace(condition), changes, endpoint.host.changed_row()
+        stored = self.settings.vantage, at, replace(condition), changes, endpoint.host.row
         self.pending.append(Result(endpoint.number, *stored))
         self.outcomes[str(endpoint.target.protocol), str(probe.outcome)] += 1
 
@@ -324,7 +325,7 @@ class Watchtower:
         self._queue(endpoint, self.time.now + due - wall)
 
     def _add(self, endpoint: Endpoint, unprobed: int) -> None:
-        """Load an endpoint from the database. Missed turns are due now, in order; none is far ahead."""
+        """Queue an endpoint from the database. A missed turn is due now, in order; no turn is far in the future."""
         host = endpoint.host = self.hosts[endpoint.target.host]
         condition, interval, wall = endpoint.condition, self.settings.interval, self.time.wall
         planned = condition.next_at or wall
@@ -334,7 +335,3 @@ class Watchtower:
         missed = max(0.0, wall - planned)
         condition.next_at = min(planned + missed, wall + max(condition.rounds, host.rounds) * interval)
         self._queue(endpoint, self.time.now + condition.next_at - wall - interval / 2 * missed / (missed + interval))
-
-
-def _unmeasured(code: Code) -> Probe:
-    return Probe(Outcome.UNKNOWN, code)

@@ -1,7 +1,7 @@
 """The watchtower's own database: SQLite embedded in the process, or PostgreSQL.
 
-One writer adds results; readers take what they publish. Nothing here contends with the index's follower. Values that
-are only read as a whole are JSON.
+It is separate from the index's database, so that the index's follower never waits for a watchtower. Values that are
+only read as a whole are JSON.
 """
 
 from collections import Counter
@@ -17,9 +17,9 @@ from bilateral.core.identifiers import AgentId
 from bilateral.index.log.columns import optional, required
 from bilateral.index.log.database import connect_engine, snapshot
 from bilateral.index.log.dialects import insert_new, upsert
-from bilateral.index.measurements.values import Change, Protocol, Target
+from bilateral.index.measurements.values import DAY, Change, Protocol, Target
 from bilateral.watchtower.endpoints import Condition, Endpoint
-from bilateral.watchtower.outcomes import DAY, HOUR
+from bilateral.watchtower.outcomes import HOUR
 
 PUBLISHED: Final = "published"
 """The setting that counts the transactions sent by `publish`."""
@@ -87,11 +87,16 @@ class Result:
     host: tuple[str, Mapping[str, Any]] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Store:
-    """A watchtower's database."""
+    """A watchtower's database.
+
+    Attributes:
+        updates: The number of times that this process has stored the listed endpoints.
+    """
 
     engine: Engine
+    updates: int = 0
 
     def save(self, results: Sequence[Result]) -> None:
         """Store results in one transaction. Storing them again changes nothing, because they contain totals."""
@@ -126,6 +131,7 @@ class Store:
         with self.engine.begin() as connection:
             connection.execute(sa.update(endpoint).values(is_listed=False))
             upsert(connection, endpoint, rows, key=["endpoint_id"], replaced=("target", "is_listed"))
+        self.updates += 1
 
     def endpoints(self, condition: sa.ColumnElement[bool] | None = None) -> list[Endpoint]:
         """Return the endpoints that meet a condition; without one, those currently listed."""

@@ -106,8 +106,8 @@ _SHARED_ROUNDS: Final = 2
 class Vantage:
     """The location from which a watchtower probes, and whether it explains failures.
 
-    It does if too few reference hosts respond, or if a third of the hosts that were up fail together, which most likely
-    have a shared cause.
+    It does if too few reference hosts respond, or if a third of the hosts that were up fail within a minute, which most
+    likely has one cause.
 
     Attributes:
         references: The URLs of hosts that are nearly always up, in several networks; without any, the location is

@@ -16,9 +16,9 @@ from bilateral.index.log.database import snapshot, unavailable
 from bilateral.index.log.tables import chain
 from bilateral.index.measurements.recording import record
 from bilateral.index.measurements.targets import read_targets
-from bilateral.index.measurements.values import Change, Outcome
+from bilateral.index.measurements.values import DAY, Change, Outcome
 from bilateral.index.operating.monitoring import gauge
-from bilateral.watchtower.outcomes import DAY, quantile
+from bilateral.watchtower.outcomes import quantile
 from bilateral.watchtower.run import THREADS, Watchtower
 from bilateral.watchtower.store import PUBLISHED, Store, change, endpoint
 
@@ -58,8 +58,9 @@ class Shared:
             targets = read_targets(connection, chain_ids)
         self._store.set_targets(targets)
 
-    def share(self, now: int) -> None:
+    def share(self) -> None:
         """Store new changes, and the current states and days of endpoints with new results, in the index."""
+        now = self._store.last_stamp()
         last = self._store.setting(_RECORDED) or 0
         rows = self._store.changes(change.c.number > last, change.c.vantage == self._vantage)
         changes = [Change(row.endpoint_id, row.at, row.kind, row.old, row.new, row.code) for row in rows]
@@ -82,15 +83,7 @@ def watch(tower: Watchtower, shared: Shared | None, stop: threading.Event, repor
     """Run until an event is set, and report about once a second. All measurements made until then are stored."""
     jobs: list[tuple[float, Callable[[], None]]] = [(_SAVE_SECONDS, tower.save)]
     if shared is not None:
-
-        def share() -> None:
-            shared.share(int(tower.time.wall))
-
-        def take_targets() -> None:
-            shared.take_targets()
-            tower.is_outdated = True
-
-        jobs += [(_SHARE_SECONDS, share), (_TARGET_SECONDS, take_targets)]
+        jobs += [(_SHARE_SECONDS, shared.share), (_TARGET_SECONDS, shared.take_targets)]
     reported_at = tower.time.now
     with ThreadPoolExecutor(len(jobs)) as threads:
         tasks = [threads.submit(_repeat, stop, *job) for job in jobs]

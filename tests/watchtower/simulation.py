@@ -59,17 +59,17 @@ class World(Executor):
             heapq.heappush(self.finishing, (self.now + self.taking, next(self.order), future, result, None))
         return future
 
-    def address(self, url, *, is_retry):  # noqa: ARG002  # the interface's
-        return self.address_of(url.split("/")[2])
+    def look_up(self, url):
+        return [self.address_of(url.split("/")[2])]
 
-    def probe(self, target, *, is_deep, previous):
+    def probe(self, target, _addresses, *, is_deep, previous):
         self.reads.append((is_deep, dict(previous)))
         self.requests.append((self.now, target.host, target.url))
         probe = self.answer(target, self.now)
         self.taking = self.seconds(probe)
         return probe
 
-    def robots(self, target):
+    def robots(self, target, _addresses):
         self.requests.append((self.now, target.host, "robots.txt"))
         self.taking = 0.1
         return self.robots_of(target.host)

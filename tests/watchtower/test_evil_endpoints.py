@@ -164,18 +164,21 @@ class Fleet:
         url = f"{scheme}://{host}:{port}{PATHS[protocol]}"
         self.targets[name] = Target(protocol, url, host, (), protocol is X402)
 
-    def probe(self, name):
+    def probe(self, name, slow_seconds):
         """Probe an endpoint of the fleet."""
-        settings = ProbeSettings(CONTACT, self.network, 0.5 if name in SLOW else 20.0)
+        settings = ProbeSettings(CONTACT, self.network, slow_seconds if name in SLOW else 60.0)
         return probe(self.targets[name], settings, is_deep=True)
 
-    def play(self, rounds, honest):
-        """Probe all for some rounds, the honest ones several times in each, and count the results by name."""
+    def play(self, rounds, honest, slow_seconds=0.5):
+        """Probe all for some rounds, the honest ones several times in each, and count the results by name.
+
+        The slow ones get so many seconds: enough to send their first byte, however many probes run at once.
+        """
         names = [*KINDS, *(name for name in self.targets if name.startswith("honest") for _ in range(honest))]
         results = {name: Counter() for name in names}
         with ThreadPoolExecutor(32) as threads:
             for _ in range(rounds):
-                for name, result in zip(names, threads.map(self.probe, names), strict=True):
+                for name, result in zip(names, threads.map(self.probe, names, repeat(slow_seconds)), strict=True):
                     results[name][result.outcome, result.code] += 1
         return results
 
@@ -207,7 +210,7 @@ def test_evil_endpoints_have_their_codes_and_honest_ones_are_up(fleet):
 
 @pytest.mark.nightly
 def test_hundred_rounds_of_evil_endpoints_harm_no_honest_one(fleet):
-    results = fleet.play(rounds=100, honest=8)
+    results = fleet.play(rounds=100, honest=8, slow_seconds=3.0)
     assert_fair(results, 100)
     assert {outcome for outcome, _ in results["rebinding"]} == {UP, UNFIT}
     assert 20 <= results["errors at times"][DOWN, Code.STATUS_5XX] <= 40

@@ -274,20 +274,10 @@ def test_endpoint_with_a_private_address_is_unfit_and_gets_no_request(servers, a
     assert servers.requests == []
 
 
-@pytest.mark.parametrize(
-    ("host", "code"),
-    [
-        ("{your-host}", Code.PLACEHOLDER),
-        ("api.example.com", Code.PLACEHOLDER),
-        ("<host>", Code.PLACEHOLDER),
-        ("your-domain.io", Code.PLACEHOLDER),
-        ("user:secret@agent.example", Code.URL),
-        ("", Code.URL),
-    ],
-)
-def test_url_that_cannot_be_meant_is_unfit(servers, host, code):
+@pytest.mark.parametrize("host", ["{your-host}", "api.example.com", "<host>", "your-domain.io"])
+def test_url_that_cannot_be_meant_is_unfit(servers, host):
     probe = run_probe(servers, host, Protocol.MCP)
-    assert (probe.outcome, probe.code) == (Outcome.UNFIT, code)
+    assert (probe.outcome, probe.code) == (Outcome.UNFIT, Code.PLACEHOLDER)
 
 
 def test_challenges_count_against_an_endpoint_after_three(servers):

@@ -9,6 +9,7 @@ from dataclasses import replace
 from statistics import quantiles
 
 import pytest
+import rfc8785
 from scipy.stats import binomtest
 
 from bilateral.core.errors import InvalidArgumentError
@@ -18,7 +19,6 @@ from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.periods import PARTIAL, Period, VantageState, join_states, measure, values_of, wilson
 from bilateral.watchtower.probes import ProbeSettings, probe
-from bilateral.watchtower.publishing import encode_leaf
 from bilateral.watchtower.store import Result
 from tests.sdk.servers import HttpServer, respond
 from tests.watchtower import simulation
@@ -71,7 +71,7 @@ def test_signals_are_recomputed_from_the_export(tmp_path):
     assert len(leaves) == 30
     for leaf in leaves:
         (agent,) = leaf["agents"]
-        assert values_of(leaf, agent) == recomputed(encode_leaf(leaf))
+        assert values_of(leaf, agent) == recomputed(rfc8785.dumps(leaf))
     assert sum("uptime" in values_of(leaf, *leaf["agents"]) for leaf in leaves) >= 8
 
 

@@ -26,7 +26,6 @@ from bilateral.watchtower.publishing import (
     METADATA_KEY,
     MerkleTree,
     due_signals,
-    encode_leaf,
     publish,
 )
 from scripts._build import ROOT
@@ -102,7 +101,7 @@ def test_all_signals_of_a_week_are_published_with_few_requests(tower, connect, n
     sent = node.methods.count("eth_sendRawTransaction")
     assert sent == len(report.sent) == 1 + 20 * 5
     assert (node.round_trips - sent) / sent <= 0.2, node.round_trips
-    assert client.get_metadata(own, METADATA_KEY)[:32] == MerkleTree(map(encode_leaf, leaves)).root
+    assert client.get_metadata(own, METADATA_KEY)[:32] == MerkleTree(leaves).root
     node.methods.clear()
     assert publish(client, own, WEEK, leaves, is_complete=True).sent == []
     assert node.methods.count("eth_sendRawTransaction") == 0
@@ -307,9 +306,8 @@ def test_a_state_of_an_unowned_endpoint_is_all_that_is_published():
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13])
 def test_each_leaf_leads_to_the_root(count):
-    leaves = [bytes([number]) for number in range(count)]
-    tree = MerkleTree(leaves)
-    for number, leaf in enumerate(leaves):
+    tree = MerkleTree({"number": number} for number in range(count))
+    for number, leaf in enumerate(tree.content.splitlines()):
         node = sha256(b"\0" + leaf).digest()
         for step in tree.path(number):
             sides = (bytes.fromhex(step[1:]), node) if step[0] == "L" else (node, bytes.fromhex(step[1:]))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from socket import EAI_AGAIN, gaierror
 
 import pytest
 
 from bilateral.documents import Network
-from bilateral.index.measurements.values import Outcome
+from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.politeness import Names, OptOuts, robots_group
+from bilateral.watchtower.politeness import OptOuts, Requests, robots_group
+from bilateral.watchtower.probes import ProbeSettings
 from bilateral.watchtower.vantage import Clocks, Timekeeper
 from tests.watchtower.simulation import (
     DAY,
@@ -241,17 +243,23 @@ def test_rules_for_all_robots_are_not_about_watchtowers():
     assert robots_group("User-agent: *\nDisallow: /\n") == ""
 
 
-def test_a_name_is_looked_up_once_a_minute_and_anew_for_a_retry():
-    lookups, now = [], [0.0]
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [(["127.0.0.1"], Code.REFUSED), (gaierror(EAI_AGAIN, "busy"), Code.DNS_TROUBLE), ([], Code.DNS_NONE)],
+)
+def test_a_name_is_looked_up_once_for_each_probe(answer, code):
+    lookups = []
 
     def resolver(host, port):
         lookups.append((host, port))
-        return ["192.0.2.1"]
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
 
-    names = Names(Network(resolver=resolver).resolver, lambda: now[0])
-    for now[0] in (0.0, 59.0, 61.0):
-        names("agent.example", 443)
-    assert len(lookups) == 2
-    names.forget("agent.example")
-    names("agent.example", 443)
-    assert len(lookups) == 3
+    network = Network(allow_private=True, resolver=resolver)
+    requests = Requests(ProbeSettings("https://operator.example", network, 1.0))
+    target = Target(Protocol.WEB, "http://agent.test:9/", "agent.test:9")
+    for _ in range(2):
+        found = requests.look_up(target.url)
+        assert requests.probe(target, found, is_deep=True, previous={}).code is code
+    assert lookups == [("agent.test", 9)] * 2

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilateral.index.measurements.values import Change, Outcome, Protocol, Target
+from bilateral.index.measurements.values import DAY, Change, Outcome, Protocol, Target
 from bilateral.watchtower.endpoints import Condition, Endpoint
-from bilateral.watchtower.outcomes import DAY, HOUR, Code, Probe, counted, quantile
+from bilateral.watchtower.outcomes import HOUR, Code, Probe, counted, quantile
 from bilateral.watchtower.store import Result, open_store
 from tests.index.conftest import fresh_postgres, new_database_url, postgres  # noqa: F401  # fixtures
 from tests.watchtower import simulation

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, case, exists, func, insert, literal_column, or_, select, update
+from sqlalchemy import Connection, Table, bindparam, case, exists, func, insert, literal_column, or_, select, update
 
 from bilateral.index.changes.projection import Note, add_notes
 from bilateral.index.changes.tables import MOST_TEXT, ChangeKind
@@ -86,12 +86,11 @@ def _agents(connection: Connection, chain_id: int, file_id: bytes, kind: str) ->
     return agents or (_BY_DOMAIN.all(connection, values) if kind == schema.Kind.DOMAIN else [])
 
 
-def move_observations(connection: Connection, chain_id: int, block: int) -> None:
-    """Move the observations at removed blocks to the block after the last remaining block.
+def move_observations(connection: Connection, table: Table, chain_id: int, block: int) -> None:
+    """Move a table's observations at removed blocks to the block after the last remaining block.
 
-    The index did see these states of the files, but no response at the last remaining block included them.
+    The observations remain true, but no response at the last remaining block included them.
     """
-    table = schema.file_sight
     later = (table.c.chain_id == chain_id) & (table.c.seen_block > block)
     connection.execute(update(table).where(later).values(seen_block=block + 1))
 

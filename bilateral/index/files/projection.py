@@ -42,7 +42,7 @@ class Files(Projection):
         _forget_references(connection, chain_id, target)
         file_rows.find_files(connection, chain_id, left)
         yield
-        move_observations(connection, chain_id, target)
+        move_observations(connection, schema.file_sight, chain_id, target)
 
     def rebuild(self, connection: Connection, chain_id: int, progress: Progress) -> None:
         file_rows.find_files(connection, chain_id)

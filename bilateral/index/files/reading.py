@@ -56,7 +56,9 @@ _MOST_HOSTS: Final = 3
 
 _REGISTRATION_PATH: Final = "/.well-known/agent-registration.json"
 _HTTPS_PORT: Final = 443  # the default port of `https` (RFC 9110, section 4.2.2)
-_MAX_HOST: Final = 290  # a DNS name has 253 characters, and the column of 300 also contains the port
+MAX_HOST: Final = 290
+"""The maximum length of a host with its port, in characters. DNS names have up to 253, and the column has 300."""
+
 _NAME: Final = re.compile("[a-z0-9._:-]+")
 """The only characters allowed in hosts, which people and models see: those of DNS names and of IP addresses."""
 
@@ -91,7 +93,7 @@ def secure_host(uri: str) -> str | None:
         is_same = ":" not in host or host_of(registration_uri(name)) == (host, port)
     except UnsupportedUriError:
         return None
-    return name if is_same and len(name) <= _MAX_HOST and _NAME.fullmatch(host) else None
+    return name if is_same and len(name) <= MAX_HOST and _NAME.fullmatch(host) else None
 
 
 _MAX_SERVICE_NAME: Final = 100

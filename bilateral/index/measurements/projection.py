@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from sqlalchemy import update
-
+from bilateral.index.files.observations import move_observations
 from bilateral.index.log.projection import Projection, Removal
 from bilateral.index.measurements.tables import endpoint_change, endpoint_day, endpoint_state
 
@@ -17,7 +16,4 @@ class Measurements(Projection):
     def undo(self, removal: Removal) -> Iterator[None]:
         yield
         yield
-        block, of_chain = removal.target.number, endpoint_change.c.chain_id == removal.chain_id
-        later = of_chain & (endpoint_change.c.seen_block > block)
-        # The index saw them, after all, but an answer at the last block that stays did not know them.
-        removal.connection.execute(update(endpoint_change).where(later).values(seen_block=block + 1))
+        move_observations(removal.connection, endpoint_change, removal.chain_id, removal.target.number)

@@ -3,7 +3,7 @@
 import json
 import time
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,10 +22,9 @@ from bilateral.index.measurements.tables import (
     registration_alive,
     registration_endpoint,
 )
-from bilateral.index.measurements.values import REACHABLE, Alive, Outcome
+from bilateral.index.measurements.values import DAY, REACHABLE, Alive, Outcome
 from bilateral.index.reading.registries import AgentKey
 
-DAY: Final = 86_400
 RECENT_SECONDS: Final = 7 * DAY
 _FRESH_SECONDS: Final = DAY
 """The age at which a state is no longer current: endpoints are probed at least daily."""
@@ -53,24 +52,31 @@ _BY_TIME: Final = registration_alive.join(
 """The same, but SQLite starts with the measurements instead of all agents."""
 
 
-def alive_of(row: Any, now: float | None = None) -> Alive:
-    """Return whether an agent responds, by its file's `registration_alive` row; None if there is none."""
-    now = time.time() if now is None else now
-    if row is None or row.probed_at < now - RECENT_SECONDS:
-        return Alive.UNKNOWN
-    if row.up_at is not None and row.up_at >= now - _FRESH_SECONDS:
-        return Alive.NOW
-    if row.alive_at is None:
-        return Alive.NEVER
-    return Alive.RECENTLY if row.alive_at >= now - RECENT_SECONDS else Alive.FORMERLY
+def _ago(seconds: int) -> sa.BindParameter[int]:
+    """Return the Unix time that is so many seconds ago when a statement is executed."""
+    return sa.bindparam(None, callable_=lambda: int(time.time()) - seconds, type_=sa.BigInteger)
 
 
-def is_alive(alive: Alive, now: float | None = None) -> sa.ColumnElement[bool]:
-    """Return the condition of `alive_of` on rows of `agent`."""
+_CONDITIONS: Final[Mapping[Alive, sa.ColumnElement[bool]]] = {
+    Alive.NOW: _ALIVE.up_at >= _ago(_FRESH_SECONDS),
+    Alive.RECENTLY: (_ALIVE.alive_at >= _ago(RECENT_SECONDS)) & (func.coalesce(_ALIVE.up_at, 0) < _ago(_FRESH_SECONDS)),
+    Alive.FORMERLY: _ALIVE.alive_at < _ago(RECENT_SECONDS),
+    Alive.NEVER: _ALIVE.alive_at.is_(None),
+}
+_IS_MEASURED: Final = _ALIVE.probed_at >= _ago(RECENT_SECONDS)
+"""The condition that all states but `unknown` share."""
+
+
+def _is(alive: Alive) -> tuple[sa.ColumnElement[bool], ...]:
+    return _CONDITIONS.get(alive, sa.true()), _IS_MEASURED
+
+
+def is_alive(alive: Alive) -> sa.ColumnElement[bool]:
+    """Return the condition that rows of `agent` are in a state."""
     has_row = (
         select(sa.literal(1))
         .select_from(_MEASURED)
-        .where(*(agent_file.c[name] == agent.c[name] for name in _AGENT), *_is(alive, now))
+        .where(*(agent_file.c[name] == agent.c[name] for name in _AGENT), *_is(alive))
         .correlate(agent)
         .offset(0)  # PostgreSQL would hash the files of all agents first; with this it looks each agent up
         .exists()
@@ -78,29 +84,17 @@ def is_alive(alive: Alive, now: float | None = None) -> sa.ColumnElement[bool]:
     return ~has_row if alive is Alive.UNKNOWN else has_row
 
 
-def _is(alive: Alive, now: float | None = None) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions on `registration_alive` for a state; for `unknown`, those that all other states share."""
-    seconds = int(time.time() if now is None else now)
-    recent, fresh = seconds - RECENT_SECONDS, seconds - _FRESH_SECONDS
-    conditions: dict[Alive, list[sa.ColumnElement[bool]]] = {
-        Alive.NOW: [_ALIVE.up_at >= fresh],
-        Alive.RECENTLY: [_ALIVE.alive_at >= recent, sa.or_(_ALIVE.up_at.is_(None), _ALIVE.up_at < fresh)],
-        Alive.FORMERLY: [_ALIVE.alive_at < recent],
-        Alive.NEVER: [_ALIVE.alive_at.is_(None)],
-    }
-    return [*conditions.get(alive, ()), _ALIVE.probed_at >= recent]
-
-
 AGENTS_ALIVE: Final = (
     select(
         *(agent_file.c[name] for name in _AGENT),
         _LISTED.host,
-        *(_ALIVE[name] for name in ("up_at", "alive_at", "probed_at")),
+        sa.case(*((sa.and_(*_is(alive)), alive) for alive in _CONDITIONS), else_=Alive.UNKNOWN).label("alive"),
     )
     .select_from(_MEASURED.join(registration_endpoint, _LISTED.content_hash == _ALIVE.content_hash))
     .where(*(agent_file.c[name].in_(sa.bindparam(name, expanding=True)) for name in _AGENT))
 )
-"""When agents last responded, with a row per endpoint. The parameters are lists of the key's parts."""
+"""The states of agents, with a row per endpoint. Agents that were never measured have none. The parameters are lists of
+the key's parts."""
 
 
 def agents_with(connection: Connection, alive: Alive, most: int) -> list[tuple[int, str, int]] | None:
@@ -261,14 +255,13 @@ def endpoints_of(connection: Connection, key: AgentKey) -> tuple[MeasuredEndpoin
 
 
 def _endpoint(listed: Any, states: list[Any], days: list[Any], drifts: list[Any]) -> MeasuredEndpoint:
-    place = {name: getattr(listed, name) for name in ("protocol", "url", "host", "is_probed")}
-    if not states:
-        return MeasuredEndpoint(**place)
-    best = max(states, key=lambda row: (row.state in REACHABLE, row.probed_at or 0))  # one good vantage suffices
+    # One good vantage suffices.
+    best = max(states, key=lambda row: (row.state in REACHABLE, row.probed_at or 0), default=None)
     names = ("state", "code", "since", "probed_at", "alive_at", "milliseconds")
+    of_state: dict[str, Any] = {name: getattr(best, name, None) for name in names}
     return MeasuredEndpoint(
-        **place,
-        **{name: getattr(best, name) for name in names},
+        **{name: getattr(listed, name) for name in ("protocol", "url", "host", "is_probed")},
+        **of_state,
         vantages=tuple(row.vantage for row in states),
         days=tuple(MeasuredDay(*row[1:]) for row in days),
         changes=tuple(MeasuredChange(row.at, row.kind, _value(row.old), _value(row.new), row.code) for row in drifts),
@@ -294,4 +287,4 @@ class Measurements:
 def measurements_of(connection: Connection, key: AgentKey) -> Measurements:
     """Return whether an agent responds, and its endpoints."""
     row = connection.execute(AGENTS_ALIVE, {name: [getattr(key, name)] for name in _AGENT}).first()
-    return Measurements(alive_of(row), endpoints_of(connection, key))
+    return Measurements(Alive.UNKNOWN if row is None else Alive(row.alive), endpoints_of(connection, key))

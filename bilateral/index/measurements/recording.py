@@ -22,7 +22,7 @@ from bilateral.index.measurements.tables import (
     endpoint_state,
     registration_endpoint,
 )
-from bilateral.index.measurements.values import REACHABLE, Change, Outcome
+from bilateral.index.measurements.values import DAY, REACHABLE, Change, Outcome
 
 _Row: TypeAlias = dict[str, Any]
 _Listed: TypeAlias = tuple[int, Change]
@@ -31,7 +31,7 @@ _Listed: TypeAlias = tuple[int, Change]
 _MARKED_EVERY: Final = 3_600
 """Seconds between two rows recording that a watchtower is still measuring."""
 
-_STALE_SECONDS: Final = 2 * 86_400
+_STALE_SECONDS: Final = 2 * DAY
 """The age at which a state becomes unknown while others are measured. Endpoints are probed at least daily."""
 
 _MOST_AGENTS: Final = 1_000

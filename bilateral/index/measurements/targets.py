@@ -2,6 +2,8 @@
 
 import threading
 from collections.abc import Iterable, Mapping
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -11,7 +13,7 @@ from bilateral.core.errors import UnsupportedUriError
 from bilateral.core.identifiers import AgentId
 from bilateral.documents import RegistrationFile
 from bilateral.documents.http import host_of
-from bilateral.index.files.reading import Reader, ReadRows, read_content
+from bilateral.index.files.reading import MAX_HOST, Reader, ReadRows, read_content
 from bilateral.index.files.tables import (
     Kind,
     agent_file,
@@ -22,6 +24,7 @@ from bilateral.index.files.tables import (
 from bilateral.index.log.dialects import insert_new
 from bilateral.index.measurements.tables import LISTINGS, registration_alive, registration_endpoint
 from bilateral.index.measurements.values import Protocol, Target, endpoint_id
+from bilateral.index.reading.registries import read_registries
 
 MOST_ENDPOINTS: Final = 5
 """The maximum number of endpoints probed per registration file. A file may list any number, including other
@@ -42,45 +45,42 @@ _AT_ONCE: Final = 100
 def read_targets(connection: Connection, chain_ids: Iterable[int]) -> list[Target]:
     """Return the endpoints that agents on the given chains currently list, by protocol and URL.
 
-    If a file opts an endpoint out of probing, the endpoint is omitted for the file's agents.
+    Agents in a chain's other identity registries are omitted, because a short id does not identify them. If a file opts
+    an endpoint out of probing, the endpoint is omitted for the file's agents.
     """
-    listed, current = registration_endpoint.c, agent_file.c
+    listed, current, registries = registration_endpoint.c, agent_file.c, read_registries(connection)
+    identities = [registries.identity_of(chain_id) for chain_id in registries.chains]
     query = (
         select(*current["chain_id", "agent_id"], *listed, registration_file.c.active)
         .select_from(LISTINGS)
-        .where(current.chain_id.in_(list(chain_ids)), listed.is_probed)
-        .order_by(current.chain_id, current.identity_registry, current.agent_id, listed.position)
+        .where(current.chain_id.in_(list(chain_ids)), current.identity_registry.in_(identities), listed.is_probed)
+        .order_by(listed.protocol, listed.url, current.chain_id, current.agent_id)
     )
-    targets: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in connection.execute(query):
-        place = {"host": row.host, "agents": {}, "is_paid": False, "method": None, "is_active": False}
-        target = targets.setdefault((row.protocol, row.url), place)
-        target["agents"][AgentId(int(row.agent_id), row.chain_id)] = None
-        target["is_paid"] |= row.is_paid
-        target["method"] = target["method"] or row.method
-        target["is_active"] |= row.active is not False
-    return [
-        Target(Protocol(protocol), url, **{**target, "agents": tuple(target["agents"])})
-        for (protocol, url), target in sorted(targets.items())
-    ]
+    targets = []
+    for (protocol, url), group in groupby(connection.execute(query), key=attrgetter("protocol", "url")):
+        rows = list(group)
+        agents = dict.fromkeys(AgentId(int(row.agent_id), row.chain_id) for row in rows)
+        is_paid, is_active = any(row.is_paid for row in rows), any(row.active is not False for row in rows)
+        method = next((row.method for row in rows if row.method), None)
+        targets.append(Target(Protocol(protocol), url, rows[0].host, tuple(agents), is_paid, method, is_active))
+    return targets
 
 
 def normalized(endpoint: str) -> tuple[str, str] | None:
     """Return an http or https URL's normalized form, and its host, with the port unless it is the scheme's default.
 
-    None for other endpoints, and for URLs with a user, which are published by accident.
+    None for other endpoints, for hosts too long for DNS, and for URLs with a user, which are published by accident.
     """
     try:
         parts = urlsplit(endpoint.strip())
         name, port = host_of(endpoint.strip().lower())
     except (UnsupportedUriError, ValueError):
         return None
-    if "@" in parts.netloc:
-        return None
     host = f"[{name}]" if ":" in name else name
     host = host if port == _PORTS[parts.scheme] else f"{host}:{port}"
     query = f"?{parts.query}" if parts.query else ""
-    return f"{parts.scheme}://{host}{parts.path or '/'}{query}", host
+    url = f"{parts.scheme}://{host}{parts.path or '/'}{query}"
+    return None if "@" in parts.netloc or len(host) > MAX_HOST else (url, host)
 
 
 def _protocol_of(name: str, *, is_paid: bool) -> Protocol | None:

@@ -3,9 +3,12 @@
 import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from bilateral.core.identifiers import AgentId
+
+DAY: Final = 86_400
+"""The number of seconds in a day; Unix time has no leap seconds."""
 
 
 class Protocol(StrEnum):

@@ -17,7 +17,7 @@ from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import READ_FILES, agent_file
 from bilateral.index.log.tables import registry
-from bilateral.index.measurements.queries import AGENTS_ALIVE, alive_of
+from bilateral.index.measurements.queries import AGENTS_ALIVE
 from bilateral.index.measurements.values import Alive
 from bilateral.index.ratings.tables import summary
 from bilateral.index.reading import pages
@@ -212,7 +212,7 @@ def _alive_facet(agents: Sequence[Key], measured: Sequence[Any]) -> Facet:
     rows, hosts = defaultdict[Key, list[Any]](list), defaultdict[str, set[str]](set)
     for row in measured:
         rows[row.chain_id, row.identity_registry, int(row.agent_id)].append(row)
-    states = {key: alive_of(next(iter(rows[key]), None)) for key in agents}
+    states = {key: Alive(rows[key][0].alive) if rows[key] else Alive.UNKNOWN for key in agents}
     for key, alive in states.items():
         hosts[alive].update(row.host for row in rows[key])
     values = tuple((alive.value, count) for alive in Alive if (count := [*states.values()].count(alive)))

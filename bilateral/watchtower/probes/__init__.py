@@ -4,13 +4,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from bilateral.core import errors
-from bilateral.documents.http import host_of
 from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.probes.asking import Asker, ProbeSettings, result, result_of_error
+from bilateral.watchtower.probes.asking import Asker, ProbeSettings, result_of_error
 from bilateral.watchtower.probes.documents import probe_a2a, probe_oasf, probe_web
 from bilateral.watchtower.probes.mcp import probe_mcp
 from bilateral.watchtower.probes.x402 import probe_x402
@@ -31,8 +29,6 @@ _PLACEHOLDER: Final = re.compile(
 )
 """Marks of URLs with placeholders that their authors forgot to fill in."""
 
-_MAX_URL: Final = 2048
-
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
@@ -48,8 +44,10 @@ def probe(
         previous: The facts of earlier probes by name, newer ones replacing older ones. With these, one request
             suffices, and what only a deep probe reads remains valid until the next deep probe.
     """
-    if (code := _fault(target.url)) is not None:
-        return result(Outcome.UNFIT, code)
+    if _PLACEHOLDER.search(target.url):
+        return Probe.of(Code.PLACEHOLDER)
+    if not target.url.startswith(("http://", "https://")):
+        return Probe.of(Code.URL)
     asker = Asker(target, settings, previous, is_deep)
     try:
         answer = _PROBES[target.protocol](asker)
@@ -68,13 +66,3 @@ def probe(
 
 _LAGS: Final = 16
 """The number of probes over which a service's lag is averaged. Recent probes weigh more."""
-
-
-def _fault(url: str) -> Code | None:
-    if _PLACEHOLDER.search(url):
-        return Code.PLACEHOLDER
-    try:
-        host_of(url)
-    except errors.UnsupportedUriError:
-        return Code.URL
-    return Code.URL if "@" in urlsplit(url).netloc or len(url) > _MAX_URL else None

@@ -115,19 +115,13 @@ class Asker:
         return self.target.protocol is Protocol.MCP and decode_object(body).get("method") in _QUESTIONS
 
 
-def result(outcome: Outcome, code: Code, answer: Answer | None = None, **facts: Any) -> Probe:
-    """Return a probe's result."""
-    if answer is None:
-        return Probe(outcome, code, facts=facts)
+def result(code: Code | None, answer: Answer, outcome: Outcome | None = None, **facts: Any) -> Probe:
+    """Return the result for a response: up without a code, and by default the code's outcome."""
+    code = code or Code.OK
     if lags := _LAG.findall(answer.headers.get("index-state", "")):
         facts["lag"] = max(map(int, lags))
     wait = seconds_to_wait(answer.headers.get("retry-after", "")) if answer.status in _BUSY else None
-    return Probe(outcome, code, answer.milliseconds, answer.status, wait, facts=facts)
-
-
-def graded(code: Code | None, answer: Answer, **facts: Any) -> Probe:
-    """Return the result for a response in the protocol: up, or degraded for a reason."""
-    return result(Outcome.DEGRADED if code else Outcome.UP, code or Code.OK, answer, **facts)
+    return Probe(outcome or code.outcome, code, answer.milliseconds, answer.status, wait, facts=facts)
 
 
 _LAG: Final = re.compile(r";lag=(\d{1,9})\b")
@@ -135,12 +129,13 @@ _LAG: Final = re.compile(r";lag=(\d{1,9})\b")
 
 _BUSY: Final = frozenset({429, 503})
 _OF_STATUS: Final = {
-    **dict.fromkeys((401, 403), (Outcome.GATED, Code.AUTHORIZATION)),
-    402: (Outcome.GATED, Code.PAYMENT),
-    **dict.fromkeys((404, 410), (Outcome.DOWN, Code.STATUS_404)),
-    429: (Outcome.UNKNOWN, Code.RATE_LIMITED),
+    **dict.fromkeys((401, 403), Code.AUTHORIZATION),
+    **dict.fromkeys((404, 410), Code.STATUS_404),
+    402: Code.PAYMENT,
+    429: Code.RATE_LIMITED,
+    **dict.fromkeys(range(300, 400), Code.REDIRECT_REFUSED),
+    **dict.fromkeys(range(500, 600), Code.STATUS_5XX),
 }
-_OF_CLASS: Final = {3: Code.REDIRECT_REFUSED, 5: Code.STATUS_5XX}
 
 
 def result_of_status(asker: Asker, answer: Answer, *, is_page: bool = False) -> Probe | None:
@@ -151,21 +146,19 @@ def result_of_status(asker: Asker, answer: Answer, *, is_page: bool = False) -> 
     """
     status, is_html = answer.status, answer.media_type in _HTML and not is_page
     is_marked = is_html and _CHALLENGE.search(answer.content) is not None
-    is_busy, is_waiting = status in _BUSY, "retry-after" in answer.headers
+    is_waiting = status in _BUSY and "retry-after" in answer.headers
     has_header = any(answer.headers.get(name) in values for name, values in _CHALLENGE_HEADERS.items())
     is_refused = is_html and status in {403, *_BUSY} and not is_waiting
     if has_header or is_refused or (is_marked and status == 200):  # noqa: PLR2004
         challenges = int(asker.previous.get("challenges") or 0) + 1
-        if challenges <= _MOST_CHALLENGES:
-            return result(Outcome.UNKNOWN, Code.CHALLENGE, answer, challenges=challenges)
-        if is_marked or not is_html:
-            return result(Outcome.DEGRADED, Code.CHALLENGE, answer, challenges=challenges)
-    if is_busy and is_waiting:
-        return result(Outcome.UNKNOWN, Code.RATE_LIMITED, answer)
+        outcome = None if challenges <= _MOST_CHALLENGES else Outcome.DEGRADED
+        if outcome is None or is_marked or not is_html:
+            return result(Code.CHALLENGE, answer, outcome, challenges=challenges)
+    if is_waiting:
+        return result(Code.RATE_LIMITED, answer)
     if status >= 300:  # noqa: PLR2004  # no success
-        default = Outcome.DOWN, _OF_CLASS.get(status // 100, Code.STATUS)
-        return result(*_OF_STATUS.get(status, default), answer)
-    return result(Outcome.DOWN, Code.WRONG_TYPE, answer) if is_html else None
+        return result(_OF_STATUS.get(status, Code.STATUS), answer)
+    return result(Code.WRONG_TYPE, answer) if is_html else None
 
 
 _OF_REASON: Final = {
@@ -174,23 +167,19 @@ _OF_REASON: Final = {
     "unreachable_document": Code.BROKEN,
     "forbidden_address": Code.REDIRECT_REFUSED,
 }
-_NOT_DOWN: Final = {
-    **dict.fromkeys((Code.DNS_TROUBLE, Code.VANTAGE, Code.ENCODING), Outcome.UNKNOWN),
-    Code.TLS_CA: Outcome.DEGRADED,  # our authorities may be outdated
-}
 
 
 def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
     """Return the result for a request without a complete response."""
     if isinstance(error, errors.ForbiddenAddressError) and error.host.lower() == host_of(target.url)[0].lower():
-        return result(Outcome.UNFIT, Code.FORBIDDEN_ADDRESS)
+        return Probe.of(Code.FORBIDDEN_ADDRESS)
     phase = getattr(error, "phase", "resolve")
     reason = error.reason if phase == "resolve" else f"timeout_{phase}"
     try:
         code = _OF_REASON.get(reason) or Code(reason)
     except ValueError:  # the first URL was checked, so a redirect is to blame
         code = Code.REDIRECT_REFUSED
-    return result(_NOT_DOWN.get(code, Outcome.DOWN), code)
+    return Probe.of(code)
 
 
 def digest(value: Any) -> str:

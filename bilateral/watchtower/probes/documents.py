@@ -1,6 +1,5 @@
 """Probes of documents: web pages, OASF records, and A2A agent cards."""
 
-import base64
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -16,16 +15,16 @@ from bilateral.core import errors
 from bilateral.core.text.encoding import decode_object
 from bilateral.documents import Validators
 from bilateral.documents.http import host_of
-from bilateral.index.measurements.values import Outcome
+from bilateral.index.measurements.values import DAY, Outcome
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.probes.asking import Asker, digest, graded, result, result_of_error, result_of_status
+from bilateral.watchtower.probes.asking import Asker, digest, result, result_of_error, result_of_status
 
 Signature: TypeAlias = Literal["valid", "invalid", "unverified", "none"]
 _Judgement: TypeAlias = tuple[Code | None, dict[str, Any]]
 _Judge: TypeAlias = Callable[[Asker, dict[str, Any], str], _Judgement]
 
 _PAGE_BYTES: Final = 64 * 1024
-_RENEWAL_SECONDS: Final = 7 * 86_400
+_RENEWAL_SECONDS: Final = 7 * DAY
 """The time before a certificate's expiry at which it should have been renewed."""
 
 _UNCHANGED: Final = 304
@@ -39,11 +38,11 @@ def probe_web(asker: Asker) -> Probe:
     if (failure := result_of_status(asker, answer, is_page=True)) is not None:
         return failure
     code, ends = None, answer.certificate_ends
-    if not _is_same_domain(host_of(answer.url)[0], host_of(asker.target.url)[0]):
+    if _domain(answer.url) != _domain(asker.target.url):
         code = Code.OTHER_DOMAIN
     elif ends is not None and ends < time.time() + _RENEWAL_SECONDS:
         code = Code.CERTIFICATE_ENDS
-    return graded(code, answer, **({} if ends is None else {"certificate_ends": ends}))
+    return result(code, answer, None, **({} if ends is None else {"certificate_ends": ends}))
 
 
 def probe_oasf(asker: Asker) -> Probe:
@@ -74,19 +73,16 @@ def _judge_card(asker: Asker, card: dict[str, Any], card_url: str) -> _Judgement
     if not isinstance(url, str) or not isinstance(card.get("name"), str) or not isinstance(card.get("skills"), list):
         return Code.NOT_PROTOCOL, {}
     facts: dict[str, Any] = {"card": digest({**card, "signatures": None})}
-    try:
-        host = host_of(url)[0]
-    except errors.UnsupportedUriError:  # gRPC interfaces may have only a host and a port
-        host = None
+    domain = _domain(url)
     code = None if interfaces else Code.OLD_VERSION
-    if host is not None and not _is_same_domain(host, host_of(card_url)[0]):
+    if domain is not None and domain != _domain(card_url):
         code = Code.OTHER_DOMAIN
     elif not card["skills"]:
         code = Code.EMPTY
     if asker.is_deep:
         facts["signature"] = _signature(asker, card, card_url)
         facts["deep_code"] = Code.SIGNATURE_INVALID if facts["signature"] == "invalid" else None
-        if not facts["deep_code"] and host is not None and code is not Code.OTHER_DOMAIN:  # not a stranger's
+        if not facts["deep_code"] and domain is not None and code is not Code.OTHER_DOMAIN:  # not a stranger's
             facts["deep_code"] = _fault_of_interface(asker, url)
         code = facts["deep_code"] or code
     return code, facts
@@ -110,14 +106,12 @@ def _probe_document(asker: Asker, urls: list[str], judge: _Judge) -> Probe:
         etag = asker.previous.get("etag") if url == last_url and not asker.is_deep else None
         answer = asker.ask("GET", url, headers={"Accept": "application/json", **Validators(etag).headers()})
         if answer.status == _UNCHANGED and etag:
-            return graded(None, answer)
+            return result(None, answer)
         if (failure := result_of_status(asker, answer)) is None:
             code, facts = judge(asker, decode_object(answer.body), answer.url)
             # The next probe asks for changes of a valid document only.
             facts |= {"document_url": url, "etag": Validators.of(answer.headers).etag if code is None else None}
-            if code is Code.NOT_PROTOCOL:
-                return result(Outcome.DOWN, code, answer, **facts)
-            return graded(code, answer, **facts)
+            return result(code, answer, Outcome.DEGRADED if facts.get("deep_code") else None, **facts)
         failures.append(failure)
         if failure.code not in {Code.STATUS_404, Code.WRONG_TYPE}:
             break
@@ -127,12 +121,12 @@ def _probe_document(asker: Asker, urls: list[str], judge: _Judge) -> Probe:
 _SUFFIXES: Final = frozenset({"ac", "co", "com", "edu", "gov", "ne", "net", "or", "org"})
 
 
-def _is_same_domain(host: str, other: str) -> bool:
-    """Return whether two hosts share a domain: the last two labels, or three under a suffix such as `co.uk`."""
-    return _domain(host) == _domain(other)
-
-
-def _domain(host: str) -> list[str]:
+def _domain(url: str) -> list[str] | None:
+    """Return a URL's domain: the last two labels of its host, or three under a suffix such as `co.uk`."""
+    try:
+        host = host_of(url)[0]
+    except errors.UnsupportedUriError:  # gRPC interfaces may have only a host and a port
+        return None
     labels = host.lower().rstrip(".").split(".")
     if labels[-1].isdigit() or ":" in host:
         return labels
@@ -146,27 +140,27 @@ def _signature(asker: Asker, card: Mapping[str, Any], card_url: str) -> Signatur
     if not isinstance(signatures, list) or not signatures:
         return "none"
     try:
-        payloads = [base64.urlsafe_b64encode(form).rstrip(b"=").decode() for form in _forms(card)]
+        forms = list(_forms(card))
     except rfc8785.CanonicalizationError:
         return "invalid"
-    results = (_verified(asker, payloads, card_url, signature) for signature in signatures[:_MOST_SIGNATURES])
+    results = (_verified(asker, forms, card_url, signature) for signature in signatures[:_MOST_SIGNATURES])
     return min(results, key=get_args(Signature).index)
 
 
-def _verified(asker: Asker, payloads: list[str], card_url: str, signature: Any) -> Signature:
+def _verified(asker: Asker, forms: list[bytes], card_url: str, signature: Any) -> Signature:
     try:
-        protected, signed = signature["protected"], signature["signature"]
-        header = decode_object(base64.urlsafe_b64decode(f"{protected}=="))
+        detached = f"{signature['protected']}..{signature['signature']}".encode()
+        header = jws.extract_compact(detached).headers()
         if header.get("alg") not in _ALGORITHMS:
             return "invalid"
         if (keys := _keys(asker, header.get("jku"), card_url)) is None:
             return "unverified"
         key_set = KeySet.import_key_set({"keys": [key for key in keys if key.get("kid") == header.get("kid")]})
-    except (JoseError, TypeError, KeyError, ValueError):  # base64 and JSON errors are ValueErrors
+    except (JoseError, AttributeError, TypeError, KeyError, ValueError):  # strangers' JSON may have any shape
         return "invalid"
-    for form in payloads:
+    for form in forms:
         with suppress(JoseError, ValueError):
-            jws.deserialize_compact(f"{protected}.{form}.{signed}", key_set, algorithms=list(_ALGORITHMS))
+            jws.deserialize_compact(detached, key_set, _ALGORITHMS, payload=form)
             return "valid"
     return "invalid"
 

@@ -14,7 +14,7 @@ from bilateral.core.text.encoding import decode_object
 from bilateral.documents.exchanges import EVENT_STREAM, Answer, Event
 from bilateral.index.measurements.values import Outcome
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.probes.asking import MIB, Asker, digest, graded, result, result_of_status
+from bilateral.watchtower.probes.asking import MIB, Asker, digest, result, result_of_status
 
 STATELESS: Final = "2026-07-28"
 HANDSHAKE: Final = "2025-11-25"
@@ -138,14 +138,14 @@ def _greet(connection: _Connection, version: str) -> Probe:
         connection.session = answer.headers.get("mcp-session-id") or None if is_spoken else None
     if is_spoken:
         connection.version = version
-        return graded(None, answer, era=version)
+        return result(None, answer, era=version)
     failure = result_of_status(connection.asker, answer)
     if failure is not None and ("error" not in reply or failure.outcome is not Outcome.DOWN):
         return failure
     if reply.get("error") == _UNSUPPORTED_VERSION:
-        return graded(Code.ERA, answer)
+        return result(Code.ERA, answer)
     is_other_type = answer.content and answer.media_type not in {"application/json", EVENT_STREAM}
-    return result(Outcome.DOWN, Code.WRONG_TYPE if is_other_type else Code.NOT_PROTOCOL, answer)
+    return result(Code.WRONG_TYPE if is_other_type else Code.NOT_PROTOCOL, answer)
 
 
 def _probe_stream(asker: Asker, code: Code | None) -> Probe:
@@ -153,8 +153,8 @@ def _probe_stream(asker: Asker, code: Code | None) -> Probe:
     headers = {"Accept": EVENT_STREAM}
     answer = asker.ask("GET", asker.target.url, headers=headers, is_last=lambda _: True, is_cut=True)
     if answer.event == "endpoint":
-        return graded(code, answer, era=_STREAM)
-    return result_of_status(asker, answer) or result(Outcome.DOWN, Code.NOT_PROTOCOL, answer)
+        return result(code, answer, era=_STREAM)
+    return result_of_status(asker, answer) or result(Code.NOT_PROTOCOL, answer)
 
 
 def _with_tools(connection: _Connection, probe: Probe) -> Probe:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from bilateral.documents.exchanges import Answer
 from bilateral.index.measurements.values import Outcome
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.probes.asking import Asker, digest, graded, result, result_of_status
+from bilateral.watchtower.probes.asking import Asker, digest, result, result_of_status
 from bilateral.x402.offers import PAYMENT_REQUIRED, Offer, read_offer
 
 _PAYMENT: Final = 402
@@ -21,6 +21,7 @@ _SHARED: Final = {Code.CHALLENGE, Code.RATE_LIMITED, Code.STATUS_404, Code.STATU
 _REPUTATION: Final = ("8004-reputation", "reputation")
 """The keys of the extensions that declare an agent."""
 
+_EMPTY_BODY: Final[Mapping[str, Any]] = {"headers": {"Content-Type": "application/json"}, "body": b"{}"}
 _MOST_OPTIONS: Final = 20
 
 
@@ -28,14 +29,12 @@ def probe_x402(asker: Asker) -> Probe:
     """Request a route's price, with the method that its listing declares, or else one that it allows."""
 
     def ask(verb: str) -> Answer:
-        if verb == "POST":
-            return asker.ask(verb, asker.target.url, headers={"Content-Type": "application/json"}, body=b"{}")
-        return asker.ask(verb, asker.target.url)
+        return asker.ask(verb, asker.target.url, **(_EMPTY_BODY if verb == "POST" else {}))
 
     verbs = ["GET", "POST", "HEAD"] if asker.target.is_paid else ["GET", "HEAD"]
     declared = asker.target.method
     if declared is not None and declared not in {*verbs, "POST"}:  # any other method could act
-        return result(Outcome.UNKNOWN, Code.NOT_EXERCISED)
+        return Probe.of(Code.NOT_EXERCISED)
     verb = next((name for name in (asker.previous.get("method"), declared) if name in verbs), "GET")
     answer = ask(verb)
     if answer.status in _WRONG_VERB:
@@ -52,13 +51,13 @@ def _judged(asker: Asker, answer: Answer, verb: str) -> Probe:
     if failure is not None and failure.code in _SHARED:
         return failure
     if answer.status == _NOT_ALLOWED:
-        return result(Outcome.UNKNOWN, Code.NOT_EXERCISED, answer)
+        return result(Code.NOT_EXERCISED, answer)
     if answer.status == _PAYMENT:
         return _offered(answer, verb, is_deep=asker.is_deep)
     if answer.status in _VALIDATES:
-        return result(Outcome.GATED, Code.VALIDATES_FIRST, answer, method=verb)
+        return result(Code.VALIDATES_FIRST, answer, method=verb)
     if failure is None or failure.code is Code.WRONG_TYPE:  # a page is free content, too
-        return result(Outcome.DEGRADED if asker.target.is_paid else Outcome.UP, Code.FREE, answer, method=verb)
+        return result(Code.FREE, answer, Outcome.DEGRADED if asker.target.is_paid else None, method=verb)
     return failure
 
 
@@ -68,7 +67,7 @@ def _offered(answer: Answer, verb: str, *, is_deep: bool) -> Probe:
     options = offer.whole_options[:_MOST_OPTIONS]
     facts = {"method": verb, **(_terms(offer, options) if is_deep else {})}
     code = Code.OLD_VERSION if offer.version == 1 else Code.TERMS_DIFFER if offer.differs else None
-    return graded(code if options else Code.TERMS_MISSING, answer, **facts)
+    return result(code if options else Code.TERMS_MISSING, answer, **facts)
 
 
 def _terms(offer: Offer, options: list[Mapping[str, Any]]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from sqlalchemy import insert, select
 from bilateral.core.contracts import Registry
 from bilateral.index.agents.tables import agent
 from bilateral.index.measurements import queries
-from bilateral.index.measurements.queries import AliveCount, MeasuredDay, alive_of, count_alive, endpoints_of, is_alive
+from bilateral.index.measurements.queries import AliveCount, MeasuredDay, count_alive, endpoints_of, is_alive
 from bilateral.index.measurements.tables import endpoint_state
 from bilateral.index.measurements.values import Alive, Change, Outcome, Protocol, endpoint_id
 from bilateral.index.reading.registries import AgentKey
@@ -102,9 +102,10 @@ def test_condition_of_searches_is_the_rule_of_pages(measured):
         states = {}
         for agent_id in ids:
             key = {"chain_id": [CHAIN_ID], "identity_registry": [ADDRESSES[Registry.IDENTITY]], "agent_id": [agent_id]}
-            states[agent_id] = alive_of(connection.execute(queries.AGENTS_ALIVE, key).first(), NOW)
+            row = connection.execute(queries.AGENTS_ALIVE, key).first()
+            states[agent_id] = Alive.UNKNOWN if row is None else Alive(row.alive)
         for alive in Alive:
-            found = set(connection.execute(select(agent.c.agent_id).where(is_alive(alive, NOW))).scalars())
+            found = set(connection.execute(select(agent.c.agent_id).where(is_alive(alive))).scalars())
             assert found == {agent_id for agent_id, state in states.items() if state is alive}, alive
     assert set(states.values()) == set(Alive)
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import delete
 
+from bilateral.core.contracts import Registry
 from bilateral.core.identifiers import AgentId
+from bilateral.index.chain.extraction import Extraction
+from bilateral.index.log.tables import registry
 from bilateral.index.measurements.tables import registration_endpoint
 from bilateral.index.measurements.targets import EndpointReader, normalized, read_targets
 from bilateral.index.measurements.values import Protocol, Target
-from tests.index.conftest import CHAIN_ID
-from tests.index.measurements.conftest import MCP
+from tests.index.conftest import CHAIN_ID, REGISTRIES
+from tests.index.files.conftest import registered
+from tests.index.measurements.conftest import MCP, data_uri
 
 
 def targets_of(measured, chains=(CHAIN_ID,)):
@@ -26,6 +31,18 @@ def test_agents_with_one_url_share_a_target(measured):
     agents = (AgentId(1, CHAIN_ID), AgentId(2, CHAIN_ID))
     assert targets_of(measured) == [Target(Protocol.MCP, MCP, "seller.example", agents, is_paid=True)]
     assert targets_of(measured, [CHAIN_ID + 1]) == []
+
+
+def test_agent_of_a_second_registry_is_not_the_agent_with_its_number(measured):
+    second = "0x" + "22" * 20
+    measured.story.extraction = Extraction(CHAIN_ID, {**REGISTRIES, second: Registry.IDENTITY})
+    row = (CHAIN_ID, second, Registry.IDENTITY.value, second, 1)
+    with measured.engine.begin() as connection:
+        connection.execute(registry.insert().values(dict(zip(registry.c.keys(), row, strict=True))))
+    logs = registered(data_uri(("web", "https://other.example/")), 1)
+    measured.story.block(*(replace(log, address=second) for log in logs))
+    measured.agent(1, ("mcp", MCP))
+    assert [target.url for target in targets_of(measured)] == [MCP]
 
 
 def test_agent_out_of_service_lists_inactive_targets(measured):
@@ -76,6 +93,7 @@ def test_targets_are_those_of_the_current_file(measured):
         ("npx my-server", None),
         ("https://", None),
         ("https://a.example:99999/", None),
+        (f"https://{'a' * 400}.example/", None),
         ("", None),
     ],
 )
