@@ -166,7 +166,7 @@ class Attackers:
         else:
             numbers = np.arange(len(log.agents), len(log.agents) + count)
             kinds = random.integers(settings.categories, size=count)
-            log.agents.add(owner=owners, kind=kinds, ts=settings.time(registered + random.uniform(0, 0.2, count)))
+            log.agents.add(owner=owners, kind=kinds, ts=settings.time(registered + random.uniform(0.05, 0.2, count)))
             market.agents.add(count, quality=0.85, campaign=len(self.campaigns), alive=False)
         campaign = Campaign(plan, hand, funder, numbers, opens, opens + int(plan.service))
         campaign.cost += (plan.offer + settings.gas if plan.offer else settings.registration) * count

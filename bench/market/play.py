@@ -445,7 +445,8 @@ class Market:
         """Play all days."""
         answers = Answers(np.zeros(0), np.zeros(0))
         for day in range(self.settings.days):
-            self.today = day
+            # So the needs of a day are the same under each policy.
+            self.today, self.random = day, np.random.default_rng([self.log.seed, day])
             self._drift()
             for crowd in self.crowds:
                 crowd.act(self)
@@ -473,7 +474,7 @@ class Market:
     def _drift(self) -> None:
         """Let the quality of honest sellers wander, and let some turn bad."""
         agents, honest = self.agents, self.agents.honest
-        steps = self.random.normal(0, 0.01, len(honest))
+        steps = np.random.default_rng([self.log.seed, self.today, 1]).normal(0, 0.01, len(honest))
         agents.quality = np.where(honest, np.clip(agents.quality + steps, 0.05, 0.99), agents.quality)
         agents.quality[honest & (agents.turns <= self.today)] = BAD
 

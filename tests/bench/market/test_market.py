@@ -30,6 +30,21 @@ def test_a_buyer_who_knows_the_truth_loses_nothing_and_gets_most(attacked, known
     assert by_truth.profit < by_mean.profit
 
 
+def test_needs_are_the_same_under_each_policy(attacked, known):
+    (by_mean, _), (by_truth, _) = attacked, known
+    assert [needs for _, needs in by_mean.unserved] == [needs for _, needs in by_truth.unserved]
+
+
+def test_attackers_fund_accounts_before_they_register_agents(attacked):
+    market, attackers = attacked
+    first = np.full(market.log.accounts, np.inf)
+    np.minimum.at(first, market.log.transfers["dst"], market.log.transfers["ts"])
+    for campaign in attackers.campaigns:
+        if not campaign.plan.offer:  # it registered its agents itself
+            agents = market.log.agents
+            assert (first[agents["owner"][campaign.agents]] < agents["ts"][campaign.agents]).all()
+
+
 def test_money_of_a_cheat_is_the_money_lost(attacked):
     market, attackers = attacked
     sales = market.sales
