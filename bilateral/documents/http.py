@@ -114,9 +114,15 @@ UNKNOWN_VERSION: Final = Validators()
 """Empty validators, for a document that has never been loaded."""
 
 
-@lru_cache(maxsize=512)  # files repeat a few hosts, and a URL may have up to 64 KiB in httpx
+_PLAIN_URL = re.compile(r"(?ai)(https?)://((?:[a-z0-9-]{1,63}\.){1,10}[a-z][a-z0-9-]{0,62})(?:/[\w./?=&%-]{0,2000})?")
+"""URLs without a user and a port, whose host is a name in ASCII. Parsing others takes a tenth of a millisecond."""
+
+
+@lru_cache(maxsize=512)  # a file names few hosts, each several times; a URL of httpx has up to 64 KiB
 def host_of(url: str) -> Host:
     """Return the host and port of an http or https URL."""
+    if plain := _PLAIN_URL.fullmatch(url):
+        return plain[2].lower(), _PORTS[plain[1].lower()]
     parsed = _parse(url)
     return parsed.raw_host.decode(), parsed.port or _PORTS[parsed.scheme]
 

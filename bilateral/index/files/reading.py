@@ -9,7 +9,7 @@ import json
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
 from typing import Any, Final, TypeAlias
@@ -213,13 +213,20 @@ def _names(place: str, entries: Any, problems: list[str]) -> list[str]:
 
 def _claim(entry: documents.Registration) -> dict[str, Any]:
     """Return an entry's columns. EVM addresses get a checksum, and 32-byte ids from a foreign chain become a number."""
-    registry, agent_id = entry.agent_registry, _token_id(entry.agent_id)
-    with suppress(MalformedIdentifierError):
-        account = AccountId.parse(registry, verify_checksum=False)
-        registry = str(account)
-        if not account.chain.is_evm:
-            agent_id = None if entry.agent is None else int.from_bytes(base58_bytes(entry.agent.agent))
+    (registry, is_foreign), agent_id = _registry(entry.agent_registry), _token_id(entry.agent_id)
+    if is_foreign:
+        agent_id = None if entry.agent is None else int.from_bytes(base58_bytes(entry.agent.agent))
     return {"agent_registry": _stored(registry, _MAX_NAME), "agent_id": agent_id}
+
+
+@lru_cache(maxsize=256)  # most files list one of a few registries
+def _registry(text: str) -> tuple[str, bool]:
+    # The text as it is if it is malformed.
+    try:
+        account = AccountId.parse(text, verify_checksum=False)
+    except MalformedIdentifierError:
+        return text, False
+    return str(account), not account.chain.is_evm
 
 
 def _token_id(agent_id: int | str | None) -> int | None:
@@ -280,5 +287,10 @@ def _stored(value: str | float | None, limit: int) -> str | None:
 
 
 def listed(entries: list[Any]) -> str:
-    """Return strings as a JSON list, in the form in which columns store it."""
-    return json.dumps(entries, ensure_ascii=False) if entries else "[]"
+    """Return strings or objects as a JSON list, in the form stored in columns."""
+    if all(isinstance(entry, str) for entry in entries):  # an encoder takes longer to begin a list than to write it
+        return f"[{', '.join(map(_ENCODER.encode, entries))}]"
+    return _ENCODER.encode(entries)
+
+
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False)

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, null, select, update
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.errors import UnsupportedUriError
+from bilateral.core.interpreter import tuned_interpreter
 from bilateral.core.text import printable
 from bilateral.documents import Limits, Loader, Network, Validators
 from bilateral.index.files import rows as file_rows
@@ -65,10 +66,11 @@ class ReferenceScan:
                 return None
             end = self._end(connection, scanned + 1, indexed)
             references, files = self._references(connection, scanned + 1, end)
-        new, outcomes = self._decoded(files)
-        with self.engine.begin() as connection:
-            if self._move(connection, scanned, end, generation) and references:
-                self._store(connection, references, new, outcomes)
+        with tuned_interpreter():
+            new, outcomes = self._decoded(files)
+            with self.engine.begin() as connection:
+                if self._move(connection, scanned, end, generation) and references:
+                    self._store(connection, references, new, outcomes)
         return len(references)
 
     def _cursor(self) -> tuple[int, int] | None:

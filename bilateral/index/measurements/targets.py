@@ -100,7 +100,8 @@ class EndpointReader(Reader):
         services, is_paid = file.all_services, bool(file.x402_support)
         endpoints: dict[bytes, dict[str, Any]] = {}
         for service in rows[registration_service]:
-            protocol, place = _protocol_of(service["name"], is_paid=is_paid), normalized(service["endpoint"] or "")
+            protocol = _protocol_of(service["name"], is_paid=is_paid)
+            place = None if protocol is None else normalized(service["endpoint"] or "")
             if protocol is None or place is None:
                 continue
             extra: Mapping[str, Any] = services[service["position"]].model_extra or {}

@@ -86,14 +86,21 @@ class SearchReader(Reader):
         services = (service["name"] for service in rows[files.registration_service])
         capabilities = [entry["value"] for entry in rows[files.registration_capability]]
         words = words_of([name, *services, description, *capabilities])
-        words_row = {"content_hash": content_hash, "name_words": words_of([name]), "words": words}
-        if not has_model():
-            return {registration_words: [words_row]}
-        vector = vector_row(content_hash, name, description, capabilities, words)
-        return {registration_words: [words_row], registration_vector: [vector]}
+        return {registration_words: [{"content_hash": content_hash, "name_words": words_of([name]), "words": words}]}
 
     def stored(self, connection: Connection, rows: ReadRows) -> None:
-        _store_words(connection, (word for row in rows.get(registration_words, ()) for word in row["name_words"]))
+        words_rows = rows.get(registration_words, ())
+        _store_words(connection, (word for row in words_rows for word in row["name_words"]))
+        if words_rows and has_model():
+            # Here, not in `read`: between other work, the model's tables would leave the processor's cache.
+            values_of: dict[bytes, dict[int, str]] = defaultdict(dict)
+            for row in rows[files.registration_capability]:  # two files may have the same content
+                values_of[row["content_hash"]][row["position"]] = row["value"]
+            vectors = []
+            for row, words_row in zip(rows[files.registration_file], words_rows, strict=True):
+                sections = row["name"], row["description"], values_of[row["content_hash"]].values()
+                vectors.append(vector_row(row["content_hash"], *sections, words_row["words"]))
+            insert_new(connection, registration_vector, vectors)
 
     def catch_up(self, engine: Engine, stop: threading.Event) -> int:
         return fill_vectors(engine, stop)

@@ -161,6 +161,21 @@ def test_missing_and_older_vectors_are_computed_anew(known, names, monkeypatch):
     assert names(TRANSLATOR)[0] == "Lingua Bridge"
 
 
+def test_two_files_with_one_content_have_its_vector(story):
+    content = json.dumps(
+        {"name": "Lingua Bridge", "supportedTrust": [f"trust {word}" * 12 for word in EVERYTHING.split()[:6]]}
+    )
+    base64 = f"data:application/json;base64,{b64encode(content.encode()).decode()}"
+    story.block(*registered(content, agent_id=1), *registered(base64, agent_id=2))
+    story.scan_all()
+    (before,) = story.rows(registration_vector)
+    with story.engine.begin() as connection:
+        connection.execute(delete(registration_vector))
+    assert reader.fill_vectors(story.engine) == 1
+    (after,) = story.rows(registration_vector)
+    assert after["vector"] == before["vector"]
+
+
 def test_vectors_of_files_that_are_gone_are_forgotten(known, names, monkeypatch):
     assert names(TRANSLATOR)[0] == "Lingua Bridge"
     known.roll_back(known.store.cursor().number - len(AGENTS))
