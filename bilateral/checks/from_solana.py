@@ -66,7 +66,7 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
     policy, chain = policy or Policy(), agent.registry.chain
     registries = agent_registries(chain)
     if agent.registry.address not in registries:
-        raise MalformedIdentifierError("an agent on Solana", agent_id, "its registry is not in the address book")
+        raise MalformedIdentifierError("an agent on Solana", agent_id, "the registry is not in the address book")
     facts = Facts(
         source=Source.FOREIGN_NODE,
         side=Side.SERVER,

@@ -126,7 +126,7 @@ def _outcome(run: Callable[[Any], Any], loader: Loader, claim: _Claim) -> tuple[
     network, program = claim.there.registry.chain, claim.there.registry.address
     reader = agent_registries(network).get(program)
     if reader is None:
-        return False, "its registry is not in the address book"
+        return False, "the registry is not in the address book"
     try:
         uri = run(reader(SolanaNode(network), claim.there.agent)).uri
     except (AgentRefusedError, MalformedAccountError) as refusal:

@@ -63,7 +63,7 @@ def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
     uri: Uri = "",
     file: File = None,
     domain: str = option("DOMAIN", "Register under a domain, without a URI (August 2025 registries).", default=""),
-    metadata: list[str] | None = optional("KEY=VALUE", "On-chain metadata; may be repeated."),
+    metadata: list[str] | None = optional("KEY=VALUE", "Metadata to store on chain; may be repeated."),
 ) -> None:
     """Register an agent that the signer owns. With --name, also create its registration file."""
     if (new := description.file()) is not None:
@@ -202,7 +202,7 @@ def resolve(
     name: Annotated[str, argument("DOMAIN|ADDRESS", "The domain or address to look up.")],
     entry: bool = flag("--entry", "Show only the entry in the August 2025 directory, even for an address."),
 ) -> None:
-    """Find the agent that holds a domain, or the primary agent of an address."""
+    """Find the agent registered under a domain, or the primary agent of an address."""
     with invocation.reading() as client:
         if name.lower().startswith("0x") and entry:
             invocation.output.result(client.resolve_by_address(name), title=f"Address {printable(name)}")

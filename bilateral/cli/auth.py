@@ -36,12 +36,12 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
     count: int = option("N", "The number of feedback entries allowed from now on.", default=1, min=1),
     last_index: int = option(
         "N",
-        "How many authorised feedback entries the client has given for the agent; the node must report the same.",
+        "The number of authorised feedback entries by the client for the agent; must match the number on chain.",
         default=0,
         min=0,
     ),
     index_limit: int | None = optional(
-        "N", "Allow feedback while the client's index is below this, instead of --count and --last-index."
+        "N", "Allow feedback while the client's feedback index is below N, instead of --count and --last-index."
     ),
     expiry: int | None = optional(
         "UNIX", "The last second at which the authorisation is valid; a day from now by default."
@@ -62,7 +62,7 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
 def show(invocation: Invocation, authorization: Authorization) -> None:
     """Show an authorisation's fields. With a node, also check that the agent's owner signed it.
 
-    If the owner is a contract, it checks the signature itself.
+    If the owner is a contract, the contract itself checks the signature.
     """
     encoded = _encoded(invocation, authorization)
     value = _shape(encoded)

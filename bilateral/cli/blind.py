@@ -68,7 +68,7 @@ def vault_at(path: Path | None) -> BlindVault:
 
 @command(app, "list")
 def list_(invocation: Invocation, vault: Vault = None) -> None:
-    """List your sealed ratings, the deadlines for sealing them on chain, and what is still missing."""
+    """List your sealed ratings, the deadlines for sealing them on chain, and what each of them still lacks."""
     with invocation.reading() as client:
         chain_id = client.get_deployment().chain_id
         rows = [_row(client, sealed) for sealed in vault_at(vault).all() if sealed.chain_id == chain_id]
@@ -132,7 +132,7 @@ def exchange(
 
 @command(app)
 def opening(invocation: Invocation, envelope: EnvelopeFile, vault: Vault = None) -> None:
-    """Print your envelope's opening as JSON. Until both are sealed, share it only with someone you trust."""
+    """Print your envelope's opening as JSON. Until both ratings are sealed, only share it with people you trust."""
     (signed,) = read_envelopes(invocation, [envelope])
     invocation.output.raw(_own(signed, vault).to_json())
 

@@ -32,7 +32,7 @@ Role = Annotated[str, argument("ROLE", "attestor or anchorer.")]
 def show(
     invocation: Invocation,
     buyer: Buyer,
-    seller: str | None = optional("ADDRESS", "Also show this seller's vote."),
+    seller: str | None = optional("ADDRESS", "Also show this seller's vote on the buyer."),
     service: buyer_service.OptionalService = None,
     policy: buyer_service.ScoringPolicy = None,
 ) -> None:
@@ -85,7 +85,7 @@ def record(
 
 @command(app, writes=True)
 def record_many(invocation: Invocation, payments: Terms) -> None:
-    """As the attestor, record several payments made on one chain. If one is invalid, none is recorded."""
+    """As the attestor, record several payments made on one chain. If any payment is invalid, none is recorded."""
     from bilateral.core.contracts.buyer_terms import PaymentRecord  # noqa: PLC0415  # slow to import
 
     content = object_of(invocation.read_file(payments), "chain_id", "payments")
@@ -126,7 +126,7 @@ def vote(
 
 @command(app, writes=True)
 def review(invocation: Invocation, reviews: Terms) -> None:
-    """As the attestor, record buyers' reviews and disputes. If one entry is invalid, none is recorded."""
+    """As the attestor, record buyers' reviews and disputes. If any entry is invalid, none is recorded."""
     from bilateral.core.contracts.buyer_terms import BuyerReviews  # noqa: PLC0415  # slow to import
 
     parsed = list_of(json_of(invocation.read_file(reviews)), BuyerReviews)
@@ -182,7 +182,7 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     ],
     place: PlaceOptions,
     policy: str = option("NAME", "The policy that determined the tier.", default="brp-1.0"),
-    lifetime: int = option("SECONDS", "How many seconds the credential is valid; at most one day.", default=3600),
+    lifetime: int = option("SECONDS", "The credential's lifetime in seconds, at most one day.", default=3600),
 ) -> None:
     """As the attestor, sign and print a tier credential. It expires at the end of the UTC day."""
     from bilateral.buyers.credentials import issue_credential, sign_credential  # noqa: PLC0415

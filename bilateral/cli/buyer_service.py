@@ -66,7 +66,7 @@ class PlaceOptions:
     """The place where a credential is used."""
 
     gate: Gate = None
-    scope: str | None = optional("WORD", "The 32-byte scope where the credential is used, instead of --gate.")
+    scope: str | None = optional("WORD", "The 32-byte scope of the credential, if no --gate is passed.")
 
     def require(self) -> None:
         """Check that exactly one place is specified."""
@@ -281,7 +281,7 @@ def reply(  # one a field of the message
     seller: Agent,
     service: Service,
 ) -> None:
-    """As the buyer, reply to a feedback entry or dispute about you. Only one reply to each is allowed."""
+    """As the buyer, reply to a feedback entry or dispute about you. You can reply to each only once."""
     remote = buyers_module("remote")
     accepted = remote.send(service, remote.MessageReply(message, seller, text), invocation.signer)
     invocation.output.result(dict(accepted), title="Reply given")

@@ -92,7 +92,7 @@ class ClientOptions(OfClient):
     """The options for a question about a client, whose chain may differ from the node's."""
 
     chain: Annotated[
-        int | None, typer.Option("--chain-id", min=1, help="The account's chain, if the index has several.")
+        int | None, typer.Option("--chain-id", min=1, help="The account's chain, if the index contains several chains.")
     ] = None
 
 
@@ -109,7 +109,7 @@ class SnapshotOptions(Snapshot):
 
 Repeat = Annotated[
     Path | None,
-    option("FILE", "An earlier answer as JSON, to rerun the check with the data from that time.", "--repeat"),
+    option("FILE", "An earlier check result as JSON; the check is run again with the data from that time.", "--repeat"),
 ]
 
 
@@ -160,7 +160,7 @@ def check_url_command(
     method: str = option("NAME", "The request's HTTP method.", default="GET"),
     body_file: Path | None = optional("FILE", "A file containing the request body."),
 ) -> None:
-    """Check a paid service by its URL: price, agent, registration file, ratings. Exit codes: see `check server`."""
+    """Check a paid service by its URL: price, agent, registration file, ratings. Exit codes match `check server`."""
     from bilateral.x402.clients.preflight import ask_price  # noqa: PLC0415  # slow, and an extra
     from bilateral.x402.clients.service_check import check_service  # noqa: PLC0415
 
@@ -213,7 +213,7 @@ def _repeated(question: OfServer | OfClient, as_of: Snapshot, repeat: Path) -> t
     try:
         answer = json.loads(repeat.read_bytes())
         if answer["side"] != side:
-            raise UsageProblemError(f"{quoted(str(repeat))} is an answer about a {answer['side']}, not a {side}")
+            raise UsageProblemError(f"{quoted(str(repeat))} is a check result for a {answer['side']}, not for a {side}")
         fields = {"at_block": answer["block"], "history": answer["history"], "analysis": answer["analysis"]}
         earlier = Snapshot(**fields, findings=as_of.findings)
         return question.model_copy(update={source: int(answer[source]) for source in sources}), earlier

@@ -47,7 +47,7 @@ def show(invocation: Invocation) -> None:
 
 @command(app, "list", is_local=True)
 def list_deployments(invocation: Invocation) -> None:
-    """List the chains in the packaged address book: registries by the authors of ERC-8004, and those on Solana."""
+    """List the chains in the packaged address book: those with registries by the authors of ERC-8004, and Solana."""
     from bilateral.core.contracts.records import address_book, foreign_book  # noqa: PLC0415  # slow to import
 
     fields = columns(

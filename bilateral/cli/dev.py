@@ -42,7 +42,7 @@ def dev(
     ),
     anvil: Path | None = optional(
         "PROGRAM",
-        "The program that runs the chain; by default found on the PATH, in node_modules or in ~/.foundry.",
+        "The program that runs the chain; by default, it is looked up on the PATH, in node_modules and in ~/.foundry.",
         envvar="BILATERAL_ANVIL",
     ),
     any_ports: bool = flag(

@@ -266,7 +266,7 @@ def search(
     invocation: Invocation,
     options: SearchOptions,
     agents: list[str] | None = argument(
-        "[AGENT...]", "The rated agents; all agents if --reviewer is passed.", default=None
+        "[AGENT...]", "The rated agents; if --reviewer is passed, all agents by default.", default=None
     ),
 ) -> None:
     """Search feedback."""

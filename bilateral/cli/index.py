@@ -103,7 +103,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     seed: int = option(None, "The seed for random choices.", default=0),
     owners: int = option(
         None,
-        "How many random agents' owners to compare with ownerOf; the node must have the last indexed block's state.",
+        "Compare the owners of this many random agents with ownerOf; requires the last indexed block's state.",
         default=0,
         min=0,
     ),
@@ -196,7 +196,7 @@ def prove(
 def migrate(
     invocation: Invocation, database: index_options.Database = None, settings_file: index_options.SettingsFile = None
 ) -> None:
-    """Migrate the tables to this package's version. Workers never migrate on their own."""
+    """Migrate the tables to this package's version. Workers never migrate the tables on their own."""
     from bilateral.index.log.database import named_database_errors, upgrade  # noqa: PLC0415  # slow to import
 
     settings = index_options.settings_of(settings_file)
@@ -231,7 +231,7 @@ def shards(
 def move(
     invocation: Invocation, settings_file: _Settings, chain_id: Annotated[int, typer.Option(help="The chain.")]
 ) -> None:
-    """Move a chain to the shard that the settings assign it to. Readers can continue; the chain's worker waits."""
+    """Move a chain to the shard that the settings assign it to. Readers can continue; the chain's worker pauses."""
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
     from bilateral.index.shards.moving import move_chain  # noqa: PLC0415  # slow to import
 

@@ -47,7 +47,7 @@ Deployments = Annotated[
     list[Path] | None,
     option(
         "FILE",
-        "A deployment record or address book; may be repeated. By default, the chain's packaged registries.",
+        "A deployment record or address book; may be repeated. Defaults to the chain's packaged registries.",
         "--deployment",
     ),
 ]
@@ -63,7 +63,7 @@ class MonitorOptions:
     metrics_port: int | None = optional(
         None, "Serve /healthz, /readyz and /metrics for monitoring on this port.", min=0, max=65535
     )
-    metrics_host: str = option("ADDRESS", "The address on which to serve monitoring.", default="127.0.0.1")
+    metrics_host: str = option("ADDRESS", "The address to listen on for monitoring.", default="127.0.0.1")
 
     @contextmanager
     def answering(

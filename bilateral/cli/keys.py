@@ -177,7 +177,7 @@ class _Scrypt(_Part):
     @model_validator(mode="after")
     def _is_affordable(self) -> Self:
         if self.n & (self.n - 1):
-            raise ValueError("n is not a power of two")
+            raise ValueError("the scrypt parameter n is not a power of two")
         if 128 * self.n * self.r > _MAX_SCRYPT_MEMORY or self.n * self.r * self.p > _MAX_SCRYPT_WORK:
             raise ValueError("n, r and p require more memory or time than a keystore may use")
         return self

@@ -124,7 +124,7 @@ GROUPS: Final = {
     "rate": "As a server, rate clients and validators, and read those ratings. Ratings are final.",
     "blind": "Seal and open ratings that neither side can see before both have rated.",
     "validation": "Request validations of an agent's work, respond to requests, and read the responses.",
-    "auth": "Authorise feedback as an agent's owner, give it as a client, and read it.",
+    "auth": "Authorise feedback as an agent's owner, give authorised feedback as a client, and read it.",
     "signals": "Publish what a watchtower measures.",
     "watchtower": "Measure which agents are alive, without acting or paying, and publish the results.",
     "transaction": "Speed up or cancel a pending transaction.",
@@ -136,7 +136,7 @@ GROUPS: Final = {
     "buyer": "Read and write buyers' records, which are backed by payments.",
     "x402": "Check a server that takes payments; rotate the keys that sign an agent's paid answers.",
     "solana": "Show a SATI agent on Solana, and change it with its owner's key.",
-    "index": "Index events from all registries into SQL, and compare the rows with the chain.",
+    "index": "Index events from all registries into an SQL database, and compare the rows with the chain.",
 }
 """The help of each group, in display order. The module of a group has the same name."""
 

@@ -20,7 +20,7 @@ Server = Annotated[
     str | None,
     option(
         "AGENT",
-        "The rating agent; the signer's primary agent by default. The registry rejects any other.",
+        "The rating agent; the signer's primary agent by default. The registry rejects any other agent.",
         "--by",
     ),
 ]
@@ -43,7 +43,7 @@ class RatingOptions:
     rating: Annotated[int, argument("RATING", "0 to 100.")]
     server_id: Server = None
     owner: str | None = optional(
-        "ADDRESS", "The rated agent's owner; its current owner by default. The registry rejects any other."
+        "ADDRESS", "The rated agent's owner; its current owner by default. The registry rejects any other owner."
     )
     confirmations: Confirmations = 1
 
@@ -73,7 +73,7 @@ class RatingsOptions:
 class SealingOptions:
     """The interaction whose rating is to be sealed, if any."""
 
-    blind: str | None = optional("INTERACTION", "The id of the interaction whose rating to seal: 0x and 64 digits.")
+    blind: str | None = optional("INTERACTION", "Seal the rating of the interaction with this id: 0x and 64 digits.")
     client_account: str | None = optional("ADDRESS", "With --blind: the account that gives the feedback.")
     vault: Vault = None
 

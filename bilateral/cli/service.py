@@ -34,7 +34,7 @@ class ServeOptions:
 
     host: str | None = optional(None, "The address to listen on; 127.0.0.1 by default.", envvar="BILATERAL_HOST")
     port: int | None = optional(
-        None, "The port; 8004 by default, 0 for any.", envvar="BILATERAL_PORT", min=0, max=65535
+        None, "The port; 8004 by default, 0 for any free port.", envvar="BILATERAL_PORT", min=0, max=65535
     )
     workers: int | None = optional(
         None, "The number of processes that handle requests.", envvar="BILATERAL_WORKERS", min=1, max=256
@@ -59,7 +59,7 @@ def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside
     chains: ChainOptions,
     options: ServeOptions,
     database: Database = None,
-    no_index: bool = flag("--no-index", "Do not follow any chain, because another process does."),
+    no_index: bool = flag("--no-index", "Do not follow any chains; use this if another process already indexes them."),
     no_analyse: bool = flag(
         "--no-analyse",
         "Do not run the trust analysis. Without this analysis, no agent is ranked, rated or accepted.",

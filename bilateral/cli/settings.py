@@ -36,7 +36,7 @@ class NodeOptions:
     )
     chain: int | None = _node(
         "ID",
-        "The chain that the node must serve. By default, the deployment record's or, without one, the node's.",
+        "The chain that the node must serve. Defaults to the deployment record's chain, or else the node's.",
         envvar="BILATERAL_CHAIN",
         min=1,
     )
@@ -54,7 +54,7 @@ class KeyOptions:
 
     account: str | None = _key(
         "ALIAS",
-        f"Sign with the keystore of this Ape account. By default, with the key in {secrets.KEY_VARIABLE}.",
+        f"Sign with the keystore of this Ape account. By default, the key in {secrets.KEY_VARIABLE} is used.",
         envvar=secrets.ACCOUNT_VARIABLE,
         autocompletion=_complete_account,
     )
@@ -67,7 +67,7 @@ class PassphraseOptions:
 
     passphrase_file: Path | None = _key(
         "FILE",
-        f"Read the passphrase from this file. By default, from {secrets.PASSPHRASE_VARIABLE} or the terminal.",
+        f"Read the passphrase from this file. The default is {secrets.PASSPHRASE_VARIABLE} or the terminal.",
         envvar=secrets.PASSPHRASE_FILE_VARIABLE,
     )
 
@@ -88,7 +88,7 @@ class SendingOptions:
         envvar="BILATERAL_MAX_COST",
     )
     wait: bool = _sending(None, "Wait until the transaction is in a block.", default=True)
-    timeout: float = _sending("SECONDS", "The longest time to wait.", default=120.0, min=0)
+    timeout: float = _sending("SECONDS", "The maximum time to wait.", default=120.0, min=0)
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class StoreOptions:
 
     store_folder: Path | None = _documents(
         "FOLDER",
-        "Store documents in this folder, published at --store-url. By default, they are put on chain as data: URIs.",
+        "Store documents in this folder, published at --store-url. By default, store them on chain as data: URIs.",
         envvar="BILATERAL_STORE_FOLDER",
     )
     store_url: str | None = _documents(
@@ -124,7 +124,7 @@ class StoreOptions:
     )
     public_url: str | None = _documents(
         "URL",
-        "That document's public URL; --put-url without its query by default.",
+        "The public URL of the uploaded document; by default, --put-url without its query.",
         envvar="BILATERAL_PUBLIC_URL",
     )
 

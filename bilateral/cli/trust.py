@@ -64,7 +64,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
         callback=_refuse_databases,
     ),
     database: str | None = optional(
-        "URL", "An index's database instead of --tables, to analyse all its chains together.", "--database"
+        "URL", "The database of an index, instead of --tables; all of its chains are analysed together.", "--database"
     ),
     checkpoints: str | None = _removed("--checkpoints", "run the whole analysis again"),  # noqa: ARG001
     memory: str | None = _removed(  # noqa: ARG001
@@ -219,8 +219,8 @@ def explain(
     invocation: Invocation,
     identifier: Annotated[str, argument("ID", "The finding, address or agent number to explain.")],
     out: _Out = Path("results"),
-    database: str | None = optional("URL", "An index's database, to explain what bilateral index analyse stored."),
-    chain_id: int | None = optional(None, "The chain, if there are several."),
+    database: str | None = optional("URL", "The database of an index, to explain its stored analysis."),
+    chain_id: int | None = optional(None, "The chain to explain, if the results cover several."),
 ) -> None:
     """Explain a finding, an account or an agent in plain sentences."""
     from bilateral.trust.chains import of_chain  # noqa: PLC0415  # pyarrow is heavy, and an extra

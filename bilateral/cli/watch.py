@@ -50,7 +50,7 @@ class WatchOptions(ChangeOptions):
     """The options for the changes to watch, and for the point from which to start."""
 
     since: str | None = optional(
-        "CURSOR", "Start after the change with this id; 0 for all changes. By default, new changes only."
+        "CURSOR", "Print changes after the one with this id, or all for 0. By default, only new changes are printed."
     )
     once: bool = flag("--once", "Stop at the end of the feed instead of waiting for more changes.")
     database: Database = None

@@ -76,7 +76,7 @@ class WatchOptions:
     vantage: str = option("NAME", "A name for the location that you probe from.", default="main")
     references: list[str] | None = optional(
         "URL",
-        "A reference host with high uptime; specify five on three networks. By default, the nodes in --settings.",
+        "A reference host with high uptime; specify five hosts on three networks. Defaults to the nodes in --settings.",
         "--reference",
         envvar="BILATERAL_REFERENCES",
     )

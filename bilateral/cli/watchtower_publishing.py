@@ -35,7 +35,7 @@ StoreUrl = Annotated[
         envvar="BILATERAL_WATCHTOWER",
     ),
 ]
-PeriodName = Annotated[str, option("WEEK", "An ISO week that is over, such as 2026-W47.", "--period")]
+PeriodName = Annotated[str, option("WEEK", "A completed ISO week, such as 2026-W47.", "--period")]
 Vantage = Annotated[str, option("NAME", "The name of the vantage point.", "--vantage")]
 
 _MICROS: Final = 1_000_000
@@ -192,7 +192,7 @@ def buy(
     store_url: StoreUrl = None,
     database: Database = None,
 ) -> None:
-    """Buy once a week from each seller whose price fits the budget, and report who delivers. Payments are final."""
+    """Buy once a week from each seller whose price fits the budget, and report which deliver. Payments are final."""
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415
     from bilateral.watchtower.buying import Buyer, Purchase  # noqa: PLC0415  # slow to import
 

@@ -54,7 +54,7 @@ class WebhookOptions(ChangeOptions):
     accounts: list[str] | None = optional(
         "ADDRESS", "Only changes that involve this account; may be repeated.", "--account"
     )
-    since: str | None = optional("CURSOR", "The cursor to start at; by default, new changes only.")
+    since: str | None = optional("CURSOR", "The cursor to start at; by default, only new changes are sent.")
     owner: Owner = "operator"
     allow_private: Private = False
 

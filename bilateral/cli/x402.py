@@ -42,7 +42,7 @@ def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
     body_file: Path | None = optional("FILE", "A file containing the request body."),
     solana_node: str | None = optional(
         "URL",
-        "A Solana node, for servers paid on Solana; the EVM node is then optional.",
+        "The URL of a Solana node, for servers that are paid on Solana; an EVM node is then optional.",
         envvar=SOLANA_NODE_VARIABLE,
     ),
     cluster: str = option("CHAIN", "The chain that the node serves: mainnet, devnet or testnet.", default="mainnet"),
@@ -108,7 +108,7 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
     algorithm: str = option("NAME", "secp256k1 or ed25519.", default="secp256k1"),
     role: str = option("ROLE", "owner or delegate.", default="delegate"),
     valid_from: int | None = optional("SECONDS", "When the key becomes valid, in Unix time; a minute ago by default."),
-    valid_until: int | None = optional("SECONDS", "When the key expires, in Unix time; never by default."),
+    valid_until: int | None = optional("SECONDS", "The Unix time at which the key expires; by default, it never does."),
     comment: str | None = optional("TEXT", "A note for human readers."),
 ) -> None:
     """Add a key to an agent's registration file, store the file, and set the agent's URI."""
@@ -136,7 +136,7 @@ def retire(
     agent: Agent,
     key: Annotated[str, argument("KEY", "The first digits of the public key, at least 8.")],
     overlap: float = option(
-        "HOURS", "How long the key remains valid; use 0 if it was stolen.", "--overlap-hours", default=24.0, min=0
+        "HOURS", "How long the key remains valid; use 0 if the key was stolen.", "--overlap-hours", default=24.0, min=0
     ),
 ) -> None:
     """Set a key in an agent's registration file to expire, store the file, and set the agent's URI."""

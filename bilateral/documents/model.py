@@ -72,7 +72,7 @@ class DocumentModel(BaseModel):
         """Create the model from fields passed by its author, rejecting fields with Python names."""
         for name, field in cls.model_fields.items():
             if name != field.alias and name in fields:
-                raise MalformedDocumentError(f"{name} is called {field.alias} in JSON")
+                raise MalformedDocumentError(f"use the JSON name {field.alias} instead of {name}")
         return cls.of(dict(fields))
 
     @classmethod

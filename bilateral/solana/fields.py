@@ -80,8 +80,8 @@ def anchor_account(account: Account | None, program: str, kind: str, name: str, 
     if account is None:
         raise MalformedAccountError(kind, "it does not exist")
     if account.owner != program:
-        raise MalformedAccountError(kind, f"it belongs to the program {account.owner}, not to {program}")
+        raise MalformedAccountError(kind, f"the account belongs to the program {account.owner}, not to {program}")
     fields = Fields(account.content, kind)
     if len(account.content) != length or fields.take(8) != sha256(f"account:{name}".encode()).digest()[:8]:
-        raise fields.malformed(f"its {len(account.content)} bytes do not match the layout of the supported version")
+        raise fields.malformed(f"the {len(account.content)} bytes do not match the layout of the supported version")
     return fields

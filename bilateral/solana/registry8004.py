@@ -119,7 +119,7 @@ def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], p
         raise _unregistered(asset, "the program has no account for this asset")
     record = Record.of(described, program)
     if record.asset != asset:
-        raise _unregistered(asset, f"its account describes a different asset, {record.asset}")
+        raise _unregistered(asset, f"the account describes a different asset, {record.asset}")
     holder = _owner_of(asset, asset_account, record.collection)
     if holder != record.owner:
         problem = (
@@ -150,14 +150,14 @@ def read_agent_8004(node: SolanaNode, asset: str, program: str) -> Operation[Age
 
 def _owner_of(asset: str, account: Account | None, collection: str) -> str:
     if account is None or account.owner != CORE:
-        raise _unregistered(asset, "it is not a Metaplex Core asset")
+        raise _unregistered(asset, "the account is not a Metaplex Core asset")
     fields = Fields(account.content, "an asset of Metaplex Core")
     kind = fields.number(1)
     if kind != _ASSET:
         raise _unregistered(asset, "it was burnt" if not kind else f"its account is of a different type, {kind}")
     owner = address_text(fields.take(32))
     if fields.number(1) != _OF_COLLECTION or address_text(fields.take(32)) != collection:
-        raise _unregistered(asset, f"it does not belong to collection {collection}")
+        raise _unregistered(asset, f"the asset does not belong to collection {collection}")
     return owner
 
 

@@ -129,14 +129,14 @@ def minted_agent(mint: str, account: Account | None, registry: Registry) -> Mint
     if account is None:
         raise _unregistered(mint, "there is no account at this address")
     if account.owner != TOKEN_2022:
-        raise _unregistered(mint, f"its account belongs to the program {account.owner}, not to Token-2022")
+        raise _unregistered(mint, f"the mint's account belongs to the program {account.owner}, not to Token-2022")
     content = account.content
     try:
         parsed = token2022.Mint.of(content)
     except MalformedAccountError as error:
         if len(content) > _TOKEN_ACCOUNT_KIND_AT and content[_TOKEN_ACCOUNT_KIND_AT] == 1:
             raise
-        raise _unregistered(mint, f"its account does not have the layout of a mint: {error}") from None
+        raise _unregistered(mint, f"the account does not have the layout of a mint: {error}") from None
     problem = _mint_problem(parsed)
     if problem:
         raise _unregistered(mint, problem)
@@ -144,18 +144,18 @@ def minted_agent(mint: str, account: Account | None, registry: Registry) -> Mint
         _pointer(parsed, token2022.Extension.MEMBER_POINTER) != mint
         or token2022.Extension.MEMBER not in parsed.extensions
     ):
-        raise _unregistered(mint, "it has no group membership of its own")
+        raise _unregistered(mint, "the mint has no group membership of its own")
     member = token2022.GroupMember.of(parsed.extensions[token2022.Extension.MEMBER])
     if member.mint != mint or member.group != registry.group:
-        raise _unregistered(mint, f"it is a member of the group {member.group}, not of SATI's group {registry.group}")
+        raise _unregistered(mint, f"the mint is in the group {member.group}, not in SATI's group {registry.group}")
     if (
         _pointer(parsed, token2022.Extension.METADATA_POINTER) != mint
         or token2022.Extension.METADATA not in parsed.extensions
     ):
-        raise _unregistered(mint, "it has no metadata of its own")
+        raise _unregistered(mint, "the mint has no metadata of its own")
     metadata = token2022.TokenMetadata.of(parsed.extensions[token2022.Extension.METADATA])
     if metadata.mint != mint:
-        raise _unregistered(mint, f"its metadata belongs to {metadata.mint}")
+        raise _unregistered(mint, f"the metadata of {mint} belongs to a different mint, {metadata.mint}")
     authority = parsed.extensions[token2022.Extension.METADATA_POINTER][:_ADDRESS_BYTES]
     return MintedAgent(
         metadata=metadata,

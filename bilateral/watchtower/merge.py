@@ -99,5 +99,5 @@ def _add(store: Store, vantage: str, lines: list[dict[str, Any]]) -> int:
 def _counts(line: dict[str, Any]) -> dict[str, int]:
     counts = {str(key): int(count) for key, count in line["counts"].items()}
     if min(counts.values()) < 0 or sum(counts.get(outcome, 0) for outcome in Outcome) > counts["scheduled"]:
-        raise ValueError("the file lists more results than probes for an hour")
+        raise ValueError("the file lists an hour with more results than probes")
     return counts

@@ -107,7 +107,7 @@ def test_opening_that_the_vault_lacks_is_refused(refused, offer, vaults):
 
 def test_feedback_for_another_server_than_the_envelopes_is_refused(refused, client, offer, vaults):
     error = refused(3, "feedback", "give", 2, 87, "--blind", offer, *vaults[1], key=client)
-    assert error["message"] == "offer: it is from server 31337:1, not from 2"
+    assert error["message"] == "offer: the envelope is from server 31337:1, not from 2"
 
 
 def test_client_account_is_needed_to_seal(refused, owner, vaults):

@@ -84,7 +84,7 @@ def test_earlier_answer_is_repeated(bilateral, refused, database, tmp_path, ques
     assert (again.json, again.code) == (first.json, first.code)
     assert refused(2, *ask, "--repeat", str(answer), "--at-block", "1")["reason"] == "usage"
     answer.write_text(json.dumps({**first.json, "side": "validator"}))
-    assert "is an answer about a validator" in refused(2, *ask, "--repeat", str(answer))["message"]
+    assert "is a check result for a validator" in refused(2, *ask, "--repeat", str(answer))["message"]
     answer.write_text("[]")
     assert "save one with --json" in refused(2, *ask, "--repeat", str(answer))["message"]
 

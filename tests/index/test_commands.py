@@ -180,7 +180,7 @@ def test_verify_blames_an_endpoint_that_lacks_indexed_blocks_and_not_the_rows(ru
     with Proxy(grown.url, {"eth_blockNumber": lambda *_: "0xa", "eth_getLogs": lambda *_: []}) as behind:
         code, shown, told = run("verify", "--json", "--rpc-url", behind.url)
     assert (code, shown) == (5, "")
-    assert "its last block is 10, but block 20 is indexed" in told
+    assert "the last block is 10, but block 20 is indexed" in told
 
 
 def test_verify_names_a_missing_row(run, grown, database):

@@ -284,7 +284,7 @@ def test_the_entry_of_another_agent_is_not_taken_for_it(entry):
     [("x402_support", "x402Support"), ("supported_trust", "supportedTrust")],
 )
 def test_a_field_by_its_name_in_python_is_not_written(python, json_name):
-    with pytest.raises(MalformedDocumentError, match=f"{python} is called {json_name} in JSON"):
+    with pytest.raises(MalformedDocumentError, match=f"use the JSON name {json_name} instead of {python}"):
         RegistrationFile.new("Agent", "d", "i", **{python: True})
 
 

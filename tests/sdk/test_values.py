@@ -109,9 +109,9 @@ def test_the_limits_of_the_registry_pass_and_the_first_beyond_is_refused():
             FeedbackValue.of(beyond)
     with pytest.raises(UnrepresentableValueError, match="19 decimals: the registry supports 0 to 18"):
         FeedbackValue.of("0." + "0" * 18 + "1")
-    with pytest.raises(UnrepresentableValueError, match="19 decimals"):
+    with pytest.raises(UnrepresentableValueError, match="decimals 19 is out of range"):
         FeedbackValue(1, 19)
-    with pytest.raises(UnrepresentableValueError, match="-1 decimals"):
+    with pytest.raises(UnrepresentableValueError, match="decimals -1 is out of range"):
         FeedbackValue(1, -1)
 
 

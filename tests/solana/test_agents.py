@@ -159,7 +159,7 @@ def test_s6_look_alike_group_is_refused(run, reader, world, owner):
     mint = world.register(owner, group=own, group_authority=world.payer.pubkey())
     code, problem = refused(run, reader, mint)
     assert code == "agent_not_registered"
-    assert f"the group {own}, not of SATI's group {world.group}" in problem
+    assert f"the group {own}, not in SATI's group {world.group}" in problem
 
 
 @pytest.mark.parametrize(

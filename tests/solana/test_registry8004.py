@@ -106,19 +106,19 @@ def test_missing_burnt_and_foreign_assets_are_not_agents(run, reader, listed, wo
 
     assert problem() == "the program has no account for this asset"
     listed(collection=stranger.pubkey())
-    assert problem().startswith("it does not belong to collection")
+    assert problem().startswith("the asset does not belong to collection")
     program = Pubkey.from_string(CORE)
     for content, owner, expected in (
         (b"\0", program, "it was burnt"),
         (b"\5" * 70, program, "its account is of a different type, 5"),
-        (b"\1" * 70, stranger.pubkey(), "it is not a Metaplex Core asset"),
+        (b"\1" * 70, stranger.pubkey(), "the account is not a Metaplex Core asset"),
     ):
         world.write(core, content, owner)
         assert problem() == expected
     world.write_8004(other := Keypair().pubkey(), stranger.pubkey())
     described = bytes(world.node.vm.get_account(Pubkey.from_string(agent_address(str(other), PROGRAM_8004))).data)
     world.write(agent_address(str(core), PROGRAM_8004), described, Pubkey.from_string(PROGRAM_8004))
-    assert problem() == f"its account describes a different asset, {other}"
+    assert problem() == f"the account describes a different asset, {other}"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_account_of_another_program_is_not_read(run, reader, listed, world, core
     address = agent_address(str(core), PROGRAM_8004)
     content = bytes(world.node.vm.get_account(Pubkey.from_string(address)).data)
     world.write(address, content, stranger.pubkey())
-    with pytest.raises(MalformedAccountError, match="it belongs to the program"):
+    with pytest.raises(MalformedAccountError, match="the account belongs to the program"):
         read(run, reader, core)
 
 

@@ -120,12 +120,12 @@ def test_an_invalid_address_is_refused_with_its_row(tables, tmp_path, text):
 @pytest.mark.parametrize(
     ("name", "column", "value", "message"),
     [
-        ("agents", "agent_id", 1.5, r"agents\.agent_id has 1\.5 in row 3: it must be readable as int64"),
-        ("agents", "agent_id", 2**64 - 1.0, r"agents\.agent_id has .* in row 3: it must be readable as int64"),
+        ("agents", "agent_id", 1.5, r"agents\.agent_id has 1\.5 in row 3, which cannot be read as int64"),
+        ("agents", "agent_id", 2**64 - 1.0, r"agents\.agent_id has .* in row 3, which cannot be read as int64"),
         ("agents", "agent_id", float("nan"), r"agents\.agent_id is empty in row 3: give each agent its number"),
         ("agents", "agent_id", -4, r"agents\.agent_id has -4 in row 3: agent numbers must not be negative"),
         ("agents", "agent_id", 1, r"agents\.agent_id has 1 in row 1 and again in row 3: keep one row per agent"),
-        ("feedback", "agent_id", 7.25, r"feedback\.agent_id has 7\.25 in row 3: it must be readable as int64"),
+        ("feedback", "agent_id", 7.25, r"feedback\.agent_id has 7\.25 in row 3, which cannot be read as int64"),
         ("agents", "owner", None, r"agents\.owner is empty in row 3: give each agent an owner"),
     ],
 )
@@ -139,7 +139,7 @@ def test_an_invalid_number_is_named_with_its_row(tables):
     values = [str(value) for value in tables.feedback["value"].to_pylist()]
     values[800] = "ninety"
     feedback = tables.feedback.set_column(3, "value", pa.array(values))
-    with pytest.raises(InvalidArgumentError, match=r'^feedback\.value has "ninety" in row 801: it must be readable as'):
+    with pytest.raises(InvalidArgumentError, match=r'^feedback\.value has "ninety" in row 801, which cannot be read'):
         Tables.of(**of(tables) | {"feedback": feedback})
 
 

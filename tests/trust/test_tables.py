@@ -61,7 +61,7 @@ def test_a_column_of_codes_that_cannot_be_read_is_named_with_its_file(market, tm
     bytes_of = pa.array([b"\xff\xfe"] * len(agents)).dictionary_encode()
     agents = agents.set_column(agents.column_names.index(column), column, bytes_of)
     pq.write_table(agents, tmp_path / "agents.parquet")
-    with pytest.raises(InvalidArgumentError, match=rf"^{re.escape(place)} has .* in row 1: it must be readable as"):
+    with pytest.raises(InvalidArgumentError, match=rf"^{re.escape(place)} has .* in row 1, which cannot be read as"):
         Tables.read(tmp_path)
 
 
@@ -84,7 +84,7 @@ def test_a_missing_column_is_named():
 def test_a_column_of_another_type_is_named():
     table = pa.table({"src": ["a"], "dst": ["b"], "amount": ["much"], "ts": [1.0]})
     with pytest.raises(
-        InvalidArgumentError, match=r'transfers\.amount has "much" in row 1: it must be readable as double'
+        InvalidArgumentError, match=r'transfers\.amount has "much" in row 1, which cannot be read as double'
     ):
         Tables.of(transfers=table)
 

@@ -263,7 +263,7 @@ def asker_of(as_of: AsOfBlock, identity: str, asker: str | int) -> Asker:
     reference = parse_agent(asker)
     if reference.chain_id not in (None, as_of.chain_id) or reference.identity not in (None, identity):
         raise MalformedIdentifierError(
-            f"an agent on chain {as_of.chain_id}", str(asker), f"its identity registry is not {identity}"
+            f"an agent on chain {as_of.chain_id}", str(asker), f"the agent's identity registry is not {identity}"
         )
     history = _existing(as_of, identity, asker, reference.agent_id)
     return Asker(reference.agent_id, history.holders, history)

@@ -105,17 +105,17 @@ def seal_feedback(  # noqa: PLR0913, PLR0917  # the method's own parameters
         raise InvalidArgumentError("offer: expected the server's envelope, a SealedRating")
     client = checksummed(registries.require_signer(state).address)
     if theirs.client != client:
-        raise InvalidArgumentError(f"offer: it is for client {theirs.client}, but the signer is {client}")
+        raise InvalidArgumentError(f"offer: the envelope is for client {theirs.client}, but the signer is {client}")
     deployment = yield from registries.connect(state)
     agent = AgentId(theirs.server_id, deployment.chain_id)
     if agent_id is not None and registries.agent_of(deployment, agent_id) != agent:
-        raise InvalidArgumentError(f"offer: it is from server {agent}, not from {agent_id}")
+        raise InvalidArgumentError(f"offer: the envelope is from server {agent}, not from {agent_id}")
     yield from verify(state, offer)
     arguments = yield from feedback.arguments_of(state, agent, draft)
     if documents.are_published(state, arguments):
         raise InvalidArgumentError(
-            "feedback_file: storing it would reveal the feedback before it is "
-            "sealed: use a DataUriStore, or feedback_uri"
+            "feedback_file: storing the file would reveal the feedback before it is "
+            "sealed; use a DataUriStore, or pass feedback_uri"
         )
     settled = yield from documents.settled(state, arguments)
     registry = yield from registries.require_registry(state, Registry.BIDIRECTIONAL)
@@ -259,7 +259,7 @@ def _require_agent(state: ClientState, side: str, account: str, expected: int) -
     agent_id = yield from speaks_as(state, account)
     if agent_id != expected:
         raise InvalidArgumentError(
-            f"{side}: the primary agent of {account} is {agent_id}, not {expected}: choose it with set_primary_agent"
+            f"{side}: the primary agent of {account} is {agent_id}, not {expected}; change it with set_primary_agent"
         )
 
 
@@ -305,7 +305,7 @@ def _require_turn(state: ClientState, pair: blind_ratings.Pair) -> Operation[Non
     silent_until = pair.client_deadline + blind_ratings.CLIENT_SILENCE_SECONDS
     if not is_open and now < silent_until:
         raise InvalidArgumentError(
-            f"openings: the client's feedback is sealed: wait until it is opened, or until Unix time {silent_until}"
+            f"openings: the client's feedback is sealed; wait until it is opened, or until Unix time {silent_until}"
         )
 
 

@@ -101,5 +101,5 @@ def settled(state: ClientState, arguments: Sequence[Any]) -> Operation[tuple[Any
 def link(uri: str, hash_: bytes | str | None, name: str) -> tuple[str, bytes]:
     """Return a URI and the hash of its content, after checking the caller's arguments."""
     if hash_ is not None and not uri:
-        raise InvalidArgumentError(f"{name} requires a URI: it is the hash of the content at that URI")
+        raise InvalidArgumentError(f"{name} requires a URI, because it is the hash of the content at that URI")
     return uri, hash_bytes(hash_, name)

@@ -66,7 +66,7 @@ def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
         raise NotSentError("nothing was sent, so there is nothing to cancel")
     sender = registries.require_address(state)
     if (yield from confirmations.read_receipt(sent.hash)) is not None:
-        raise TransactionReplacedError("is already in a block, so it cannot be cancelled", sent.hash, sent.raw)
+        raise TransactionReplacedError("has already been mined, so it cannot be cancelled", sent.hash, sent.raw)
     call = {"from": sender, "to": sender, "data": "0x"}
     gas = answers.quantity((yield Rpc("eth_estimateGas", (call,))))
     price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
@@ -89,7 +89,7 @@ def _send(state: ClientState, prepared: Sent[T], previous: str) -> Operation[Sen
         return (yield from transactions.send_with_nonce(state, prepared, int(prepared.transaction["nonce"])))
     except transactions.NonceUsedError:
         raise TransactionReplacedError(
-            "is already in a block, or a different transaction with the same nonce is", previous
+            "has already been mined, or was replaced by another transaction with the same nonce", previous
         ) from None
     finally:
         state.nonces = nonces
@@ -133,7 +133,7 @@ def require_transaction(answer: Any, hash_: str, sender: str, chain_id: int) -> 
     if signed.chain_id not in {None, chain_id}:
         raise InvalidArgumentError(f"transaction {hash_} is on chain {signed.chain_id}: use a node for that chain")
     if not to:
-        raise InvalidArgumentError(f"transaction {hash_} creates a contract: only calls can be replaced")
+        raise InvalidArgumentError(f"transaction {hash_} creates a contract, but only calls can be replaced")
     transaction = {"chainId": chain_id, "to": to_checksum_address(to), "data": "0x" + data.hex(), "value": value}
     if access:
         transaction["accessList"] = [

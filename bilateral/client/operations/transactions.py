@@ -156,9 +156,9 @@ def require_event(events: Sequence[Event], kind: type[E], **expected: Any) -> E:
         if all(getattr(event, name) == value for name, value in expected.items()):
             return event
     if not matching:
-        raise errors.UnexpectedAnswerError(f"it succeeded, but did not emit {kind.abi_name}: wrong contract address")
+        raise errors.UnexpectedAnswerError(f"it succeeded without emitting {kind.abi_name}: check the contract address")
     fields = ", ".join(f"{name}={value}" for name, value in expected.items())
-    raise errors.UnexpectedAnswerError(f"it emitted {kind.abi_name}, but not with {fields}: wrong transaction")
+    raise errors.UnexpectedAnswerError(f"wrong transaction: it emitted {kind.abi_name} with values other than {fields}")
 
 
 def require_balance(state: ClientState, wei: int) -> Operation[None]:
@@ -174,7 +174,7 @@ def _is_contract(account: str) -> Operation[bool]:
 
 def _require_balance(sender: str, balance: int, wei: int) -> None:
     if balance < wei:
-        raise errors.InsufficientFundsError(sender, f"its balance is {balance} wei, but the transaction may cost {wei}")
+        raise errors.InsufficientFundsError(sender, f"the balance is {balance} wei, but the transaction may cost {wei}")
 
 
 def _later_nonce(state: ClientState, nonce: int) -> int:

@@ -83,7 +83,7 @@ class SignedPayment:
             code, problem = (
                 ("ambiguous_payment", "contains several") if is_ambiguous else ("unsupported_payment", "contains none")
             )
-            raise InvalidPaymentError(code, "", f"the payment {problem} of {' and '.join(SIGNED_PARTS)}")
+            raise InvalidPaymentError(code, "", f"the payment {problem} of the parts {' and '.join(SIGNED_PARTS)}")
         kind = kind_of(accepted, payload)
         terms = kind_of_terms(accepted.get("scheme"), accepted.get("extra"))
         if name == PERMIT2_PART and terms in PROVABLE and kind is not PaymentKind.AUTH_CAPTURE:
@@ -125,7 +125,7 @@ def _check_permit2(kind: PaymentKind, scheme: str, signed: Mapping[str, Any]) ->
     field, facilitator = f"{PERMIT2_PART}.witness.facilitator", signed["witness"].get("facilitator")
     if scheme == "upto" and (facilitator is None or facilitator == ZERO_ADDRESS):
         raise InvalidPaymentError(
-            "missing_facilitator", field, "missing, so either anyone or no one could settle the payment"
+            "missing_facilitator", field, "missing, so either anyone could settle the payment, or no one could"
         )
     if scheme == "exact" and facilitator is not None:
         raise InvalidPaymentError("unexpected_facilitator", field, "the proxy for the exact scheme uses no facilitator")

@@ -50,7 +50,7 @@ class FeedbackValue:
                 "a stored value consists of two integers, value and decimals: use FeedbackValue.of for decimal numbers"
             )
         if not 0 <= self.decimals <= MAX_DECIMALS:
-            raise UnrepresentableValueError(f"{self.decimals} decimals: the registry supports 0 to {MAX_DECIMALS}")
+            raise UnrepresentableValueError(f"decimals {self.decimals} is out of range 0..{MAX_DECIMALS}")
         if abs(self.value) > MAX_VALUE:
             raise UnrepresentableValueError("the value's digits exceed the registry's limit of ±1e38")
 

@@ -162,14 +162,12 @@ class Checks:
                 liar = second if is_right else source
                 liar.distrust()
                 return errors.EndpointLiesError(
-                    liar.name, f"its logs for block {number} do not match the block's receipts"
+                    liar.name, f"the logs for block {number} do not match the block's receipts"
                 )
         for disputed in (source, second):
             disputed.distrust()
             disputed.is_disputed = True
-        return errors.EndpointLiesError(
-            source.name, f"it returned different logs for block {number} than {second.name} did"
-        )
+        return errors.EndpointLiesError(source.name, f"the logs for block {number} differ from those of {second.name}")
 
 
 def of_another_block(source: Source, number: int) -> errors.EndpointLiesError:

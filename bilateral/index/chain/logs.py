@@ -143,7 +143,7 @@ def grouped(name: str, entries: list[LogEntry], contracts: Collection[str], firs
         )
         for (number, index, _), count in places.items():
             if count > 1:
-                raise EndpointLiesError(name, f"it returned log {index} of block {number} twice") from None
+                raise EndpointLiesError(name, f"log {index} of block {number} was returned twice") from None
         raise problem from None
     except ValueError as problem:
         raise MalformedNodeAnswerError(f"{name} returned a log that cannot be decoded: {problem}") from None
@@ -176,7 +176,7 @@ def _grouped(name: str, entries: list[LogEntry], contracts: Collection[str], fir
         if entry.blockNumber != number_text:
             number, number_text = small_quantity(entry.blockNumber), entry.blockNumber
             if not first <= number <= last:
-                raise EndpointLiesError(name, f"it sent an extra log from {entry.address} in block {number}")
+                raise EndpointLiesError(name, f"block {number} has an unrequested log from {entry.address}")
             if number != block.number:  # otherwise, it is the same number with padding
                 if number < block.number:
                     raise UnnumberedLogsError(number)
@@ -184,7 +184,7 @@ def _grouped(name: str, entries: list[LogEntry], contracts: Collection[str], fir
                 hash_text, before, transaction_text = entry.blockHash, (-1, -1), None
                 blocks.append(block)
         if entry.blockHash != hash_text and hash_of(entry.blockHash) != block.hash:
-            raise EndpointLiesError(name, f"it returned logs from two blocks with the number {block.number}")
+            raise EndpointLiesError(name, f"the logs are from two blocks with the number {block.number}")
         transaction = before[0]
         if entry.transactionIndex != transaction_text:
             transaction_text = entry.transactionIndex
@@ -202,7 +202,7 @@ def _grouped(name: str, entries: list[LogEntry], contracts: Collection[str], fir
 def _requested(name: str, entry: LogEntry, contracts: Collection[str]) -> str:
     """Return a log's address as the node sent it, after checking that the contract's logs were requested."""
     if address_of(entry.address) not in contracts:
-        raise EndpointLiesError(name, f"it sent an extra log from {entry.address[:80]} in block {entry.blockNumber}")
+        raise EndpointLiesError(name, f"block {entry.blockNumber} has an unrequested log from {entry.address[:80]}")
     return entry.address
 
 

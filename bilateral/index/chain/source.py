@@ -231,7 +231,7 @@ class Source:
 
     def _require_number(self, number: int, header: Header) -> None:
         if header.block.number != number:
-            raise EndpointLiesError(self.name, f"block {number} was requested, but it sent block {header.block.number}")
+            raise EndpointLiesError(self.name, f"block {number} was requested, but {header.block.number} was returned")
 
     def logs(self, first: int, last: int) -> tuple[list[BlockLogs], int]:
         """Return the registries' logs from the start of a range, for as many blocks as the endpoint allows."""

@@ -86,6 +86,6 @@ def read_transactions(endpoint: Endpoint, logs: Sequence[LogEntry]) -> list[Tran
                 raise MalformedNodeAnswerError(f"{endpoint.name} lacks transaction {log.transactionHash}")
             is_other = str(entry.get("hash")).lower() != log.transactionHash.lower()
             if is_other or (is_provable(entry) and computed_hash(entry) != bytes_of(log.transactionHash)):
-                raise EndpointLiesError(endpoint.name, f"it sent a different transaction than {log.transactionHash}")
+                raise EndpointLiesError(endpoint.name, f"a transaction other than {log.transactionHash} was returned")
             entries.append(entry)
     return entries

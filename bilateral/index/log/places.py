@@ -70,7 +70,7 @@ def require_single_server(connection: Connection) -> None:
     if shard is None and has_schema(connection, SERVED):
         shard = connection.execute(text("SELECT shard FROM served.claim")).scalar_one()
     if shard is not None:
-        raise ShardError(shard, "all servers are migrated together: run bilateral index schema --settings")
+        raise ShardError(shard, "all servers must be migrated together: run bilateral index schema --settings")
 
 
 def holds(connection: Connection, chain_id: int) -> bool:

@@ -212,7 +212,7 @@ class Verifier:
     def compare(self, first: int, last: int, *, samples: int | None = None, seed: int = 0) -> Iterator[Comparison]:
         """Compare a range of blocks, and yield the result for each segment of the range."""
         if (head := self._source.head()) < last:
-            raise EndpointLiesError(self._source.name, f"its last block is {head}, but block {last} is indexed")
+            raise EndpointLiesError(self._source.name, f"the last block is {head}, but block {last} is indexed")
         starts = list(range(first, last + 1, RANGE_BLOCKS))
         if samples is not None and samples < len(starts):
             starts = sorted(random.Random(seed).sample(starts, samples))  # noqa: S311  # a sample, not a secret

@@ -156,9 +156,7 @@ class TransferSource(FilteredSource):
         for part in in_parts(sorted(accounts), _ACCOUNTS):
             for transfer in self._read_transfers([*topics, _topics(part)], first, last):
                 if getattr(transfer, side) not in part:
-                    raise EndpointLiesError(
-                        self.name, f"it returned a transfer that was not requested: {transfer.place}"
-                    )
+                    raise EndpointLiesError(self.name, f"a returned transfer was not requested: {transfer.place}")
                 transfers[transfer.place] = transfer
         return [transfers[place] for place in sorted(transfers)]
 
@@ -282,9 +280,7 @@ def _settlements(
             if hash_ not in candidates:
                 continue
             if block.hash != candidates[hash_][0].block_hash:
-                raise EndpointLiesError(
-                    proxies.name, f"it returned logs from two blocks with the number {block.number}"
-                )
+                raise EndpointLiesError(proxies.name, f"the logs are from two blocks with the number {block.number}")
             log = ReceiptLog(index, address_of(entry.address), tuple(map(bytes_of, entry.topics)), bytes_of(entry.data))
             if is_settlement(log):
                 events[hash_].append((log, entry))

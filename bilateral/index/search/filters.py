@@ -264,13 +264,13 @@ class AgentSearch:
         for name in ("chains", "capabilities", "services", "metadata"):
             require_short(name, getattr(self, name))
         if len(self.gates) > MAX_GATES:
-            raise InvalidArgumentError(f"{len(self.gates)} gates: a search can have at most {MAX_GATES}")
+            raise InvalidArgumentError(f"the search has {len(self.gates)} gates, but at most {MAX_GATES} are allowed")
         if self.order in OF_GATE and not self.gates:
             raise InvalidArgumentError(
                 f"the order {self.order} requires a gate: add a tag or another condition on ratings"
             )
         if self.order in _OF_TEXT and not self.words:
-            raise InvalidArgumentError(f"the order {self.order} requires a search text")
+            raise InvalidArgumentError(f"sorting by {self.order} requires a search query")
         require_in_range(self.registered_from, self.registered_to, self.updated_from, self.updated_to, *self.chains)
         for field, entries in (
             ("capabilities", tuple((Capability(kind), storable(value)) for kind, value in self.capabilities)),
@@ -344,7 +344,7 @@ def require_short(name: str, entries: tuple[object, ...] | Mapping[str, object])
         InvalidArgumentError: The list is too long.
     """
     if len(entries) > MAX_LISTED:
-        raise InvalidArgumentError(f"{len(entries)} {name}: a filter can have at most {MAX_LISTED}")
+        raise InvalidArgumentError(f"the filter has {len(entries)} {name}, but at most {MAX_LISTED} are allowed")
 
 
 def require_in_range(*values: int | None) -> None:

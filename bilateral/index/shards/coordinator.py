@@ -133,7 +133,7 @@ def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
     requested = {chain_id: name for name, shard in shards.items() for chain_id in shard.chains}
     for placed in places(connection):
         if (name := requested.get(placed.chain_id)) is None:
-            raise ShardError(placed.shard, f"the settings omit its chain {placed.chain_id}: add it to the shard")
+            raise ShardError(placed.shard, f"the settings omit the shard's chain {placed.chain_id}: add it")
         if name != placed.shard:
             raise ShardError(
                 placed.shard,
@@ -332,7 +332,7 @@ def _add(connection: Connection, engine: Engine, identity: str, entry: tuple[str
         wait_for_locks(on_shard)
         is_new = served.claim(on_shard, identity, (name, number), adopts=adopts)
         if is_new and not adopts and any(placed.shard == name for placed in places(connection)):
-            raise ShardError(name, f"its database has changed: correct database.shards.{name}.url")
+            raise ShardError(name, f"the shard's database has changed: correct database.shards.{name}.url")
         for placed in places(connection):
             if placed.shard != name and holds(on_shard, placed.chain_id):
                 served.forget_chain(on_shard, placed.chain_id)  # an earlier move was interrupted

@@ -69,7 +69,7 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
     """Record the coordinator to which a shard belongs."""
     name, number = shard
     if has_schema(connection, PARTS):
-        raise ShardError(name, "the database is a coordinator itself: use the database of a shard")
+        raise ShardError(name, "the database is that of a coordinator: specify the database of a shard")
     connection.exec_driver_sql(
         "CREATE SCHEMA IF NOT EXISTS served;"
         "CREATE TABLE IF NOT EXISTS served.claim (coordinator text NOT NULL, shard text NOT NULL);"
@@ -93,7 +93,7 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
 def require_claim(connection: Connection, coordinator: str, name: str) -> None:
     """Reject work on a shard that belongs to a different coordinator, whose readers would not notice the changes."""
     if not has_schema(connection, SERVED):
-        raise ShardError(name, "no coordinator reads it yet: run bilateral index shards")
+        raise ShardError(name, "no coordinator reads this shard yet: run bilateral index shards")
     if connection.execute(text("SELECT coordinator FROM served.claim")).scalar_one() != coordinator:
         raise ShardError(name, _OF_ANOTHER.replace("pass --adopt", "run bilateral index shards --adopt"))
 
@@ -116,7 +116,7 @@ def require_listed(connection: Connection, name: str, chains: Collection[int]) -
     """Reject a shard with chains that are missing from the settings."""
     for chain_id in connection.execute(text("SELECT chain_id FROM chain ORDER BY chain_id")).scalars():
         if chain_id not in chains:
-            raise ShardError(name, f"it contains chain {chain_id}, which database.shards.{name}.chains omits: add it")
+            raise ShardError(name, f"database.shards.{name}.chains omits the stored chain {chain_id}: add it")
 
 
 def serve(connection: Connection, chains: Iterable[int]) -> None:

@@ -225,7 +225,7 @@ def cast(name: str, values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArr
     except pa.ArrowException:
         row = _first_unreadable(values, kind, exact=exact)
     problem = f"{name} has type {values.type}" if row is None else f"{name} has {_quoted(values[row])} in row {row + 1}"
-    raise InvalidArgumentError(f"{problem}: it must be readable as {kind}")
+    raise InvalidArgumentError(f"{problem}, which cannot be read as {kind}")
 
 
 def require_ids(ids: pa.ChunkedArray) -> None:

@@ -168,7 +168,7 @@ class Aggregator(Closing):
     def _chain_of(self, network: ChainId) -> _Chain:
         if str(network) not in self._chains:
             served = ", ".join(self._chains)
-            raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not supported, only {served}")
+            raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not supported: use {served}")
         return self._chains[str(network)]
 
     def read_pair(self, pair_id: int) -> RelayedPair | None:

@@ -77,7 +77,7 @@ def payment_feedback(  # noqa: PLR0913  # the fields of the layout
     """
     if outcome is None:
         raise InvalidArgumentError(
-            "outcome is missing: choose NEGATIVE, NEUTRAL or POSITIVE, because the value does not determine it"
+            "outcome is missing: choose NEGATIVE, NEUTRAL or POSITIVE, because it is not derived from the value"
         )
     payment = TransactionRef.parse(task_ref)
     if payment.chain.is_evm:

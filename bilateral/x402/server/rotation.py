@@ -103,7 +103,7 @@ def retire_signer(
     now, listed = datetime.now(UTC), list_signers(client, agent_id)
     versions = [signer for signer in listed if signer.public_key.lower() == public_key.lower()]
     if not any(version.valid_until is None or version.valid_until > now.timestamp() for version in versions):
-        raise InvalidArgumentError(f"no valid key {public_key[:16]}… is listed")
+        raise InvalidArgumentError(f"the registration file lists no valid key {public_key[:16]}…")
     until, entries = _seconds(now + overlap), [signer.to_object() for signer in listed]
     for signer, entry in zip(listed, entries, strict=True):
         if signer in versions:

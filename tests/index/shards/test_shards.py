@@ -270,17 +270,15 @@ def test_server_that_is_not_what_the_settings_say_is_refused_in_one_line(setting
     )
     third = servers.database(1, "third")
     assert refused(settings, {"c": Shard(url=settings.database)}) == (
-        "shard c: the database is a coordinator itself: use the database of a shard"
+        "shard c: the database is that of a coordinator: specify the database of a shard"
     )
     assert refused(settings, {"c": Shard(url=whole)}) == (
-        "shard c: it contains chain 31337, which database.shards.c.chains omits: add it"
+        "shard c: database.shards.c.chains omits the stored chain 31337: add it"
     )
     assert refused(settings, {"a": Shard(url=third, chains=a.chains)}) == (
-        "shard a: its database has changed: correct database.shards.a.url"
+        "shard a: the shard's database has changed: correct database.shards.a.url"
     )
-    assert refused(settings, {"b": Shard(url=b.url)}) == (
-        "shard b: the settings omit its chain 31338: add it to the shard"
-    )
+    assert refused(settings, {"b": Shard(url=b.url)}) == ("shard b: the settings omit the shard's chain 31338: add it")
     elsewhere = {"a": Shard(url=a.url, chains=[CHAIN_ID, OTHER_CHAIN]), "b": Shard(url=b.url)}
     assert refused(settings, elsewhere) == f"shard b: it contains chain 31338, which the settings assign to a: {moves}"
     other = servers.database(0, "other_coordinator")
@@ -353,7 +351,7 @@ def test_shard_of_another_schema_is_refused_until_all_servers_are_migrated(apis,
         f"shard a: the tables have version {old}, but this package needs {new}: run bilateral index schema --settings"
     )
     administer(settings.database, STAMP.format(old))
-    with pytest.raises(ShardError, match="shard b: all servers are migrated together"):
+    with pytest.raises(ShardError, match="shard b: all servers must be migrated together"):
         upgrade(b)
     with asking(client, "/v1/agents/31338:1") as answers:
         migrated = upgrade_shards(settings.database, settings.shards)

@@ -130,7 +130,7 @@ def test_client_opens_first_and_the_server_after_it(connect, client, server, env
     connect(client[0]).seal_ratings(*envelopes).wait()
     pair, _ = pair_of(*envelopes)
     rating = connect(server[0])
-    with pytest.raises(InvalidArgumentError, match="the client's feedback is sealed: wait until it is opened"):
+    with pytest.raises(InvalidArgumentError, match="the client's feedback is sealed; wait until it is opened"):
         rating.open_ratings(pair, openings[1:])
     opened = connect(client[0]).open_ratings(pair, openings[:1]).wait()
     assert (opened.rating, opened.feedback.on_chain_index) == (None, 1)
@@ -225,7 +225,7 @@ def test_vault_is_readable_for_its_owner_alone(offer, vaults):
 
 def test_offer_for_another_client_is_refused(connect, enrol, vaults, offer):
     stranger, _ = enrol()
-    with pytest.raises(InvalidArgumentError, match="offer: it is for client"):
+    with pytest.raises(InvalidArgumentError, match="offer: the envelope is for client"):
         connect(stranger).seal_feedback(vaults[1], offer(), 87, "starred")
     assert vaults[1].all() == []
 

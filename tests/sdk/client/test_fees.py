@@ -202,7 +202,7 @@ def test_a_dry_run_finds_a_transaction_and_replaces_nothing(connect, newcomer, a
 def test_a_transaction_in_a_block_is_not_cancelled(connect, newcomer, agent):
     handle = connect(newcomer).give_feedback(agent, 7)
     handle.wait()
-    with pytest.raises(TransactionReplacedError, match="is already in a block, so it cannot be cancelled"):
+    with pytest.raises(TransactionReplacedError, match="has already been mined, so it cannot be cancelled"):
         handle.cancel()
 
 

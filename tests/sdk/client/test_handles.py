@@ -60,7 +60,7 @@ def test_a_dry_run_refuses_who_could_not_pay(connect, web3, agent):
     assert price.give_feedback(agent, 1).hash is None
     web3.provider.make_request("anvil_setBalance", [nearly.address, hex(cost - 1)])
     with pytest.raises(
-        InsufficientFundsError, match=f"its balance is {cost - 1} wei, but the transaction may cost {cost}"
+        InsufficientFundsError, match=f"the balance is {cost - 1} wei, but the transaction may cost {cost}"
     ):
         price.give_feedback(agent, 1)
 
@@ -198,7 +198,7 @@ def test_a_receipt_without_the_event_is_told_with_the_hash(connect, node, newcom
 
     handle = connect(newcomer, to=node.url).give_feedback(agent, 1)
     node.interference["eth_getTransactionReceipt"] = without_logs
-    with pytest.raises(UnexpectedAnswerError, match="did not emit NewFeedback") as caught:
+    with pytest.raises(UnexpectedAnswerError, match="without emitting NewFeedback") as caught:
         handle.wait()
     assert handle.hash in str(caught.value)
 

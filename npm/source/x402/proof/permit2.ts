@@ -69,7 +69,7 @@ function checkParts(kind: PaymentKind, scheme: unknown, signed: JsonObject): voi
   }
   const facilitator = fieldOf(witness, "facilitator") ?? null;
   if (scheme === "upto" && (facilitator === null || facilitator === ZERO_ADDRESS)) {
-    invalid("missing_facilitator", field("witness.facilitator"), "missing, so either anyone or no one could settle the payment");
+    invalid("missing_facilitator", field("witness.facilitator"), "missing, so either anyone could settle the payment, or no one could");
   }
   if (scheme === "exact" && facilitator !== null) {
     invalid("unexpected_facilitator", field("witness.facilitator"), "the proxy for the exact scheme uses no facilitator");
