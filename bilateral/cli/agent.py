@@ -200,7 +200,7 @@ def transfer(
 def resolve(
     invocation: Invocation,
     name: Annotated[str, argument("DOMAIN|ADDRESS", "The domain or address to look up.")],
-    entry: bool = flag("--entry", "Show only the entry in the August 2025 directory, even for an address."),
+    entry: bool = flag("--entry", "For an address too, show only its entry in the August 2025 directory."),
 ) -> None:
     """Find the agent registered under a domain, or the primary agent of an address."""
     with invocation.reading() as client:

@@ -88,5 +88,5 @@ def _keys(engines: Sequence[Engine], chain_id: int | None) -> list[tuple[Engine,
         with engine.connect().execution_options(bilateral_reader=True) as connection:
             keys += [(engine, key) for key in identity_registries(connection) if chain_id in (None, key.chain_id)]
     if not keys:
-        raise UsageProblemError("the index has no such chain: see bilateral index status")
+        raise UsageProblemError("the index does not contain this chain: see bilateral index status")
     return keys

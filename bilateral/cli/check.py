@@ -83,7 +83,7 @@ class ServerOptions(OfServer):
         Text,
         Field(
             alias="agent",
-            description="The server: 8453:247, eip155:8453:0x…#247, or with --live solana:<chain>:<mint>.",
+            description="The server: 8453:247, eip155:8453:0x…#247, or, with --live, solana:<chain>:<mint>.",
         ),
     ]
 

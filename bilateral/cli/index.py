@@ -181,7 +181,7 @@ def prove(
     database: index_options.Database = None,
     settings_file: index_options.SettingsFile = None,
 ) -> None:
-    """Once a day for each claim, check whether the agent on Solana confirms the EVM agent that claims to be it."""
+    """Check once a day whether agents on Solana confirm the EVM agents that claim to be the same agent."""
     from bilateral.checks.solana_claims import prove_claims  # noqa: PLC0415  # slow to import
     from bilateral.documents import Loader  # noqa: PLC0415
 

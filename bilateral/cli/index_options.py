@@ -104,7 +104,7 @@ class ChainOptions:
                 raise UsageProblemError(f"--settings defines the nodes and registries of all chains: remove {names}")
             return read_settings(self.settings_file)
         if not self.rpc_urls:
-            raise UsageProblemError("no node: pass --rpc-url or --settings, or set BILATERAL_RPC_URL")
+            raise UsageProblemError("no node is configured: pass --rpc-url or --settings, or set BILATERAL_RPC_URL")
         urls = tuple(url for text in self.rpc_urls for url in text.split(","))
         records, books = read_deployments(self.deployments or [])
         return IndexSettings((ChainSettings(urls, records, from_block, books=books),))
@@ -128,7 +128,7 @@ class RunOptions:
     no_files: bool = flag("--no-files", "Do not fetch registration and feedback files.")
     file_workers: int | None = optional(None, "The number of files to fetch at once; 4 by default.", min=1, max=64)
     max_wait: float | None = optional(
-        "SECONDS", "With --until-head: the longest wait for a failing node or database; 120 seconds by default.", min=0
+        "SECONDS", "With --until-head: the maximum time to wait for a failing node or database; 120 by default.", min=0
     )
     trust_reorganisation: bool = flag(
         "--trust-reorganisation", "Remove finalized blocks even if only one node lacks them. Inspect the chain first."

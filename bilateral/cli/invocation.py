@@ -169,7 +169,7 @@ class Invocation:
         from bilateral.client import Client  # noqa: PLC0415  # slow to import
 
         if not self.settings.rpc_url:
-            raise UsageProblemError("no node: pass --rpc-url, or set BILATERAL_RPC_URL")
+            raise UsageProblemError("no node is configured: pass --rpc-url, or set BILATERAL_RPC_URL")
         with Client(
             self.settings.rpc_url,
             signer=signer,

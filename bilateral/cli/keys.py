@@ -97,7 +97,7 @@ def open_keystore(alias: str, passphrase_file: Path | None, ask: Ask) -> Keystor
         existing = ", ".join(aliases()) or "none"
         raise KeyUnavailableError(
             "unknown_account",
-            f"no account {quoted(alias)} in {path.parent}; existing: {existing}. Create one with bilateral account new",
+            f"no account {quoted(alias)} in {path.parent} (existing: {existing}): create it with bilateral account new",
             account=alias,
         )
     return KeystoreSigner(alias, path, passphrase_file, ask)

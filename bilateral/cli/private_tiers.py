@@ -136,7 +136,7 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
     request: RequestHash = "0x" + "00" * 32,
     least: int = option(
         None,
-        "The minimum number of members in the group among which the proof hides its author.",
+        "The minimum number of members in the group that hides the author of the proof.",
         "--least-members",
         default=20,
         min=1,

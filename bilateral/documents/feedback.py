@@ -280,7 +280,7 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
     )
     further = _present(**fields)
     if twice := sorted(described.keys() & further.keys()):
-        raise MalformedDocumentError(f"fields passed both as a whole and in parts: {', '.join(twice)}")
+        raise MalformedDocumentError(f"some fields were passed both as a whole and in parts: {', '.join(twice)}")
     file = FeedbackFile.written({name: as_object(field) for name, field in (further | described).items()})
     if file.proof_of_payment is not None:
         payment = file.proof_of_payment.require_complete()

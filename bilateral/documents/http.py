@@ -323,7 +323,7 @@ def _document_errors(url: str, deadline: Deadline) -> Iterator[None]:
         raise errors.UnsupportedUriError(f"{quoted_url(url)} leads to a malformed URL: {quoted(str(error))}") from None
     except httpx.LocalProtocolError:  # its message quotes the header
         raise errors.UnreachableDocumentError(
-            f"{quoted_url(url)} cannot be requested: the request is malformed, perhaps by a line break in a header"
+            f"{quoted_url(url)} cannot be requested: the request is malformed, perhaps due to a line break in a header"
         ) from None
     except (httpx.HTTPError, OSError) as error:
         raise _unreachable(url, error, deadline.phase) from None

@@ -94,9 +94,9 @@ class FinalizedBlockError(BilateralError):
 
     def __init__(self, endpoint: str, block: int, finalized: int) -> None:
         super().__init__(
-            f"{endpoint} lacks blocks {block + 1} to {finalized}, which are indexed and finalized. They remain until a "
-            "second endpoint lacks them too: add another --rpc-url. If you know that the chain was reorganised this "
-            "deeply, run with --trust-reorganisation"
+            f"{endpoint} lacks blocks {block + 1} to {finalized}, which are indexed and finalized. They will not be "
+            "removed unless a second endpoint lacks them as well: add another --rpc-url. If you know that the chain "
+            "was reorganised this deeply, run with --trust-reorganisation"
         )
         self.endpoint = endpoint
         self.block = block
@@ -160,7 +160,7 @@ class OtherRegistriesError(BilateralError):
     def __init__(self, chain_id: int, added: list[str], left_out: list[str]) -> None:
         changes = [f"it lacks {', '.join(added)}"] if added else []
         changes += [f"it also has {', '.join(left_out)}"] if left_out else []
-        way = "" if left_out else "run with --add-registries to read them too, "
+        way = "" if left_out else "run with --add-registries to read them as well, "
         super().__init__(
             f"the database has chain {chain_id} with other registries: {' and '.join(changes)}. Their earlier or later "
             f"events would be missing: {way}use the same --deployment as before, or a different --database"

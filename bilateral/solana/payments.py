@@ -125,7 +125,7 @@ class ExpectedPayment:
         if transfer.mint != asset:
             raise SolanaPaymentError(f"the transaction transfers {transfer.mint}, not {asset}")
         if transfer.destination != token_account(payee, asset, transfer.program):
-            raise SolanaPaymentError(f"the transaction transfers to {transfer.destination}, not an account of {payee}")
+            raise SolanaPaymentError(f"the transaction pays {transfer.destination}, which is not an account of {payee}")
         if transfer.amount < expected.amount:
             raise SolanaPaymentError(f"the transaction transfers {transfer.amount}, not the agreed {expected.amount}")
         return expected

@@ -84,7 +84,7 @@ class Results:
             return cls(**{field.name: pq.read_table(folder / f"{field.name}.parquet") for field in fields(cls)})
         except (OSError, pa.ArrowException):
             raise InvalidArgumentError(
-                f"no results in {quoted(str(folder))}: run bilateral trust analyse --tables DIR --out {folder} first"
+                f"{quoted(str(folder))} contains no results: run bilateral trust analyse --tables DIR --out {folder}"
             ) from None
 
     @classmethod

@@ -159,7 +159,7 @@ def publish(  # noqa: PLR0913  # what to publish, by whom, and how much of it
     store = client.state.store
     if isinstance(store, DataUriStore):
         raise InvalidArgumentError(
-            "the evidence needs a store: configure one, for example with --ipfs-api or --store-folder"
+            "the evidence requires a store: configure one, for example with --ipfs-api or --store-folder"
         )
     tree = MerkleTree(leaves)
     stored = store.put(tree.content)

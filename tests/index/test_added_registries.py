@@ -115,7 +115,7 @@ def test_registries_are_refused_without_the_option_and_the_message_names_it(run,
     code, told = run("index", *first, *further)
     assert code == 11
     assert f"it lacks {', '.join(sorted(FURTHER.values()))}. " in told
-    assert "run with --add-registries to read them too, use the same --deployment as before" in told
+    assert "run with --add-registries to read them as well, use the same --deployment as before" in told
     assert rows("index") == before
 
 

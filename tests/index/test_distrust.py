@@ -131,7 +131,7 @@ def test_other_logs_of_one_block_from_two_endpoints_are_never_retried_until_they
             both.catch_up()
             assert_complete(engine, settled_chain)
         else:
-            with pytest.raises(NoEndpointError, match="the logs for block .* differ"):
+            with pytest.raises(NoEndpointError, match=r"the logs for block .* differ"):
                 both.catch_up()
             assert stored_places(engine) == set()
     assert [source.loses_logs for source in both.sources] == [True, not has_receipts]

@@ -119,8 +119,8 @@ def test_a_header_that_cannot_be_sent_is_not_quoted(kubo):
     store = KuboStore(kubo.url, headers={"Authorization": "Bearer s3cret\n"})
     message = refused(UnreachableDocumentError, lambda: store.put(FILE))
     assert (
-        message
-        == f'"{kubo.url}/api/v0/add" cannot be requested: the request is malformed, perhaps by a line break in a header'
+        message == f'"{kubo.url}/api/v0/add" cannot be requested: the request is malformed, '
+        "perhaps due to a line break in a header"
     )
     assert kubo.requests == []
 

@@ -157,7 +157,7 @@ def test_command_shows_the_answer_and_ends_with_its_verdict(rpc, agent, owner, s
     for arguments, problem in (
         ((named,), "agents on Solana are not indexed: add --live"),
         ((named, "--live"), "--live requires a Solana node: pass --solana-node"),
-        (("8453:247", "--live", "--solana-node", rpc), "no node: pass --rpc-url"),
+        (("8453:247", "--live", "--solana-node", rpc), "no node is configured: pass --rpc-url"),
         ((named, "--live", "--solana-node", rpc, "--at-block", "5"), "a live check uses no index"),
     ):
         code, answer = run(*arguments)

@@ -83,7 +83,7 @@ class UnknownDeploymentError(BilateralError):
     def __init__(self, chain_id: int, origin: str | None = None) -> None:
         kind = f"{origin} deployment" if origin else "deployment"
         super().__init__(
-            f"no packaged {kind} for chain {chain_id}: "
+            f"there is no packaged {kind} for chain {chain_id}: "
             f"create the client with deployment=Deployment({chain_id}, identity=…, reputation=…, …)"
         )
         self.chain_id = chain_id

@@ -312,12 +312,12 @@ def query_words(text: str | None, *, are_optional: bool = False) -> list[str]:
     if text is None or not text.strip():
         return []
     if len(text) > MAX_TEXT:
-        raise InvalidArgumentError(f"the text has {len(text)} characters: at most {MAX_TEXT} are allowed")
+        raise InvalidArgumentError(f"the text has {len(text)} characters, but at most {MAX_TEXT} are allowed")
     words = words_of([text])
     if not words:
         raise InvalidArgumentError(f"the text {quoted(text)} has no letter or digit to search for")
     if len(words) > MAX_QUERY_WORDS and not are_optional:
-        raise InvalidArgumentError(f"the text has {len(words)} words: at most {MAX_QUERY_WORDS} are allowed")
+        raise InvalidArgumentError(f"the text has {len(words)} words, but at most {MAX_QUERY_WORDS} are allowed")
     return words[:MAX_QUERY_WORDS]
 
 

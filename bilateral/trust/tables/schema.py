@@ -122,7 +122,7 @@ class Tables:
         """Read a folder with one Parquet file, or one folder of files, per table."""
         store = Folder.at(folder)
         if not store.has("agents"):
-            raise InvalidArgumentError(f"no agents.parquet in {quoted(store.label)}: specify a folder of tables")
+            raise InvalidArgumentError(f"{quoted(store.label)} has no agents.parquet: specify a folder of tables")
         normal = {}
         for name, columns in COLUMNS.items():
             if store.has(name):

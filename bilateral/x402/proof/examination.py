@@ -219,7 +219,7 @@ class Examination:
     def _compare_hashes(self) -> Operation[None]:
         interaction, paid = self._statement(), self._paid
         if paid.is_body_lost:
-            raise _unchecked("the server did not retain the body of this answer", "body_not_kept")
+            raise _unchecked("the server did not retain the body of this response", "body_not_kept")
         if paid.response is None:
             raise _failed("the response cannot be decoded", "unsupported_body")
         parts = interaction.task_ref, paid.request, paid.path_and_query, paid.response

@@ -106,7 +106,7 @@ def test_a_stored_finding_is_explained(analysis, database, market):
 def test_a_chain_that_is_not_indexed_is_refused(database):
     code, _, told = run_here("index", "analyse", "--database", database, "--chain-id", "1")
     assert code == 2
-    assert "the index has no such chain" in told
+    assert "the index does not contain this chain" in told
 
 
 def test_a_malformed_address_of_a_trusted_account_is_refused(database):

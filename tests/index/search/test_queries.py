@@ -82,12 +82,12 @@ def test_trigrams_are_those_of_pg_trgm():
 @pytest.mark.parametrize(
     ("conditions", "problem"),
     [
-        ({"text": "a" * (MAX_TEXT + 1)}, "the text has 1001 characters: at most 1000 are allowed"),
-        ({"text": "a" * 100_000}, "the text has 100000 characters: at most 1000 are allowed"),
+        ({"text": "a" * (MAX_TEXT + 1)}, "the text has 1001 characters, but at most 1000 are allowed"),
+        ({"text": "a" * 100_000}, "the text has 100000 characters, but at most 1000 are allowed"),
         ({"text": "…"}, 'the text "…" has no letter or digit to search for'),
         (
             {"text": " ".join(map(str, range(MAX_QUERY_WORDS + 1)))},
-            "the text has 17 words: at most 16 are allowed",
+            "the text has 17 words, but at most 16 are allowed",
         ),
         ({"owner": "0x12"}, 'owner "0x12" is not an address: expected 0x and 40 hexadecimal digits'),
         ({"wallet": "x" * 42}, f'wallet "{"x" * 42}" is not an address: expected 0x and 40 hexadecimal digits'),

@@ -54,7 +54,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], 
     async def check_service_(url: Annotated[str, Field(max_length=2_000)]) -> Judged:
         """Request an x402 service's price, and answer "should I pay?"."""
         if not nodes:
-            raise ToolError("no_node: this service has no node, so it cannot check URLs: use get_services")
+            raise ToolError("no_node: this service has no node, so it cannot check URLs; use get_services")
         with lookups.tool_errors():
             deployments = await to_thread.run_sync(reader.read, lambda reading: _deployments(reading, nodes))
             return _judged(await work.run(_check, url, nodes, deployments, network))
@@ -80,7 +80,7 @@ def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deploym
     chain = next((chain for chain in (deployments if price is None else paid) if chain in deployments), None)
     if chain is None:
         raise ToolError(
-            f"no_node: the URL accepts no chain for which this service has a node: {', '.join(deployments) or 'none'}"
+            f"no_node: this service has no node for the URL's chains, only for: {', '.join(deployments) or 'none'}"
         )
     loader = Loader(limits=Limits(seconds=_SECONDS), network=network)
     try:

@@ -242,7 +242,7 @@ class Examination {
   async #compareHashes(): Promise<void> {
     const { taskRef, interactionHash, dataHash } = this.#statement();
     const { request, response, isBodyLost } = this.#paid;
-    if (isBodyLost) throw unchecked("the server did not retain the body of this answer", "body_not_kept");
+    if (isBodyLost) throw unchecked("the server did not retain the body of this response", "body_not_kept");
     if (response === null) throw failed("unsupported_body", "the response cannot be decoded");
     const hashes = await hashesOf(this.#profile, taskRef, request, pathAndQuery(this.#paid), response);
     const isData = hashes.data === null || dataHash === null ? hashes.data === dataHash : isEqual(hashes.data, dataHash);
