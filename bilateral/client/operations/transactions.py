@@ -158,7 +158,7 @@ def require_event(events: Sequence[Event], kind: type[E], **expected: Any) -> E:
     if not matching:
         raise errors.UnexpectedAnswerError(f"it succeeded without emitting {kind.abi_name}: check the contract address")
     fields = ", ".join(f"{name}={value}" for name, value in expected.items())
-    raise errors.UnexpectedAnswerError(f"wrong transaction: it emitted {kind.abi_name} with values other than {fields}")
+    raise errors.UnexpectedAnswerError(f"it emitted {kind.abi_name}, but with values other than the expected {fields}")
 
 
 def require_balance(state: ClientState, wei: int) -> Operation[None]:

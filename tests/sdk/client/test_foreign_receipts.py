@@ -42,7 +42,7 @@ def test_a_receipt_with_another_hash_sender_or_recipient_is_refused(foreign, nam
 
 def test_an_event_of_another_client_is_refused(foreign):
     handle = foreign()
-    with pytest.raises(UnexpectedAnswerError, match="it emitted NewFeedback with values other than"):
+    with pytest.raises(UnexpectedAnswerError, match="it emitted NewFeedback, but with values other than"):
         handle.wait(60)
 
 
@@ -58,5 +58,5 @@ def test_an_event_about_another_agent_is_refused(connect, node, register, agent,
         return {"result": ours | {"logs": logs}}
 
     node.interference["eth_getTransactionReceipt"] = answer
-    with pytest.raises(UnexpectedAnswerError, match="it emitted NewFeedback with values other than"):
+    with pytest.raises(UnexpectedAnswerError, match="it emitted NewFeedback, but with values other than"):
         handle.wait(60)
