@@ -62,7 +62,7 @@ def watch_agents(
     agents: Annotated[list[str], argument("AGENT...", "Agent ids, including their chains.")],
     options: WatchOptions,
 ) -> None:
-    """Print changes to agents until you stop it."""
+    """Print changes to agents until interrupted."""
     _watch(invocation, options, agents=agents)
 
 
@@ -72,7 +72,7 @@ def watch_accounts(
     accounts: Annotated[list[str], argument("ADDRESS...", "Account addresses.")],
     options: WatchOptions,
 ) -> None:
-    """Print changes that involve accounts until you stop it."""
+    """Print changes that involve accounts until interrupted."""
     _watch(invocation, options, accounts=accounts)
 
 

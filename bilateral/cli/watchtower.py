@@ -107,7 +107,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     database: Database = None,
     settings_file: SettingsFile = None,
 ) -> None:
-    """Probe the endpoints of all agents in the index until you stop it. Fails if a signing key is set."""
+    """Probe the endpoints of all agents in the index until interrupted. Fails if a signing key is set."""
     if keys := [name for name in _KEYS if os.environ.get(name)]:
         raise UsageProblemError(f"a watchtower that probes needs no key: unset {' and '.join(keys)}")
     stop, signals = ended_by_signals()
@@ -168,7 +168,7 @@ def probe(  # noqa: PLR0913, PLR0917  # one a setting
         for target, result in probes
     ]
     names = ("protocol", "url", "outcome", "code", "status", "milliseconds", "explanation")
-    invocation.output.results(rows, columns(*names), none="the agent lists no endpoint that can be probed")
+    invocation.output.results(rows, columns(*names), none="the agent lists no endpoint that a watchtower can probe")
 
 
 def _targets(place: str, protocol: str, database: str | None, *, is_paid: bool) -> Sequence[Target]:

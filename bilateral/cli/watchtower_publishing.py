@@ -72,7 +72,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a setting
 ) -> None:
     """Publish a week's signals with evidence, and store the root of all measurements in your agent's metadata.
 
-    Run it again to complete an interrupted run. AGENT is your own.
+    Run the command again to complete an interrupted run. AGENT is your own.
     """
     from bilateral.watchtower import periods, publishing  # noqa: PLC0415  # slow to import
     from bilateral.watchtower.store import PUBLISHED  # noqa: PLC0415

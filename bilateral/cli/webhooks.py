@@ -141,7 +141,7 @@ def deliver(
     allow_private: Private = False,
     database: Database = None,
 ) -> None:
-    """Send changes to all webhooks until you stop it. A second process waits until the first one stops."""
+    """Send changes to all webhooks until interrupted. A second process waits until the first one stops."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

@@ -201,7 +201,7 @@ class Attestation:
         if mint != data.agent:
             raise fields.malformed(f"the attestation is about {mint}, but its data is about {data.agent}")
         if not 1 <= count <= _SIGNATURES:
-            raise fields.malformed(f"it has {count} signatures")
+            raise fields.malformed(f"the attestation has {count} signatures")
         if count == 1 and any(signatures[1]):
             raise fields.malformed("the unused second signature is not empty")
         return cls(schema, data, signatures[:count])

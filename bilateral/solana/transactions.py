@@ -61,7 +61,7 @@ class SignedTransaction:
         """Read a transaction."""
         fields = Fields(content, "a transaction")
         if len(content) > MAX_TRANSACTION:
-            raise fields.malformed(f"it has {len(content)} bytes, but at most {MAX_TRANSACTION} are allowed")
+            raise fields.malformed(f"the {len(content)} bytes exceed the limit of {MAX_TRANSACTION}")
         signatures = tuple(fields.take(_SIGNATURE_BYTES) for _ in range(fields.compact()))
         start = fields.position
         signers = fields.number(1)

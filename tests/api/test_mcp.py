@@ -201,7 +201,7 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         for tool, arguments, message in (
             ("get_agent", {"agent": "31337:999"}, "not_indexed: the index has no agent 31337:999"),
             ("get_agent", {"agent": "x"}, "malformed_identifier"),
-            ("search_agents", {"order": "mean"}, "invalid_argument: the order mean requires a gate"),
+            ("search_agents", {"order": "mean"}, "invalid_argument: sorting by mean requires a gate"),
             ("search_agents", {"capabilities": ["get_weather"]}, "invalid_argument: a capability has a kind"),
             ("search_agents", {"gates": [{"reviewers": ["0x1"]}]}, 'invalid_argument: reviewer "0x1" is not an addr'),
             ("search_agents", {"chains": [5]}, "chain_not_indexed: chain 5 is not indexed"),

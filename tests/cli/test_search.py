@@ -165,7 +165,7 @@ def test_the_installed_command_answers(database, everybody):
         (("--side", "buyer"), 'side "buyer" is unknown: choose server, client, validator'),
         (("--payment", "all"), 'payment "all" is unknown: choose claimed, matching'),
         (("--order", "price"), 'order "price" is unknown: choose standing'),
-        (("--order", "mean"), "the order mean requires a gate"),
+        (("--order", "mean"), "sorting by mean requires a gate"),
         (("--capability", "tool"), "a capability has a kind and a value"),
         (("--reviewer", "alice"), "is not an address"),
         (("--gate", "colour=red"), 'a gate has no field "colour"'),

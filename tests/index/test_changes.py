@@ -84,7 +84,7 @@ def test_a_malformed_cursor_is_refused(engine, cursor):
 def test_a_cursor_of_another_index_is_refused(engine, reorganised):
     last = int(read(engine).cursor)
     assert read(engine, str(last)).is_end
-    with pytest.raises(FeedCursorError, match=f"is past the end of the feed, {last}: the index was rebuilt"):
+    with pytest.raises(FeedCursorError, match=rf"is past the end of the feed \({last}\): the index was rebuilt"):
         read(engine, str(last + 1))
 
 

@@ -193,7 +193,7 @@ def test_s40_public_and_blind_attestations_are_told_apart():
     ("content", "schemas", "holder", "problem"),
     [
         (attested(holder_signature(), client_signature()), BOTH, None, "holder is not known"),
-        (attested(client_signature()), BOTH, HOLDER_ADDRESS, "has 1 signatures"),
+        (attested(client_signature()), BOTH, HOLDER_ADDRESS, "there are 1 signatures"),
         (attested(client_signature(), holder_signature()), BOTH, HOLDER_ADDRESS, "was not made by"),
         (attested(holder_signature(), client_signature()), BOTH, CLIENT_ADDRESS, "both the agent's holder"),
         (attested(client_signature(name="Other")), PUBLIC, None, "was not made by"),

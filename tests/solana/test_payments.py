@@ -307,7 +307,7 @@ def test_s29_transaction_of_another_version_or_with_bytes_behind_it_is_refused(s
     versioned = content[:start] + b"\x81" + content[start + 1 :]
     for other, reason in ((versioned, "version 1 is unknown"), (content + b"\0", "1 extra bytes follow the end")):
         assert reason in signing.mismatch({"transaction": base64.b64encode(other).decode()})
-    with pytest.raises(ValueError, match="at most 1232"):
+    with pytest.raises(ValueError, match="exceed the limit of 1232"):
         SignedTransaction.of(bytes(1233))
     assert SignedTransaction.of(content).id == "1" * 64
 

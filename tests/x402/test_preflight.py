@@ -214,8 +214,18 @@ def priced(token, web3, project, deployment):
     """Terms whose token does not take the payments, each with the code of the finding and its reason."""
     other = web3.to_checksum_address("0x" + "12" * 20)
     return {
-        "a wrong name": ({"name": "USD Coin"}, {}, "token_domain_mismatch", 'calls itself "Test Dollar", version "2"'),
-        "a wrong version": ({"version": "1"}, {}, "token_domain_mismatch", 'calls itself "Test Dollar", version "2"'),
+        "a wrong name": (
+            {"name": "USD Coin"},
+            {},
+            "token_domain_mismatch",
+            'reports name "Test Dollar" and version "2"',
+        ),
+        "a wrong version": (
+            {"version": "1"},
+            {},
+            "token_domain_mismatch",
+            'reports name "Test Dollar" and version "2"',
+        ),
         "no contract": ({}, {"asset": other}, "token_not_found", f"eip155:31337 has no contract at {other}"),
         "no token": (
             {},
@@ -274,7 +284,7 @@ def test_wallet_that_is_computed_for_each_request_is_not_checked(verifier, token
 
 
 def test_setting_is_known(verifier):
-    with pytest.raises(InvalidArgumentError, match="on_problem is 'ignore'"):
+    with pytest.raises(InvalidArgumentError, match="on_problem must be 'fail' or 'warn', not 'ignore'"):
         Preflight(verifier, "ignore")
 
 

@@ -100,7 +100,7 @@ def authorize(  # noqa: PLR0913, PLR0917  # the method's own parameters
     if index_limit is None:
         if count < 1:
             raise errors.InvalidArgumentError(
-                "count must be at least 1: it is the number of feedback entries the client may give"
+                "count must be at least 1, because it is the number of feedback entries that the client may give"
             )
         (last,) = yield from registries.call(state, Registry.AUTHORIZED, "getLastIndex", agent.token_id, client)
         if last != last_index:  # a malicious node could otherwise make the owner permit any number of entries

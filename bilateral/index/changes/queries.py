@@ -136,7 +136,9 @@ def read_feed(connection: Connection, since: str, chosen: FeedFilter, limit: int
     """Return the changes after a cursor."""
     step, place = _parsed(since)
     if step > (last := last_step(connection)):
-        raise FeedCursorError(since, f"is past the end of the feed, {last}: the index was rebuilt. Start again at 0")
+        raise FeedCursorError(
+            since, f"is past the end of the feed ({last}): the index was rebuilt, so start again at 0"
+        )
     if step < int(oldest := oldest_cursor(connection)) or (place is not None and step == int(oldest) > 0):
         raise FeedPrunedError(since, oldest)
     columns = schema.change_step.c

@@ -267,7 +267,7 @@ class AgentSearch:
             raise InvalidArgumentError(f"the search has {len(self.gates)} gates, but at most {MAX_GATES} are allowed")
         if self.order in OF_GATE and not self.gates:
             raise InvalidArgumentError(
-                f"the order {self.order} requires a gate: add a tag or another condition on ratings"
+                f"sorting by {self.order} requires a gate: add a tag or another condition on ratings"
             )
         if self.order in _OF_TEXT and not self.words:
             raise InvalidArgumentError(f"sorting by {self.order} requires a search query")

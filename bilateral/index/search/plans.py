@@ -352,7 +352,7 @@ def _closest(connection: sa.Connection, matcher: Matcher, search: AgentSearch) -
     try:
         question = embedder().question(search.text or "")
     except MissingExtraError as problem:
-        raise InvalidArgumentError(f"the order 'meaning' is not available here: {problem}") from None
+        raise InvalidArgumentError(f"sorting by meaning is not available here: {problem}") from None
     from bilateral.index.search.nearest import meanings_of  # noqa: PLC0415  # needs the extra
 
     ranks = meanings_of(connection).ranks(connection, matcher, question, search.words)

@@ -92,7 +92,7 @@ class Preflight:
     def __post_init__(self) -> None:
         """Check the value of `on_problem`."""
         if self.on_problem not in {"fail", "warn"}:
-            raise InvalidArgumentError(f"on_problem is {self.on_problem!r}: it must be 'fail' or 'warn'")
+            raise InvalidArgumentError(f"on_problem must be 'fail' or 'warn', not {self.on_problem!r}")
 
     def run(self, routes: Mapping[str, RouteConfig], keys: Mapping[str, str], server: Any = None) -> list[Finding]:
         """Check the routes that declare the extension, and return all findings.
@@ -210,7 +210,7 @@ def _payment_problems(verifier: Verifier, terms: Mapping[str, Any]) -> list[tupl
             ("payment_flow_not_supported", f"extra.paymentFlow: {quoted(printable(str(flow)[:80]))} {text}")
         )
     if not isinstance(seconds, int) or seconds <= 0:
-        text = f"maxTimeoutSeconds: {printable(str(seconds)[:80])} leaves no time to settle: it must be 1 or more"
+        text = f"maxTimeoutSeconds: {printable(str(seconds)[:80])} leaves no time to settle; use 1 or more"
         problems.append(("timeout_invalid", text))
     is_complete = "asset" in terms or "problem" in terms
     if scheme == "upto" and is_complete and not _is_account(extra.get("facilitatorAddress")):
@@ -283,7 +283,7 @@ def ask_price(
     limits = Limits(seconds=_SECONDS, redirects=0)
     answer = exchange(method, url, limits, network or Network(allow_private=True), body=content, is_cut=True)
     if answer.status != HTTPStatus.PAYMENT_REQUIRED:
-        raise InvalidArgumentError(f"{quoted(url)} returned status {answer.status}, not 402: it requests no payment")
+        raise InvalidArgumentError(f"{quoted(url)} returned status {answer.status}, not 402, so it requests no payment")
     header = answer.headers.get(PAYMENT_REQUIRED)
     return read_offer(header, answer.body if header is None else b"").message
 

@@ -119,7 +119,7 @@ def read_attestation(content: bytes, schemas: Mapping[str, Schema], holder: str 
     }
     expected = roles[schema.mode]
     if len(expected) != len(attestation.signatures):
-        problem = f"it has {len(attestation.signatures)} signatures, but its schema requires {len(expected)}"
+        problem = f"there are {len(attestation.signatures)} signatures, but the schema requires {len(expected)}"
         return ReadAttestation(attestation, "unverifiable", problem)
     if holder == data.counterparty:
         return ReadAttestation(attestation, "unverifiable", f"{holder} is both the agent's holder and the counterparty")

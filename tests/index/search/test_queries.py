@@ -95,7 +95,7 @@ def test_trigrams_are_those_of_pg_trgm():
         ({"chains": (2**63,)}, "9223372036854775808 is out of range 0..2^63-1"),
         ({"registered_from": -1}, "-1 is out of range 0..2^63-1"),
         ({"gates": (Gate(),) * (MAX_GATES + 1)}, "the search has 6 gates, but at most 5 are allowed"),
-        ({"order": Order.MEAN}, "the order mean requires a gate: add a tag or another condition on ratings"),
+        ({"order": Order.MEAN}, "sorting by mean requires a gate: add a tag or another condition on ratings"),
         ({"order": Order.RELEVANCE}, "sorting by relevance requires a search query"),
     ],
     ids=[
