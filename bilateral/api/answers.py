@@ -36,7 +36,7 @@ MEDIA_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "urn:bilateral:problem:"
 
 FAILED: Final = "the service failed: try again later"
-"""The message for an internal error. Only the operator sees its details."""
+"""The message that callers receive for an internal error, whose details only the operator sees."""
 
 _RETRY_SECONDS: Final = 1
 """Seconds after which to retry: a busy reader becomes free within its time limit, which is about this long."""
@@ -90,13 +90,13 @@ class Problem:
 
 
 class ProblemError(Exception):
-    """A request failed. Routes raise this error, and the service responds with the problem that it describes.
+    """The failure of a request. Routes raise this error, and the service responds with the problem.
 
     Attributes:
         status: The HTTP status.
         code: The kind of problem: lower case with underscores, stable across releases.
-        detail: The message for people.
-        headers: Additional headers of the response.
+        detail: The message for human readers.
+        headers: Additional response headers.
         members: Additional members of the problem.
     """
 
@@ -132,14 +132,14 @@ def existing(value: T | None, kind: str, name: object) -> T:
 
 
 def indexed(value: T | None, kind: str, name: object) -> T:
-    """Return a value, or raise an error if the value or its contents are missing."""
+    """Return a value, or raise an error if the value is missing or empty."""
     if not value:
         raise NotIndexedError(kind, name)
     return value
 
 
 def problem_of(error: BilateralError | BuyerRefusalError | ProblemError) -> ProblemError:
-    """Return the problem that reports one of the package's errors to callers. Withheld details are logged."""
+    """Return the problem that reports one of the package's errors to callers. Omitted details are logged."""
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, BuyerRefusalError):
@@ -231,7 +231,7 @@ Described = dict[int | str, dict[str, Any]]
 
 
 class Format(StrEnum):
-    """The formats of lists."""
+    """The formats in which routes return lists."""
 
     JSON = "json"
     JSON_LINES = "jsonl"
@@ -239,7 +239,7 @@ class Format(StrEnum):
 
 
 def one_of(kind: Any, *problems: int) -> Described:
-    """Describe a route's responses for the OpenAPI document."""
+    """Describe, for the OpenAPI document, the responses of a route that returns a single value."""
     return {200: {"model": kind}, 304: {"description": "Not modified"}, **_problems(*problems)}
 
 
@@ -258,12 +258,12 @@ PROBLEM: Final[Mapping[str, Any]] = {
     "description": "A problem (RFC 9457).",
     "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
-"""The response to a failed request, in the OpenAPI document."""
+"""The description of the response to a failed request, for the OpenAPI document."""
 
 
 @cache
 def adapter(kind: Any) -> TypeAdapter[Any]:
-    """Return the encoder for a type, which does not validate values again."""
+    """Return the encoder for a type. The encoder does not validate values again."""
     return TypeAdapter(kind)
 
 
@@ -308,7 +308,7 @@ def json_lines(kind: Any, items: Iterable[Any]) -> bytes:
 
 
 def attachment(name: str) -> str:
-    """Return the header with the name of a CSV file."""
+    """Return the response header that gives a downloaded CSV file its name."""
     return f'attachment; filename="{_NOT_OF_NAMES.sub("-", name).strip("-")[:120]}.csv"'
 
 

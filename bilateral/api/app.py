@@ -130,7 +130,7 @@ _OWN = frozenset({"HTTPValidationError", "ValidationError"})
 
 
 def describe(app: FastAPI) -> None:
-    """Add an application's error handlers and layers to its OpenAPI document."""
+    """Add the effects of an application's error handlers and layers to its OpenAPI document."""
     original = app.openapi
 
     def document() -> dict[str, Any]:
@@ -164,7 +164,7 @@ _LOGGER: Final = logging.getLogger("bilateral.api")
 
 
 def make_app(settings: ApiSettings) -> ASGIApp:
-    """Create the application, or a placeholder that waits for its database."""
+    """Create the application, or a placeholder that waits until the database exists."""
     try:
         return create_app(settings)
     except (DatabaseUnavailableError, OlderSchemaError) as problem:
@@ -172,7 +172,7 @@ def make_app(settings: ApiSettings) -> ASGIApp:
 
 
 class AwaitingDatabase:
-    """Responds with 503 to everything except `/healthz` until there is a database, then becomes the application.
+    """Responds with 503 to everything except `/healthz` until there is a database, then uses the application.
 
     Args:
         problem: The error from the first attempt to open the database.

@@ -1,4 +1,4 @@
-"""Functions and models that the buyer routes share: settings, records of buyers, and rejections as problems."""
+"""Functions and models that the buyer routes share, for settings, buyers' records, and rejections."""
 
 import time
 from collections.abc import Callable
@@ -161,7 +161,7 @@ class SignedMessage:
 
 @dataclass(frozen=True)
 class Profile(BuyerProfile):
-    """A buyer's profile, with records from the chain's buyer registries, which keep attested payments separate."""
+    """A buyer's profile, with the records in the chain's buyer registries, which count attested payments separately."""
 
     registryRecords: tuple[RegistryRecords, ...] = ()
 

@@ -12,7 +12,7 @@ from bilateral.api.answers import ProblemError
 from bilateral.index.changes.queries import FeedFilter, FeedPage, last_step, read_feed
 
 LOOK_SECONDS: Final = 0.5
-"""Seconds between polls for a new step. All waiting requests in a process share one poll."""
+"""The number of seconds between two polls for a new step. All waiting requests in a process share one poll."""
 
 MOST_WAITING: Final = 500
 """The maximum number of long polls and streams per process. They need no database connection while they wait."""
@@ -25,7 +25,7 @@ _READS: Final = 20
 
 
 class Reading(Protocol):
-    """The functions of a service that the feed uses to read."""
+    """The functions of a service through which the feed reads the database."""
 
     async def read_aside(self, query: Any, *arguments: Any) -> Any:
         """Run a query in a thread."""
@@ -35,7 +35,7 @@ class Reading(Protocol):
 
 
 class Feed:
-    """The change feed in the form that the routes read."""
+    """The change feed, as the routes read it."""
 
     def __init__(self, service: Reading) -> None:
         self._service = service
@@ -73,7 +73,7 @@ class Feed:
         return self._last
 
     async def read(self, since: str, chosen: FeedFilter, limit: int) -> FeedPage:
-        """Return the next changes that match a filter; none at the feed's end, or if many other changes come first."""
+        """Return the next changes that match a filter; none at the feed's end or after many other changes."""
         for _ in range(_READS):
             page: FeedPage = await self._service.read_aside(read_feed, since, chosen, limit)
             if page.items or page.is_end:

@@ -2,7 +2,7 @@
 
 An account signs a file before it is stored, and can store a few files per hour. Files remain in a separate folder until
 an indexed agent refers to them. The number of such files is limited, and the oldest are evicted. Files to which an
-agent has referred do not count towards the limit, because each cost its owner a transaction.
+agent has referred do not count towards the limit, because each of them cost an agent's owner a transaction.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PENDING: Final = "pending"
 """The subfolder for files to which no agent has referred yet."""
 
 MOST: Final = 10_000
-"""The maximum number of files to which no agent has referred: a gigabyte, at up to about 100 kB each."""
+"""The maximum number of files to which no agent has referred: about a gigabyte in total, at up to about 100 kB each."""
 
 OF_ACCOUNT: Final = 10
 """The maximum number of files that one account can store per hour. Each process counts separately."""
@@ -64,7 +64,7 @@ class OperatorStore:
     """Stores registration files according to the settings `store` and `store_url`.
 
     Attributes:
-        service: The service, whose index shows the files to which agents refer.
+        service: The service whose index shows to which files agents refer.
         account: The account that signed the file to store.
         url: The URL at which the files are published.
         most: The maximum number of files to which no agent refers.

@@ -1,4 +1,4 @@
-"""Limits on requests that apply before a request is read: URL, headers, body, and requests per minute."""
+"""Limits that apply before a request is read: on the size of the URL, headers and body, and on requests per minute."""
 
 import asyncio
 import re
@@ -25,7 +25,7 @@ MAX_STORED: Final = 256 * 1024 * 1024
 """The maximum total size, in bytes, of the bodies that a process is receiving, queueing or handling."""
 
 MAX_STORED_OF_ADDRESS: Final = 16 * 1024 * 1024
-"""The maximum total size for one address. It takes sixteen addresses to reach the limit of the process."""
+"""The maximum total size of the bodies from one address. It takes sixteen addresses to reach the process's limit."""
 
 _MOST_BRACKETS: Final = 20_000
 _MOST_QUOTES: Final = 100_000

@@ -19,7 +19,7 @@ from bilateral.index.operating.chains import chains
 from bilateral.index.reading.copies import VISIT, Copies, Visit
 
 READING_POSTS: Final = ("/graphql", "/api/v1/search", "/v1/checks", "/mcp")
-"""The paths, including all paths below them, on which POST requests only read."""
+"""The paths, including all paths below them, on which POST requests only read data."""
 
 _HEADERS: Final = (
     *("Content-Type", "If-None-Match", "Accept"),
@@ -29,7 +29,7 @@ _EXPOSED: Final = ("ETag", "Link", "Retry-After", "Content-Disposition", "Index-
 
 
 class CrossOriginReads:
-    """Allows pages from any origin to read without credentials."""
+    """Allows pages from any origin to read data without credentials."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -67,7 +67,7 @@ _LEFT_OUT: Final = ("/assets/", "/healthz", "/readyz", "/metrics", "/openapi.jso
 
 
 class IndexState:
-    """Adds the index state header to each response. It never describes a later state than the response."""
+    """Adds the index state header to each response. The header never describes a later state than the response."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
@@ -140,7 +140,7 @@ def _value_of_copies(copies: Copies, client: str) -> Callable[[], bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """A fast path for a frequent kind of GET request. The route documents the path and handles all other requests.
+    """A fast path for a frequent kind of GET request. The route documents the path, and handles the remaining requests.
 
     Attributes:
         path: The route's path, for the metrics.

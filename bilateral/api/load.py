@@ -1,4 +1,4 @@
-"""Limit the load on databases and nodes: cached values, account quotas, a search queue, and node requests."""
+"""Limit the load on databases and nodes, with cached values, account quotas, a search queue, and node limits."""
 
 import asyncio
 import time
@@ -68,10 +68,10 @@ class HourlyLimit:
 P = ParamSpec("P")
 
 AT_ONCE: Final = 16
-"""The number of concurrent requests that may use a node: twice the number of queries, because half need no node."""
+"""The maximum number of concurrent requests that may use a node: twice the number of queries, as half use no node."""
 
 MOST_UNDER_WAY: Final = 2 * AT_ONCE
-"""The maximum number of running and waiting requests. If a node is slow, each takes seconds, so more would time out."""
+"""The maximum number of running and waiting requests. On a slow node, each takes seconds, so more would time out."""
 
 _RETRY_SECONDS: Final = 5
 """Seconds after which a rejected client should retry."""
@@ -101,14 +101,14 @@ SEARCHES: Final = ("/graphql", "/search", "/api/search", "/api/v1/search", "/v1/
 """The prefixes of the paths on which requests may read many rows."""
 
 WAITING: Final = 8
-"""The number of searches that may wait for each running search. More would wait longer than `_WAIT_SECONDS`."""
+"""The number of searches that may wait per running search. Any more would wait longer than `_WAIT_SECONDS`."""
 
 _WAIT_SECONDS: Final = 1.0
 """The longest wait of a search, in seconds. With the default query limit of 1.8 seconds, clients wait under three."""
 
 
 class SearchQueue:
-    """Runs a few searches at a time, and rejects those that would have to wait long. All other requests pass.
+    """Runs a few searches at a time, and rejects those that would have to wait too long. Other requests pass.
 
     Args:
         at_once: The number of searches that run concurrently.

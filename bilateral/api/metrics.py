@@ -161,7 +161,7 @@ _COUNTERS: Final = {
 
 
 class AggregatorCounters:
-    """Counters of events. Each process counts its own events, and Prometheus's library adds up the processes.
+    """Counters of the aggregator's events. Each process counts its own, and Prometheus's library adds up the counts.
 
     Args:
         registry: The registry for metrics that each process counts.
@@ -186,7 +186,7 @@ class AggregatorCounters:
 
 
 class AggregatorFigures(_LazyCollector):
-    """The state of the queue and the budget, read from the database."""
+    """The state of the aggregator's queue and budget, read from the database."""
 
     def __init__(self, aggregator: Aggregator) -> None:
         self._aggregator = aggregator

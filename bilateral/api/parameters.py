@@ -36,7 +36,7 @@ AgentPath = Annotated[
 """An agent in the path, in any published form of its id. `Service.agent_key` parses the id."""
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="The maximum number of entries.")]
-"""The maximum number of entries in a list. `DEFAULT_LIMIT` is its default."""
+"""The maximum number of entries in a list. The default is `DEFAULT_LIMIT`."""
 
 Cursor = Annotated[str | None, Query(max_length=1_200, description="The cursor `next` from the previous page.")]
 """The cursor of the page to return."""
@@ -75,7 +75,7 @@ Revoked = Annotated[bool, Query(description="True to include revoked feedback.")
 
 
 class ListQuery(BaseModel):
-    """A list's page and format, which come after the list's own parameters."""
+    """The parameters for a list's page and format, which follow the list's own parameters."""
 
     limit: Limit = DEFAULT_LIMIT
     cursor: Cursor = None
@@ -154,7 +154,7 @@ T = TypeVar("T", str, str | None)
 
 
 def require_storable(text: T) -> T:
-    """Check that a text can be stored, because a database could not compare it with other texts otherwise."""
+    """Check that the database could store a text. It cannot compare a text that it could not store."""
     if text is not None and ("\0" in text or any("\ud800" <= character <= "\udfff" for character in text)):
         raise InvalidArgumentError("the text contains U+0000 or a lone surrogate, which no record can contain")
     return text

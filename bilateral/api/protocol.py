@@ -13,10 +13,10 @@ from bilateral.api.answers import ProblemError
 from bilateral.core.text.log_lines import SeldomFilter
 
 HEAD_BYTES: Final = 64 * 1024
-"""The size, in bytes, of a request's first line and headers above which the connection is closed."""
+"""The maximum size, in bytes, of a request's first line and headers. If they are larger, the connection is closed."""
 
 HEAD_SECONDS: Final = 20.0
-"""The time limit in seconds for sending the first line and headers, so slow clients do not occupy all connections."""
+"""The time limit in seconds for sending the first line and headers, so slow clients cannot occupy all connections."""
 
 
 READ_SECONDS: Final = 20.0
@@ -72,7 +72,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return float("inf") if is_answering else self._waits_since
 
     def give_up(self) -> None:
-        """Close the connection, and discard unread output."""
+        """Close the connection, and discard output that the client has not read."""
         self.connections.discard(self)
         self.transport.abort()
 

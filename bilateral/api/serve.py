@@ -62,9 +62,9 @@ def _end_with_parent(parent: int) -> None:
 def serve(
     settings: ApiSettings, index: IndexSettings | None = None, *, report: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Serve until SIGINT or SIGTERM is received. Requests in progress are finished first.
+    """Serve until SIGINT or SIGTERM is received. Requests in progress are finished before the process exits.
 
-    Without `index`, if the database does not exist yet, the service waits for it and responds with 503 until then.
+    Without `index`, the service waits for a database that does not exist yet, and responds with 503 in the meantime.
     """
     if index is not None:
         _create_tables(settings)

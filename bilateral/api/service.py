@@ -36,10 +36,10 @@ class Service:
     Attributes:
         copies: The database and its replicas; None if there are no replicas.
         metrics: The metrics for Prometheus.
-        progress: The chains' recent progress, for monitors.
-        payments: The recent progress of the chains' payments.
+        progress: The progress of the chains, cached for a few seconds, for monitors.
+        payments: The progress with which the chains' payments were read, cached for a few seconds.
         buyer_work: Runs work about buyers that may query a node.
-        visitor_work: Runs node requests for visitors who act.
+        visitor_work: Runs node requests for visitors who prepare actions.
         kept_files: Limits the number of files that an account may store per hour.
     """
 
@@ -82,7 +82,7 @@ class Service:
         return await self.read_aside(query, *arguments, **options)
 
     async def read_reachable(self, query: Callable[[Connection], T]) -> T:
-        """Run a query that reads few rows, without chains whose server is not responding. See `read_briefly`."""
+        """Run a query that reads few rows, leaving out chains whose server is not responding. See `read_briefly`."""
         with without_missing_chains():
             return await self.read_briefly(query)
 

@@ -37,7 +37,7 @@ class ApiSettings:
     Attributes:
         database: The SQLAlchemy URL of the index's database; None for the default database.
         readers: The URLs of the database's replicas, from which the service reads while they respond.
-        max_delay: How many seconds a replica may lag before the service reads from a different server.
+        max_delay: How many seconds a replica may lag before the service reads from another server.
         host: The address on which the service listens.
         port: The port on which the service listens; 0 for any free port.
         workers: The number of processes.
@@ -53,19 +53,21 @@ class ApiSettings:
         max_body: The maximum size of a request's body, in bytes.
         max_url: The maximum length of a path with its query, in bytes.
         max_headers: The maximum total size of a request's headers, in bytes.
-        max_lag: The number of blocks by which a chain may lag behind its head while the service counts as ready.
+        max_lag: The maximum number of blocks by which the index of a chain may lag behind the chain's head for the
+            service to count as ready.
         max_silence: The maximum number of seconds since the index last polled a chain for the service to count as
             ready.
         needs_analysis: True if the service counts as ready only while all chains have current standings.
         aggregator: The aggregator's settings, or the path of a TOML file with them; None to disable the aggregator.
         buyers: The settings of the buyer service.
-        nodes: The URL of a node for each chain, by the chain's id in digits. The node simulates visitors' actions. On a
-            chain without a node, visitors can only read. If the service follows chains, their nodes are added.
+        nodes: The URL of a node for each chain, keyed by the chain's id in decimal digits. The node simulates visitors'
+            actions. On a chain without a node, visitors can only read. If the service also follows chains, the nodes of
+            those chains are added.
         store: The folder for registration files that the service stores for visitors; None to store no files.
-        store_url: The public URL of these files, such as `https://explorer.example/files`. The service publishes them
-            at `/files`, and the URL is recorded on chain permanently.
-        allow_private: True to let `check_service` access services and files on private addresses. Use it only for tests
-            and closed networks, because anyone can pass a URL.
+        store_url: The public URL of the stored registration files, such as `https://explorer.example/files`. The
+            service publishes them at `/files`, and the URL is recorded on chain permanently.
+        allow_private: True to let `check_service` access services and files on private addresses. Enable this only for
+            tests and closed networks, because anyone can pass a URL.
         docs: The folder with documentation archives (`bilateral-docs-<version>.zip` from a release); None to show no
             documentation.
     """

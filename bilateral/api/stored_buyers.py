@@ -1,4 +1,4 @@
-"""The source of buyers' records for checks, which reads payments in the index. It only requires the `index` extra."""
+"""The source of buyers' records for checks: the payments in the index. The module requires only the `index` extra."""
 
 from decimal import Decimal
 from typing import Any, Final

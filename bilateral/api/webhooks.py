@@ -108,7 +108,7 @@ class Deliverer:
         self._renew_at = 0.0
 
     def run(self) -> None:
-        """Deliver until the event is set."""
+        """Deliver changes until the `stop` event is set."""
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="webhook") as threads:
             while not self._stop.is_set():
                 try:
@@ -222,7 +222,7 @@ def _cut(items: tuple[FeedChange, ...], pending: str | None) -> _Batch | None:
 
 
 TAG: Final = "bilateral-webhook"
-"""The tag of the signatures. Receivers require it, so that they accept no other signatures by the same key."""
+"""The tag of the signatures. Receivers require it, and so reject signatures by the same key for other purposes."""
 
 COVERED: Final = ("@method", "@target-uri", "content-type", "webhook-delivery")
 """The signed parts of a request, in addition to `content-digest`, which covers the body."""

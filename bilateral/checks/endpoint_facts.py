@@ -1,4 +1,4 @@
-"""Facts measured by watchtowers: whether an agent's endpoints respond, and what the endpoints have changed."""
+"""Facts measured by watchtowers: whether an agent's endpoints respond, and which of their declarations have changed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

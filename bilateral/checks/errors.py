@@ -1,4 +1,4 @@
-"""Errors for checks that have no answer. A program that acts only on answers therefore neither pays nor serves."""
+"""Errors of checks that cannot be answered. A program that acts only on answers then neither pays nor serves."""
 
 from dataclasses import InitVar
 

@@ -58,7 +58,7 @@ class Change:
     """A change to an agent's owner or wallet.
 
     Attributes:
-        seconds: The number of seconds since the change; None if it is only known to have happened within the policy's
+        seconds: The number of seconds since the change; None if the change is only known to lie within the policy's
             `recent_days`.
     """
 
@@ -97,7 +97,8 @@ class Observation:
 
     Attributes:
         number: The observation's number in the index; 0 if the file was not fetched, or if there is no index.
-        integrity: The proof that the file's author published its content; None if only the server vouches for it.
+        integrity: The proof that the file's author published its content; None if only the server vouches for that
+            content.
         problem: A machine-readable reason for the last failure; None if there was none.
     """
 
@@ -234,7 +235,7 @@ class Counted:
 
     @classmethod
     def of(cls, tallies: Mapping[Any, tuple[int, int]]) -> Self:
-        """Return the ratings by some raters, given the number and the sum of each rater's shares."""
+        """Summarise ratings, given the number of each rater's ratings and the sum of their shares."""
         share_sum = sum(shares // count for count, shares in tallies.values())
         return cls(sum(count for count, _ in tallies.values()), len(tallies), share_sum)
 
@@ -367,9 +368,9 @@ class Facts:
 
     Attributes:
         as_of: The block, and the other values needed to reproduce the answer.
-        account: The account being checked: for a server, its wallet.
-        refusal: For an agent that the registry has disowned, the reason that decides the check by itself, with its
-            sentence.
+        account: The account being checked, which is the agent's wallet for a server.
+        refusal: The reason, with a sentence, that alone decides the check if the registry has disowned the agent; None
+            otherwise.
         payment: The payment requested by a server; None if none was specified.
         amount: The requested amount, in units of the payment token; None if unknown.
         approvals: The accounts that the owner approved, newest first.

@@ -91,8 +91,8 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
         client: The SDK's client for the agent's chain.
         agent_id: The server, in any published form.
         pay_to: The account that would be paid; None to skip the related rules.
-        amount: The amount that the server requests, in units of the payment token. It is only displayed, because a live
-            check has no trust analysis with which to compare it.
+        amount: The amount that the server requests, in units of the payment token. The amount is only displayed,
+            because a live check has no trust analysis with which to compare it.
         policy: The policy; if omitted, the default policy.
         loader: Loads the registration file; defaults to the client's loader.
         report: Called with the name of each step, to show progress.
@@ -291,7 +291,7 @@ class Head:
     block_seconds: float
 
     def before(self, days: int, first: int) -> int:
-        """Return the last block that is at least `days` old, as estimated, but none earlier than `first`."""
+        """Return an estimate of the last block that is at least `days` old; `first` if that block is earlier."""
         return max(first, self.number - int(days * DAY / self.block_seconds))
 
     def days_since(self, block: int) -> int:

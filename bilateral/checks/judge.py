@@ -58,7 +58,7 @@ class Judgement:
     Attributes:
         verdict: The verdict that follows from the gravest reason.
         reasons: The reasons, gravest first.
-        files: The numbers by which reasons refer to files from an index, by URI. Numbers start at 1.
+        files: The numbers with which reasons refer to files from an index, keyed by the files' URIs; they start at 1.
     """
 
     verdict: Verdict

@@ -184,8 +184,8 @@ class Trust(_Few):
             of the agent being checked, or ids in a published form, which count only on their own chain.
         own_experience: True to count raters that the requesting agent or account has itself rated at `minimum_rating`
             or higher.
-        minimum_lower_bound: Count raters that are agents with at least this lower bound, 0 to 100, for their own rating
-            as servers.
+        minimum_lower_bound: The minimum lower bound, 0 to 100, of an agent's rating as a server for its ratings of
+            others to count.
     """
 
     accounts: Annotated[tuple[Address, ...], FailFast(), Field(max_length=_MAX_LISTED)] = ()
@@ -349,7 +349,7 @@ def with_reviewers(fields: Any, accounts: Sequence[str] = (), agents: Sequence[s
 
 
 def policy_of(fields: object) -> Policy:
-    """Return a policy from its fields, by name."""
+    """Return the policy with the given fields, which are keyed by name."""
     try:
         return Policy.model_validate(fields)
     except pydantic.ValidationError as problem:

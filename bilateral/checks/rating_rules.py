@@ -1,4 +1,4 @@
-"""Rules about ratings, trust analysis and validations. Each yields the reasons that follow from certain facts."""
+"""Rules about ratings, trust analysis and validations. Each rule yields the reasons that follow from certain facts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

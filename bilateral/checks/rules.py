@@ -1,4 +1,4 @@
-"""Rules about agents and clients. Each yields the reasons that follow from certain facts. See also `rating_rules`."""
+"""Rules about agents and clients. Each rule yields the reasons that certain facts imply. See also `rating_rules`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -198,7 +198,7 @@ def offer(facts: Facts, _: Policy) -> Drafts:
 
 
 def other_registrations(facts: Facts, _: Policy) -> Drafts:
-    """Yield the agent's registrations in other registries. An index lists registrations on foreign chains."""
+    """Yield the agent's registrations in other registries. An index contains only those on foreign chains."""
     if facts.registration is None:
         return
     is_index, evidence = facts.source is Source.INDEX, _file_evidence(facts)
@@ -216,7 +216,7 @@ def other_registrations(facts: Facts, _: Policy) -> Drafts:
 
 
 def domains(facts: Facts, policy: Policy) -> Drafts:
-    """Yield reasons about the agent's domains. A domain whose file was not read is never proven."""
+    """Yield reasons about the agent's domains. A domain whose file was not read never counts as proven."""
     if isinstance(facts.domains, Unknown):
         return
     file = None if facts.registration is None else facts.registration.file

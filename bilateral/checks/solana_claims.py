@@ -31,7 +31,7 @@ from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.registries import agent_registries
 
 SECONDS: Final = 86_400
-"""How long an outcome counts as fresh, in seconds. Files seldom change, and anyone can make claims."""
+"""The number of seconds for which an outcome counts as fresh. Files seldom change, and anyone can make claims."""
 
 _REFERENCE: Final = 32  # characters of the genesis hash in a CAIP-30 id
 _MOST_PROBLEM: Final = 300  # characters of an error that the index stores
@@ -40,12 +40,12 @@ _REQUEST_SECONDS: Final = 30.0  # the default timeout of a `Client` request
 
 @dataclass(frozen=True)
 class ProvenClaims:
-    """One run's outcomes.
+    """The number of claims with each outcome in one run.
 
     Attributes:
-        proven: The claims whose agent on Solana lists the claiming agent.
-        claimed: The claims whose agent on Solana does not list the claiming agent, or does not exist.
-        unanswered: The claims for which no node responded. Their previous outcome remains stored.
+        proven: The number of claims whose agent on Solana lists the claiming agent.
+        claimed: The number of claims whose agent on Solana does not list the claiming agent, or does not exist.
+        unanswered: The number of claims for which no node responded. Their previous outcomes remain stored.
     """
 
     proven: int

@@ -132,7 +132,8 @@ class FileEvidence:
         file: The file's number in the answer's `untrusted.files`, which contains its URI.
         state: `waiting`, `loaded`, `malformed` or `failed`.
         content_hash: The keccak-256 hash of the file's content; None if there is no content.
-        integrity: The proof that the file's author published its content; None if only the server vouches for it.
+        integrity: The proof that the file's author published its content; None if only the server vouches for that
+            content.
         problem: A machine-readable reason for the last failure; None if there was none.
     """
 

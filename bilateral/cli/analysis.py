@@ -61,7 +61,7 @@ def analyse(
 
 
 def results_of_index(engine: Engine, chain_id: int | None) -> Results:
-    """Return the stored results of a chain's analysed registry, or of the only one in the index."""
+    """Return the stored results of a chain's analysed registry, or of the index's only analysed registry."""
     keys = _keys([engine], chain_id)
     if len(keys) > 1:
         raise UsageProblemError(f"the index contains agents from {len(keys)} registries: pass --chain-id")

@@ -1,4 +1,4 @@
-"""The root of the command line, which contains the groups and handles errors of commands."""
+"""The root of the command line, which contains all groups of commands and handles the commands' errors."""
 
 import sys
 from collections.abc import Sequence

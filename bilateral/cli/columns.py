@@ -11,7 +11,7 @@ Reader = Callable[[Any], Any]
 
 
 def columns(*names: str, **fields: str | Reader) -> dict[str, Reader]:
-    """Return the reader of each column by its label: fields that keep their names, then labelled paths or readers."""
+    """Return the columns' readers, keyed by label: fields that keep their names, then labelled paths or readers."""
     paths: dict[str, str | Reader] = {**{name: name for name in names}, **fields}
     return {label.replace("_", " "): field_at(path) if isinstance(path, str) else path for label, path in paths.items()}
 

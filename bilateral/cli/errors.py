@@ -1,4 +1,4 @@
-"""Exit codes by kind of error, and errors in the form of text or JSON."""
+"""The exit code for each kind of error, and the formatting of errors as text or JSON."""
 
 import os
 import re
@@ -39,7 +39,7 @@ class Stopped(KeyboardInterrupt):  # a request rather than an error
     """A signal requested that the process exit, for example from a supervisor or a closed terminal.
 
     Attributes:
-        was_raised: True once it has been raised. Typer would turn it into the exit code for an interrupt by the user.
+        was_raised: True once the exception has been raised. Typer would exit with the code for a user's interrupt.
     """
 
     was_raised = False
@@ -69,7 +69,7 @@ class UsageProblemError(BilateralError):
 
 
 def option_with_variable(option: str, variable: str) -> str:
-    """Return an option's name, with its environment variable if that is set: the user may not have typed it."""
+    """Return an option's name, with its environment variable if set, because the user may not have typed the option."""
     return f"{option} (the environment variable {variable} is set)" if os.environ.get(variable) else option
 
 
@@ -158,7 +158,7 @@ _IN_COMMANDS: Final[dict[type[BilateralError], str]] = {
 
 
 def message_of(error: BilateralError) -> str:
-    """Return an error's message in terms of the command line."""
+    """Return an error's message, phrased in terms of the command line."""
     message = _IN_COMMANDS.get(type(error), "").format_map(vars(error)) or str(error)
     if isinstance(error, errors.FeeLimitError):
         message = message.replace("max_fee_per_gas", "--max-fee-per-gas").replace("max_cost", "--max-cost")

@@ -262,7 +262,7 @@ def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
 def indexes_with_rows(
     database: str | None, settings_file: Path | None, chain_id: int | None = None
 ) -> Iterator[list[Engine]]:
-    """Open the databases that contain rows of chains: the shards, if any are configured."""
+    """Open the databases that contain rows of chains, which are the shards if any are configured."""
     from bilateral.index.shards.process import require_rows  # noqa: PLC0415  # slow to import
 
     settings = index_options.settings_of(settings_file)

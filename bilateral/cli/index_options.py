@@ -90,7 +90,7 @@ class ChainOptions:
     settings_file: SettingsFile = None
 
     def settings(self, from_block: int | None = None) -> IndexSettings:
-        """Return the settings in the file or in the options."""
+        """Return the settings from the settings file or from the options."""
         from bilateral.index.operating.settings import ChainSettings, IndexSettings, read_deployments, read_settings  # noqa: PLC0415  # slow to import
 
         if self.settings_file is not None:
@@ -162,7 +162,7 @@ _PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "prometheus
 """The packages of the extra, by import name."""
 
 SIGNAL_EXIT: Final = 128
-"""The exit code of a command terminated by a signal, minus the signal's number."""
+"""The value to which a signal's number is added to obtain the exit code of a command terminated by that signal."""
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""The steps of `bilateral index verify`, which compares stored rows with logs, and owners with registries.
+"""The steps of `bilateral index verify`, which compares rows with the nodes' logs, and owners with the registries.
 
-The modules that it uses require the `index` extra.
+The modules that this module uses require the `index` extra.
 """
 
 from __future__ import annotations

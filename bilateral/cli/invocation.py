@@ -92,7 +92,7 @@ class Invocation:
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """Open a client that signs. At the end, report which registries it used, unless the user chose them."""
+        """Open a client that signs. At the end, report which registries it used, unless the user specified them."""
         with self._connected(self.signer) as client, client_notes(self.output):
             yield client
             if self.settings.deployment is None:
@@ -106,7 +106,7 @@ class Invocation:
             self.show_write(title, handle, handle.wait)
 
     def choice_of(self, deployment: Deployment) -> str:
-        """Return which registries a command uses, and how they were chosen."""
+        """Return a text that states how the registries that a command uses were chosen."""
         if self.settings.deployment is not None:
             return f"specified by --deployment {self.settings.deployment}"
         return _CHOICES[str(deployment.origin)]

@@ -47,7 +47,7 @@ def option(metavar: str | None, about: str, *flags: str, default: Any = ..., **s
 
 
 optional: Final = partial(option, default=None)
-"""Like `option`, for an option that may be omitted."""
+"""Return an option that may be omitted. See `option`."""
 
 
 def flag(name: str, about: str, *, default: bool = False, **settings: Any) -> Any:
@@ -138,7 +138,7 @@ GROUPS: Final = {
     "solana": "Show a SATI agent on Solana, and change it with its owner's key.",
     "index": "Index events from all registries into an SQL database, and compare the rows with the chain.",
 }
-"""The help of each group, in display order. The module of a group has the same name."""
+"""The help text of each group, in display order. A group's module has the same name as the group."""
 
 COMMANDS: Final = {
     "info": ("info", "Show the chain, its latest block, the registries, and the signer with its balance."),
@@ -293,13 +293,13 @@ _REQUIRED: Final = inspect.Parameter.empty
 
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return a command's parameters after the first. Each model is replaced with its fields."""
+    """Return all parameters of a command except the first, with each model replaced by its fields."""
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
     return [field for parameter in own for field in fields_of(parameter.annotation) or [parameter]]
 
 
 def gathered(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a function, built from those of its command."""
+    """Return the arguments of a function, built from the arguments of the command that runs the function."""
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
     return {parameter.name: _value(parameter, arguments) for parameter in own}
 

@@ -131,4 +131,4 @@ class StoreOptions:
 
 @dataclass(frozen=True)
 class Settings(StoreOptions, SendingOptions, PassphraseOptions, KeyOptions, NodeOptions):
-    """The options that commands share. An option that a command does not have counts as omitted."""
+    """The options that commands share. If a command does not have an option, the option counts as omitted."""

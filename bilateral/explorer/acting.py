@@ -33,7 +33,7 @@ class Field:
     Attributes:
         name: The field's name in the request body.
         hint: A sentence displayed below the field.
-        kind: `text`, `area`, `number`, `check`, `payment`, or `key`, which the link to the page fills in.
+        kind: `text`, `area`, `number`, `check`, `payment`, or `key` for a value that the link to the page fills in.
         is_required: True if the field must be filled in.
         value: The field's initial value.
         present: The field's value in the agent's current file; None if the value does not come from the file.
@@ -154,7 +154,7 @@ class ActPage:
         names: The agent's name, by short id.
         shows: The path of the result. `{block}`, `{log}` and `{id}` are replaced with data from the transaction's
             event.
-        topic: The first topic of that event; empty if there are no such placeholders.
+        topic: The first topic of the transaction's event; empty if `shows` contains no placeholders.
         confirmations: The number of blocks after which the transaction counts as confirmed.
         sponsored: The path of the form for the gasless version; None if there is none.
         final: The sentence that states what cannot be undone.

@@ -242,7 +242,7 @@ _CENTS: Final = 100  # in a dollar
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The rating at a given time, computed from all feedback up to then that counts.
+    """The rating at a given time, computed from all feedback up to that time that counts.
 
     Attributes:
         time: The time, in Unix seconds.

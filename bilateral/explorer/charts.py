@@ -20,7 +20,7 @@ from bilateral.index.measurements.queries import MeasuredDay
 
 @cache
 def environment() -> Environment:
-    """Return the environment of this package's templates. It escapes all text."""
+    """Return the Jinja environment for this package's templates, which escapes all text."""
     shared = Environment(
         loader=PackageLoader("bilateral.explorer"),
         autoescape=True,
@@ -180,7 +180,7 @@ def over_time(
 
 
 def money(received: Sequence[int], paid: Sequence[int], last_day: int) -> Markup:
-    """Return a daily chart of dollars: those that an account received above the line, those that it paid below it."""
+    """Return a daily chart of the dollars that an account received (above the line) and paid (below the line)."""
     label = (
         f"Payments over {len(received)} days: ${sum(received) / 100:,.2f} received above, ${sum(paid) / 100:,.2f} paid "
         "below"
@@ -189,7 +189,7 @@ def money(received: Sequence[int], paid: Sequence[int], last_day: int) -> Markup
 
 
 def timeline(up: Sequence[int], down: Sequence[int], last_day: int, label: str | None = None) -> Markup:
-    """Return a daily chart of ratings: those as a server above the line, those as a client below it."""
+    """Return a daily chart of an agent's ratings as a server (above the line) and as a client (below the line)."""
     width, height = 400, 150
     middle, step, most = height * 0.56, width / len(up), max(1, *up, *down)
     bars = []

@@ -79,11 +79,11 @@ LINES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TierGroup:
-    """The members of a group in which a tier can be proven.
+    """A group whose members can prove a tier.
 
     Attributes:
         epoch: The UTC day, in days since the Unix epoch.
-        tier: The tier that a proof in the group demonstrates.
+        tier: The tier that a member of the group can prove.
         members: The number of members.
         is_small: True if the prover rejects the group as too small.
     """
@@ -101,7 +101,7 @@ class PrivateTiersPage:
 
     Attributes:
         lines: Pairs of a party and what that party learns.
-        groups: The groups for each policy's last day.
+        groups: The groups on the last day for which each policy has any.
     """
 
     lines: tuple[tuple[str, str], ...]

@@ -65,7 +65,7 @@ class NetworkPage:
     Attributes:
         agent: The agent whose neighbourhood is shown; None for a whole chain.
         nodes: The agents and accounts, starting with those that have the most ratings.
-        links: Who rated whom, starting with the most ratings.
+        links: The links that show who rated whom, starting with those that have the most ratings.
         doubts: The agents among the nodes that are held back or contested, by short id.
     """
 

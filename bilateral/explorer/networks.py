@@ -45,7 +45,7 @@ def slug_of(chain_id: int) -> str:
 
 
 def chain_of(slug: str) -> int | None:
-    """Return the chain for a name or a number; None if it is neither."""
+    """Return the chain for a name or a number; None if the text is neither."""
     chain_id = slugs().get(slug)
     if chain_id is not None:
         return chain_id

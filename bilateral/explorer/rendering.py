@@ -96,11 +96,12 @@ def _environment() -> Environment:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A page's location, for the links in it.
+    """A page's location and context, which the links in the page require.
 
     Attributes:
         query: The page's query string, without the question mark.
-        origin: The service's address, such as `https://example.org`: previews need absolute URLs. Empty if unknown.
+        origin: The service's address, such as `https://example.org`, for the absolute URLs in link previews; empty if
+            unknown.
         acts: The chains on which visitors can act.
         missing: The chains whose rows are missing from the page because their server does not respond.
     """
@@ -138,7 +139,7 @@ def render_home(frame: Frame, page: HomePage) -> str:
 
 
 def render_latest(rows: Sequence[LatestRating], names: Mapping[str, str], caveats: Mapping[str, Doubt]) -> str:
-    """Return the table of the latest ratings as HTML, to replace the one on a page."""
+    """Return the table of the latest ratings as HTML, which replaces the table on an open page."""
     template = _environment().get_template("latest.html.j2")
     return template.render(rows=rows, names=names, doubts=caveats, twins=look_alikes(names))
 

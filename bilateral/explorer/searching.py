@@ -162,7 +162,7 @@ GATE: Final = tuple(field.alias or name for name, field in GateFilters.model_fie
 """The names of a gate's fields. Names for the second gate end in `_2`, and so on."""
 
 ENDS: Final = ("", *(f"_{number}" for number in range(2, MAX_GATES + 1)))
-"""The suffixes of each gate's field names."""
+"""The suffix of the field names of each gate."""
 
 _ROWS: Final = 20  # the API's default page size
 _USUAL_TAG: Final = "starred"
@@ -261,7 +261,7 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
 
 
 def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
-    """Return the path of a search with an additional condition; None if it already has a condition of this kind."""
+    """Return the path of a search with an additional condition; None if the search already has such a condition."""
     if fields.get(facet.name):
         return None
     chosen = slug_of(int(value)) if facet.name == "chain" else value

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from markupsafe import Markup, escape
 
 UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
-"""The categories for characters that are invisible or change the text direction."""
+"""The Unicode categories of characters that are invisible or change the text direction."""
 
 _LOOK_ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "FULLWIDTH"})
 """Alphabets that contain letters that look like letters from another alphabet."""
@@ -44,7 +44,7 @@ def plain(text: str | None, limit: int = MAX_LENGTH) -> str:
 
 
 def mixes_alphabets(text: str | None) -> bool:
-    """Check a name for letters from alphabets that look alike, such as a Cyrillic letter among Latin letters."""
+    """Return True if a name mixes look-alike alphabets, such as a Cyrillic letter among Latin letters."""
     scripts = {
         unicodedata.name(character, "").partition(" ")[0]
         for character in (text or "")[:MAX_LENGTH]
@@ -81,7 +81,7 @@ def timestamp(seconds: int) -> str:
 
 
 def iso(seconds: int) -> str:
-    """Format a time for programs, such as `2026-11-22T09:54:00Z`; empty if it is out of the calendar's range."""
+    """Format a time for programs, such as `2026-11-22T09:54:00Z`; empty if the time is out of the calendar's range."""
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (OverflowError, ValueError, OSError):

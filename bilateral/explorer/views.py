@@ -129,22 +129,23 @@ class AgentPage:
         authorized: The newest feedback that the agent's owner authorised.
         received: The newest ratings that the agent received from servers.
         given: The newest ratings that the agent gave as a server.
-        sealed: The newest pairs that the agent sealed with counterparts and that are not yet open on both sides.
+        sealed: The newest pairs of ratings that the agent and its counterparts sealed and that are not yet open on both
+            sides.
         validations: The agent's newest validations.
-        shares: Shares that show how much the agent's ratings are worth.
+        shares: Shares of the agent's ratings that indicate how much the ratings are worth.
         authorizing: The registries for feedback that the agent's owner authorises.
         tags: The agent's newest values by tag, on the tags' own scales.
         activity: The agent's ratings by day.
         over_time: The agent's server rating over time, from its newest feedback.
-        raters: The raters behind the server rating, by weight.
+        raters: The groups of raters behind the server rating, starting with the greatest weight.
         money: The cents per day that the agent received and that its accounts paid, from the newest payments; None if
             there are none.
         metered: The amount charged for the agent's metered service, as a share of what buyers signed; None without such
             sales.
         endpoints: The endpoints in the agent's file, as measured by watchtowers.
         changes: The agent's history: transfers, wallets and files.
-        others: The agents that the file lists as the same agent.
-        on_solana: The agents on Solana that the file lists as the same agent, each proven or claimed.
+        others: The agents that the file declares to be the same agent.
+        on_solana: The agents on Solana that the file declares to be the same agent, each proven or claimed.
         findings: The trust analysis findings that involve the agent's accounts.
         scores: The agent's scores without false ratings.
         buyers: The buyer records of the agent's owner and wallet.

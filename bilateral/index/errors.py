@@ -8,7 +8,7 @@ from bilateral.core.text import quoted
 
 
 class CursorMovedError(FormattedError):
-    """Another worker indexed the same blocks first. No data was lost; read the cursor again.
+    """Another worker moved the cursor first. No data was lost; read the cursor again.
 
     Attributes:
         block: The block at which the cursor was expected.
@@ -36,7 +36,7 @@ class EndpointRefusesError(FormattedError):
         first_block: The first block that was requested.
         last_block: The last block that was requested.
         wait_seconds: The wait that the endpoint requests, in seconds; None if it requests none.
-        is_final: True if waiting does not help either.
+        is_final: True if waiting and trying again will not help either.
     """
 
     reason = "endpoint_refuses"
@@ -153,7 +153,7 @@ class NoEndpointError(BilateralError):
 
 
 class OtherRegistriesError(BilateralError):
-    """The database contains a chain with other registries than those to be indexed."""
+    """The database contains the chain with other registries than those to be indexed."""
 
     reason = "other_registries"
 
@@ -168,7 +168,7 @@ class OtherRegistriesError(BilateralError):
 
 
 class EarlierRegistryError(FormattedError):
-    """A registry to add may have events from before the database's first block. The arguments are the two blocks."""
+    """A registry to be added may have events before the chain's first indexed block. The arguments are both blocks."""
 
     reason = "earlier_registry"
     template = (
@@ -182,7 +182,7 @@ class EarlierRegistryError(FormattedError):
 
 
 class OtherFirstBlockError(BilateralError):
-    """The database contains a chain whose first block differs from the one in the settings."""
+    """The chain's first block in the database differs from the first block in the settings."""
 
     reason = "other_first_block"
 
@@ -215,7 +215,7 @@ class FirstBlockAheadError(FormattedError):
 
 
 class NewerSchemaError(FormattedError):
-    """A newer version of this package created the tables.
+    """The tables were created by a newer version of this package.
 
     Attributes:
         stored: The version of the tables.
@@ -229,11 +229,11 @@ class NewerSchemaError(FormattedError):
 
 
 class OlderSchemaError(FormattedError):
-    """An older version of this package created the tables.
+    """The tables were created by an older version of this package.
 
     Attributes:
         stored: The version of the tables.
-        supported: The version that this package needs.
+        supported: The version of the tables that this package needs.
     """
 
     reason = "older_schema"
@@ -254,7 +254,7 @@ class ChainServerFailedError(DatabaseUnavailableError):
 
 
 class MissingChainError(FormattedError, DatabaseUnavailableError):
-    """A chain's shard is not responding, so a response about that chain would lack rows. Other chains still work."""
+    """A chain's shard is not responding, so a response about the chain would lack rows. Other chains can be queried."""
 
     template = "the database of chain {chain_id} is not responding: try again later, or query other chains"
     chain_id: int
@@ -305,7 +305,7 @@ class ChainNotIndexedError(NotIndexedError):
 
     Attributes:
         kind: `chain`.
-        name: The chain's id, or the name that the caller passed.
+        name: The id of the chain, or the name that the caller passed.
     """
 
     reason = "chain_not_indexed"

@@ -1,6 +1,6 @@
-"""The projections of the log, in order. To derive other tables from the log, add a folder and one line here.
+"""The projections of the log, in the order in which they run. To derive more tables, add a folder and one line here.
 
-A projection imports only projections that precede it. Search is a reader of file contents instead of a projection.
+A projection imports only projections that precede it. Search is not a projection but a reader of file contents.
 """
 
 from collections import defaultdict
@@ -36,7 +36,7 @@ READERS: Final[Sequence[Reader]] = (
     SearchReader(),
     EndpointReader(),
 )
-"""The readers of file contents, in order."""
+"""The readers of file contents, in the order in which they run."""
 
 DERIVED_TABLES: Final[Sequence[Table]] = tuple(table for projection in PROJECTIONS for table in projection.derived)
 """The tables that are derived only from events."""
@@ -50,7 +50,7 @@ PARTITIONED_TABLES: Final[Sequence[Table]] = tuple(
 
 
 def progress_of(connection: Connection, chain_id: int | None = None) -> Mapping[int, Mapping[str, Any]]:
-    """Return the fields that the projections add to each chain's progress, by chain id."""
+    """Return the fields that the projections add to each chain's progress, keyed by chain id."""
     fields: dict[int, dict[str, Any]] = defaultdict(dict)
     for projection in PROJECTIONS:
         for chain, values in projection.progress(connection, chain_id).items():

@@ -1,4 +1,4 @@
-"""Analyse several chains together. An address is the same account on all chains; agents and rows belong to one."""
+"""Analyse several chains together. An address is the same account on all chains; each agent or row has one chain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payment decisions: a verdict for each question, based on the amount and on the rows that existed at that time."""
+"""Payment decisions: a verdict for each question, based on the amount and the rows that existed when it was asked."""
 
 from dataclasses import fields
 from pathlib import Path

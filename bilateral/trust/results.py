@@ -28,21 +28,24 @@ _CLAIMED = 0.5
 
 @dataclass(frozen=True)
 class Results:
-    """An analysis's result.
+    """The results of an analysis.
 
     Attributes:
-        addresses: Each account: `suspicion`, `cluster`, `threshold_flag`, and the share of each detector.
-        agents: Each agent as a server: `score`, `low`, `high`, `lower`, `raters`, `effective`, `removed`, `status`,
-            clients: Each rated client, by address, with the same columns.
-        validators: Each validator, with the same columns, and the mean distance of its responses to the scores.
-        buyers: Each account that paid: the same columns, based on ratings from the servers that it paid, and also
-            payments, payees, volume, and the share of the volume that came back.
-        findings: Each finding: `finding`, `detector`, `q_value`, `strength`, `statistic`, `sentence`, members by role.
+        addresses: One row per account: `suspicion`, `cluster`, `threshold_flag`, and the share of each detector.
+        agents: One row per agent as a server: `score`, `low`, `high`, `lower`, `raters`, `effective`, `removed`,
+            `status`, `abstain`.
+        clients: One row per rated client, by address, with the same columns.
+        validators: One row per validator, with the same columns, and the mean distance between its responses and the
+            scores.
+        buyers: One row per account that paid: the same columns, based on ratings by servers that the account paid, and
+            also payments, payees, volume, and the share of the volume that came back.
+        findings: One row per finding: `finding`, `detector`, `q_value`, `strength`, `statistic`, `sentence`, members by
+            role.
         rows: The rows on which each finding is based: `finding`, `table`, `row`.
         evidence: The false feedback by each flagged account, and about its agents: `address`, `feedback_id`, `finding`.
-        trust: The trust of each account from the reader's list; empty without a list.
-        cases: Each case decided by reviewers: `account` in lower case, `verdict`, `reason`, and `occurs`, which is
-            False if no table contains the account, so that the case has no effect.
+        trust: The trust that each account receives from the reader's list; empty without a list.
+        cases: One row per case decided by reviewers: `account` in lower case, `verdict`, `reason`, and `occurs`, which
+            is False if no table contains the account, so that the case has no effect.
         signs: The features that moved the highest weak-sign ranks: `address`, `sign`, and `weight` as log odds. An
             index does not store them.
         standings: The standing of each agent on each side, with the columns of `standing.standings.SCHEMA`.

@@ -58,7 +58,7 @@ class Run:
         self._began, self._share = time.monotonic(), 0.0
 
     def step(self, name: str, work: Callable[[], T]) -> T:
-        """Return a step's result, and report the state after it."""
+        """Return a step's result, and report the state of the run after that step."""
         answer = work()
         done = _DONE.get(name, _DONE["degrees"])  # a user-defined detector has no entry
         self._share, spent = max(self._share, done / _ALL), time.monotonic() - self._began

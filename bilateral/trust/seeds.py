@@ -1,7 +1,7 @@
 """Accounts that a reader might trust: long-time buyers from many sellers, who rate like others who paid.
 
 A reader's own list is the strongest protection measured (docs/decisions.md). The accounts proposed here help to start
-such a list. Each comes with supporting figures, and the reader confirms it.
+such a list. Each proposal comes with supporting figures, and the reader has to confirm it.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A watchtower: it probes the endpoints of agents without side effects or payments, and publishes measurements.
+"""A watchtower, which probes the endpoints of agents without side effects or payments, and publishes measurements.
 
-`run` needs no key. The results that others read are defined in `bilateral.index.measurements`.
+`run` needs no signing key. The results that other modules read are defined in `bilateral.index.measurements`.
 """

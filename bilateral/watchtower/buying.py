@@ -40,7 +40,7 @@ _METHOD: Final = "eip3009"
 
 
 class Purchase(StrEnum):
-    """The outcomes of a paid probe. Nothing was paid for those before `DELIVERED`."""
+    """The outcomes of a paid probe. Nothing was paid if the outcome is listed before `DELIVERED`."""
 
     NO_OFFER = "no_offer"
     UNKNOWN_TOKEN = "unknown_token"  # noqa: S105
@@ -60,7 +60,8 @@ class Budget:
     """The limits for paid probes.
 
     Attributes:
-        tokens: The tokens that are worth a dollar, with their decimals, by network (CAIP-2) and lower-case address.
+        tokens: The tokens that are worth a dollar, with their decimals, keyed by network (CAIP-2) and lower-case
+            address.
         micros_of_call: The maximum per payment, in millionths of a dollar.
         micros_of_day: The maximum per UTC day, in millionths of a dollar.
     """
@@ -88,10 +89,10 @@ class Buyer:
     clock: Callable[[], float] = time.time
 
     def buy(self, target: Target, facts: Mapping[str, Any]) -> Purchase:  # noqa: PLR0911  # reasons not to pay
-        """Buy from a seller, once a week, and once more if it did not deliver.
+        """Buy from a seller at most once a week, or twice if the seller did not deliver the first time.
 
         Args:
-            facts: The facts from its last unpaid probe, whose price is the maximum to pay.
+            facts: The facts from the last unpaid probe of the seller, which contain the maximum price to pay.
         """
         agent = min(target.agents, key=str, default=None)
         method = facts.get("method") or target.method or "GET"

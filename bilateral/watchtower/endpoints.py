@@ -1,7 +1,7 @@
-"""Endpoints: their states, which no single failure changes, their turns, and changes in what they declare.
+"""Endpoints: their up or down state (which a single failure never changes), when they are due, and declared changes.
 
-With differing backends, or a new address for each payment, every read would show a change. A fact that keeps changing
-is reported once, as rotating, and again only after it has been stable for days.
+If backends differ, or if each payment has a new address, every read would show a change. A fact that keeps changing is
+reported once, as rotating, and again only after it has been stable for days.
 """
 
 import hashlib
@@ -43,27 +43,27 @@ _STABLE_READS: Final = 20
 
 @dataclass
 class Condition:
-    """What is stored about an endpoint. Values are replaced, never modified in place, so copies stay as they are.
+    """What is stored about an endpoint. Values are replaced, never modified in place, so copies do not change.
 
     Attributes:
         state: The published state; None before the first result that counts.
         code: The reason for the last result that counts.
         since: The Unix time of the last state change.
         failures: The number of consecutive failed probes.
-        suspect_at: The Unix time of the first of them; None if the last probe did not fail.
-        measured: The state apart from flapping.
+        suspect_at: The Unix time of the first of these failures; None if the last probe did not fail.
+        measured: The measured state, regardless of flapping.
         flips: The Unix times of the last changes between reachable and down.
-        was_alive: True if it was ever reachable.
+        was_alive: True if the endpoint was ever reachable.
         probed_at: The Unix time of the last probe that measured something.
         milliseconds: The time to the first byte of the last response.
-        round: The Unix time at which the last round began; None before the first.
+        round: The Unix time at which the last round began; None before the first round.
         rounds: The number of rounds from one probe to the next.
-        next_at: The Unix time of the next turn.
-        deep_at: The Unix time of the last deep probe; None if the next one is deep.
+        next_at: The Unix time at which the endpoint is due next.
+        deep_at: The Unix time of the last deep probe; None if the next probe is to be deep.
         facts: The facts that earlier probes have read.
-        drift: What is retained of earlier reads, to confirm changes.
+        drift: The data retained from earlier reads in order to confirm changes.
         hour: The start of the last probe's hour, and the hour's counts.
-        day: The same for the day.
+        day: The start of the last probe's day, and the day's counts.
     """
 
     state: Outcome | None = None
@@ -91,11 +91,11 @@ class Condition:
         self.hour, self.day = ((start, Counter(counts)) for start, counts in (self.hour, self.day))
 
     def observe(self, endpoint_id: bytes, outcome: Outcome, code: str, at: int, attempts: int = 1) -> Change | None:
-        """Record a round's result, and return the change that it confirms.
+        """Record a round's result, and return the state change that the result confirms, if any.
 
-        One failed round only raises a suspicion. Two in a row, each with a retry, mean that the endpoint has been down
-        since the first failure. So do three in a row without retries, if it was never reachable: many endpoints never
-        are, and each retry is an additional request. A success ends both immediately.
+        One failed round only raises a suspicion. Two failed rounds in a row, each with a retry, mean that the endpoint
+        has been down since the first failure. If it was never reachable, three without retries mean the same: many
+        endpoints never are, and each retry is an additional request. A success ends suspicion and downtime.
         """
         since = at
         if outcome is Outcome.UNKNOWN and code != Code.OPTED_OUT:
@@ -133,11 +133,11 @@ class Condition:
 
 @dataclass(eq=False)
 class Endpoint:
-    """An endpoint and, during a run, its turn.
+    """An endpoint and, during a run, the progress of its probes.
 
     Attributes:
-        host: Its host, during a run.
-        due: Its next turn, in the run's time.
+        host: The endpoint's host, during a run.
+        due: The time at which the endpoint is due next, on the run's clock.
         failed: The first probe of the round, if it failed and a retry follows.
         was_retried: True if the last round had a retry.
     """
@@ -152,20 +152,20 @@ class Endpoint:
 
     @property
     def may_retry(self) -> bool:
-        """True if a failure is retried in the same round: for an endpoint that has been reachable and is not down yet.
+        """True if a failure is retried in the same round: only for endpoints that were reachable and are not down yet.
 
-        A round that follows one with a retry has none, unless it is decisive. Otherwise, an unreliable endpoint would
-        receive twice as many requests.
+        The round after a round with a retry has no retry, unless it decides whether the endpoint is down. Otherwise, an
+        unreliable endpoint would receive twice as many requests.
         """
         condition = self.condition
         is_open = condition.suspect_at is not None or not self.was_retried
         return self.failed is None and condition.was_alive and condition.state is not Outcome.DOWN and is_open
 
     def conclude(self, probe: Probe, at: int, *, scheduled: int = 1, is_deep: bool = False) -> list[Change]:
-        """Record everything that a round's result says, and return the changes that it confirms.
+        """Record everything that a round's result shows, and return the changes that the result confirms.
 
         Args:
-            scheduled: The number of probes that were due since the last one.
+            scheduled: The number of probes that were due since the last probe.
         """
         key, condition, attempts = self.target.endpoint_id, self.condition, 1 if self.failed is None else 2
         self.was_retried, self.failed = self.failed is not None, None
@@ -200,7 +200,7 @@ def phase(endpoint_id: bytes, seconds: float) -> float:
 
 
 def next_due(endpoint_id: bytes, after: float, seconds: int) -> float:
-    """Return an endpoint's first turn after a time; it has one turn per period."""
+    """Return the first time after a given one at which an endpoint is due, which it is once per period."""
     part = phase(endpoint_id, seconds)
     return ((after - part) // seconds + 1) * seconds + part
 

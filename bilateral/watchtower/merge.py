@@ -1,7 +1,7 @@
 """The exchange of measurements between vantages: signed files with hours and changes.
 
 A file's first line is a signed statement (JWS) of the vantage's name and the hash of the other lines. Endpoint ids are
-hashes, and therefore the same for all.
+hashes, and therefore the same for all vantages.
 """
 
 import json
@@ -51,7 +51,7 @@ def merge(store: Store, file: bytes, vantage: str, key: OKPKey) -> int:
         key: That vantage's public key.
 
     Returns:
-        The number of hours in it for endpoints that are also listed here.
+        The number of hours in the file that belong to endpoints known to this watchtower.
 
     Raises:
         InvalidArgumentError: The file has no valid signature by the vantage, or is malformed.

@@ -23,7 +23,7 @@ class Code(StrEnum):
     """The reasons for outcomes, which are stored and published, so none is ever renamed.
 
     Each has an explanation, and the outcome that it usually leads to. Errors of `bilateral.documents` have the same
-    codes as `reason`.
+    codes in their attribute `reason`.
     """
 
     explanation: str
@@ -89,11 +89,11 @@ class Probe:
 
     Attributes:
         milliseconds: The time to the response's first byte; None without a response.
-        status: The response's HTTP status; None without one.
-        retry_after: The number of seconds that the server asks clients to wait; None if it does not ask.
-        requests: The number of requests that it took.
-        facts: What a deep probe compares with the last one: `price`, `pay_to`, `networks`, `keys`, `tools`, `card`,
-            `signature`, `certificate_ends`, `era`; JSON, with hashes in place of untrusted text.
+        status: The response's HTTP status; None without a response.
+        retry_after: The number of seconds that the server asks clients to wait; None if the server does not ask.
+        requests: The number of requests that the probe sent.
+        facts: The facts, which are compared with those of the last deep probe: `price`, `pay_to`, `networks`, `keys`,
+            `tools`, `card`, `signature`, `certificate_ends`, `era`; JSON, with hashes in place of untrusted text.
     """
 
     outcome: Outcome
@@ -118,8 +118,9 @@ class Probe:
 def counted(probe: Probe, scheduled: int = 1) -> Counter[str]:
     """Return a probe's counts, which add up exactly over hours, days and vantages.
 
-    The keys are its outcome and code, `scheduled` (the number of probes that were due since the previous one) and, if
-    it counts and got a response, `answered` and its latency bucket: bucket n starts at 1.25^n milliseconds.
+    The keys are the probe's outcome and code, `scheduled` (the number of probes that were due since the previous one)
+    and, if the probe counts and got a response, `answered` and its latency bucket: bucket n starts at 1.25^n
+    milliseconds.
     """
     counts = Counter({"scheduled": scheduled, str(probe.outcome): 1, str(probe.code): 1})
     if probe.milliseconds is not None and probe.outcome in {*REACHABLE, Outcome.DOWN}:

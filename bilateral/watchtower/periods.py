@@ -39,7 +39,7 @@ LEAST_MEASURED: Final = 90
 """The minimum number of probes for a percentage. After 96 successes in 96 probes, uptime is between 96.2 and 100 %."""
 
 LEAST_COVERAGE: Final = 80
-"""The minimum percentage of due probes that measured something. The rest may have been failures."""
+"""The percentage of due probes that must have measured something. The other probes may have been failures."""
 
 PARTIAL: Final = "partial"
 """The code for an endpoint that some vantages reach and others do not."""
@@ -67,7 +67,7 @@ class Period:
     """An ISO week.
 
     Attributes:
-        name: Its name, such as `2026-W47`.
+        name: The week's name, such as `2026-W47`.
         first: The Unix time at which the week begins.
         end: The Unix time at which the week ends.
     """
@@ -93,7 +93,7 @@ class Period:
 
 
 class VantageState(NamedTuple):
-    """An endpoint's state as seen by one vantage at the end of a period, since a Unix time."""
+    """An endpoint's state as seen by one vantage at the end of a period, and the Unix time when that state began."""
 
     state: Any = None
     code: str | None = None
@@ -103,7 +103,7 @@ class VantageState(NamedTuple):
 def join_states(states: Collection[VantageState], end: int) -> VantageState:
     """Return an endpoint's state as seen by the vantages that measured it.
 
-    It is reachable if a vantage reaches it, and down if none does. If they disagree for three rounds, it is degraded.
+    The endpoint is down if no vantage reaches it, degraded if they disagree for three rounds, and reachable otherwise.
     """
     counted = [entry for entry in states if entry.state in _RANKS]
     if not counted:
@@ -143,10 +143,10 @@ def freeze(
 
 
 def measure(store: Store, period: Period, owned: Collection[tuple[str, str]] = ()) -> list[dict[str, Any]]:
-    """Return the measurement of each listed endpoint in a period, as JSON, in the order of their ids.
+    """Return the measurements of all listed endpoints in a period, as JSON, in the order of the endpoints' ids.
 
     Args:
-        owned: Pairs of an agent, by short id, and a host that lists it.
+        owned: Pairs of an agent's short id and a host that lists the agent.
     """
     joined: dict[bytes, Counter[str]] = defaultdict(Counter)
     by_vantage: dict[bytes, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
@@ -266,7 +266,7 @@ def values_of(leaf: Mapping[str, Any], agent: str) -> dict[str, Any]:
 
 
 def owned_hosts(connection: Connection, agents: Collection[AgentId]) -> set[tuple[str, str]]:
-    """Return pairs of an agent, by short id, and a host of its services that lists the agent."""
+    """Return pairs of an agent's short id and a host of the agent's services that lists the agent."""
     keys = _keys(connection, agents)
     rows = connection.execute(naming_domains(*agent.c[_SELLER], registration_domain.c.host).distinct())
     return {(keys[key], host) for *place, host in rows if (key := tuple(place)) in keys}

@@ -58,15 +58,15 @@ class Turns:
 
 @dataclass(eq=False)
 class Host(Turns):
-    """A host and its turns. The attributes after `rounds` are stored, and their times are Unix times.
+    """A host, and the times at which it may receive requests. Attributes after `rounds` are stored, in Unix times.
 
     Attributes:
-        rounds: The number of rounds between two probes of an endpoint, if the host has more endpoints than fit into
-            one.
-        closed_until: The time until which it asked not to receive requests.
-        pauses: The number of consecutive times it asked for that.
-        robots: The lines in its robots.txt for watchtowers.
-        robots_at: The time at which its robots.txt was last read.
+        rounds: The number of rounds between two probes of an endpoint, if the host has more endpoints than fit into one
+            round.
+        closed_until: The time until which the host asked not to receive requests.
+        pauses: The number of consecutive times that the host asked for a pause.
+        robots: The lines for watchtowers in the host's robots.txt.
+        robots_at: The time at which the host's robots.txt was last read.
     """
 
     seconds = 3.0
@@ -95,7 +95,7 @@ class Host(Turns):
         self.robots, self.robots_at = self.robots if robots is None else robots, wall
 
     def note(self, outcome: Probe, wall: float) -> None:
-        """If the host asks for a pause, make it as long as requested, and at least twice as long as the last one."""
+        """If the host asks for a pause, pause as long as requested, but at least twice as long as last time."""
         if outcome.code is Code.RATE_LIMITED or (outcome.status in _BUSY and outcome.retry_after is not None):
             pause = max(_FIRST_PAUSE << min(self.pauses, _MOST_DOUBLINGS), outcome.retry_after or 0)
             self.closed_until, self.pauses = wall + min(pause, DAY), self.pauses + 1

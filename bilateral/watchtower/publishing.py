@@ -1,6 +1,6 @@
 """Publishing a period: the root of all measurements in the watchtower's own metadata, and signals for changes.
 
-Each step first checks on chain whether it is done, so an interrupted run is completed by running it again.
+Each step first checks on chain whether it was done before, so an interrupted run can be completed by running it again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from bilateral.watchtower.endpoints import ROTATES
 from bilateral.watchtower.periods import Period, values_of
 
 METADATA_KEY: Final = "measurements"
-"""The key in the watchtower's metadata: the last period's root, 32 bytes, and the CID of its leaves."""
+"""The key of the watchtower's metadata that contains the last period's root (32 bytes) and the CID of its leaves."""
 
 HEARTBEAT: Final = 13
 """The number of weeks after which an unchanged measurement is published again."""
@@ -52,12 +52,12 @@ class Report:
     """The outcome of publishing a period.
 
     Attributes:
-        root: The root of its measurements.
+        root: The root of the period's measurements.
         uri: The URI of all measurements.
         due: The number of signals that were due.
         sent: The hashes of the transactions that were sent.
-        refused: The signals that the registry rejects, such as those for an agent whose operator the account is. An
-            owner can also make one fail by approving the account in the preceding block.
+        refused: The signals that the registry rejects, such as those for an agent that the account may operate. An
+            owner can also make a signal fail by approving the account in the preceding block.
     """
 
     root: bytes
@@ -101,7 +101,7 @@ class MerkleTree:
 def due_signals(
     leaves: Sequence[Leaf], previous: Sequence[Leaf], period: Period, *, is_complete: bool = False
 ) -> Iterator[Due]:
-    """Yield a period's signals: those that differ from the previous period, and a rotating part of the others.
+    """Yield a period's signals: those that differ enough from the previous period's, and a rotating part of the others.
 
     Args:
         is_complete: True to yield all signals.
@@ -152,7 +152,7 @@ def publish(  # noqa: PLR0913  # what to publish, by whom, and how much of it
     Args:
         client: The client for the watchtower's account, with a store for evidence.
         agent_id: The watchtower's own agent, whose metadata receives the root.
-        leaves: The measurements, to all of which the root commits.
+        leaves: The measurements. The root commits to all of them.
         previous: The previous period's measurements.
         is_complete: True to publish all signals, not only those that changed.
     """

@@ -69,7 +69,7 @@ class Watchtower:
         round_seconds: The time between the first and the last result of the last complete round.
 
     Args:
-        store: Its database.
+        store: The watchtower's database.
         settings: The run's settings.
         requests: The sender of requests to hosts.
         executor: The threads for requests.
@@ -98,7 +98,7 @@ class Watchtower:
         self.refresh()
 
     def refresh(self) -> None:
-        """Load the currently listed endpoints. Those that became due while this was not running are due now."""
+        """Load the currently listed endpoints. Those that became due while no watchtower was running are due now."""
         self._updates = self.store.updates
         listed, stored = self.store.endpoints(), self.store.hosts()
         loads: dict[str, float] = defaultdict(float)
@@ -156,7 +156,7 @@ class Watchtower:
 
     @property
     def delays(self) -> list[float]:
-        """How many seconds ago each endpoint that is still waiting became due."""
+        """The number of seconds for which each waiting endpoint has been due."""
         now, hosts = self.time.now, list(self.hosts.values())
         return [now - due for host in hosts for due, _, _ in list(host.waiting) if due <= now]
 

@@ -70,13 +70,13 @@ _setting: Final = Table("setting", metadata, Column("name", sa.Text, primary_key
 
 @dataclass(frozen=True)
 class Result:
-    """What a round's result changes.
+    """The changes to the database that follow from a round's result.
 
     Attributes:
         number: The number of the endpoint.
         condition: The endpoint's condition after the round, with the counts of the hour.
-        changes: The changes that it confirms.
-        host: The name and state of its host, if that changed.
+        changes: The changes that the round's result confirms.
+        host: The name and state of the endpoint's host, if the state changed.
     """
 
     number: int
@@ -134,19 +134,19 @@ class Store:
         self.updates += 1
 
     def endpoints(self, condition: sa.ColumnElement[bool] | None = None) -> list[Endpoint]:
-        """Return the endpoints that meet a condition; without one, those currently listed."""
+        """Return the endpoints that meet a condition; without a condition, return those currently listed."""
         chosen = endpoint.c.is_listed if condition is None else condition
         with snapshot(self.engine) as connection:
             rows = connection.execute(select(endpoint).where(chosen).order_by(endpoint.c.number))
             return [Endpoint(row.number, _target(**row.target), Condition(**row.condition)) for row in rows]
 
     def last_stamp(self) -> int:
-        """Return the time of the last result; 0 without one."""
+        """Return the time of the last result; 0 if there is none."""
         with snapshot(self.engine) as connection:
             return connection.execute(select(sa.func.max(endpoint.c.updated_at))).scalar_one() or 0
 
     def hours(self, first: int, end: int = 1 << 62) -> Iterator[tuple[int, bytes, str, Counter[str]]]:
-        """Yield counts from `first` until before `end` (Unix time): hour, endpoint id, vantage and counts, in order."""
+        """Yield hours from `first` until before `end` (Unix time), in order: hour, endpoint id, vantage and counts."""
         columns = hour.c.start, endpoint.c.endpoint_id, hour.c.vantage, hour.c.counts
         query = select(*columns).join(endpoint).where(hour.c.start >= first, hour.c.start < end)
         with snapshot(self.engine) as connection:

@@ -1,6 +1,6 @@
 """A watchtower's judgement of itself, which comes before any judgement of others: its clocks and its network.
 
-Durations come from the monotonic clock; timestamps ignore steps of the wall clock.
+Durations come from the monotonic clock; timestamps follow a step of the wall clock only after an hour.
 """
 
 import time
@@ -39,16 +39,16 @@ SYSTEM: Final = Clocks(time.monotonic, _boottime, time.time)
 
 
 class Timekeeper:
-    """One run's time.
+    """The time during one run.
 
     Args:
         clocks: The system's clocks.
-        last: The previous run's last stamp: a wall clock that is behind it is not trusted immediately.
+        last: The previous run's last timestamp. A wall clock that is behind this time is not trusted immediately.
 
     Attributes:
-        now: The number of seconds that the run was awake. Due times are based on it, so a pause makes none of them
-            late.
-        steps: The wall clock's steps.
+        now: The number of seconds that the run was awake. Due times are based on this number, so a pause makes none of
+            them late.
+        steps: The number of steps of the wall clock.
     """
 
     def __init__(self, clocks: Clocks, last: int = 0) -> None:
@@ -62,12 +62,12 @@ class Timekeeper:
 
     @property
     def wall(self) -> float:
-        """The Unix time for stamps. It follows a wall clock step once the clock has been steady for an hour."""
+        """The Unix time for timestamps, which follows a wall clock step once the clock has been steady for an hour."""
         return self._anchor + self._boottime
 
     @property
     def earliest(self) -> float:
-        """The Unix time for judging the age of rows: no wall clock ahead of the previous run is trusted."""
+        """The Unix time for judging the age of rows: at most the previous run's last stamp plus this run's duration."""
         return min(self.wall, self._last + self.now)
 
     def tick(self) -> bool:
@@ -90,7 +90,7 @@ class Timekeeper:
 
 
 CHECK_SECONDS: Final = 30.0
-"""The time between two checks; a failure that waits for the verdict brings the next one forward."""
+"""The time between two checks. If a failure waits for a check's verdict, the next check comes sooner."""
 
 _SOONEST_SECONDS: Final = 5.0
 _ENOUGH: Final = 3
@@ -104,7 +104,7 @@ _SHARED_ROUNDS: Final = 2
 
 @dataclass
 class Vantage:
-    """The location from which a watchtower probes, and whether it explains failures.
+    """The location from which a watchtower probes, with tests for whether failures are the endpoints' fault.
 
     It does if too few reference hosts respond, or if a third of the hosts that were up fail within a minute, which most
     likely has one cause.
@@ -113,7 +113,7 @@ class Vantage:
         references: The URLs of hosts that are nearly always up, in several networks; without any, the location is
             trusted.
         interval: The length of a round in seconds.
-        is_online: False if the last check reached too few of them.
+        is_online: False if the last check reached too few of these hosts.
         checked_at: The time at which the last check began.
         is_checking: True during a check.
     """
@@ -138,13 +138,13 @@ class Vantage:
         return not self.references or sum(map(reaches, self.references)) >= enough
 
     def add(self, now: float, host: str, *, has_failed: bool) -> None:
-        """Record a probe of an endpoint that was reachable."""
+        """Record a probe of an endpoint that had been reachable."""
         self._recent.append((now, host, has_failed))
         while now - self._recent[0][0] > _QUORUM_SECONDS:
             self._recent.popleft()
 
     def has_shared_cause(self, now: float) -> bool:
-        """Return True if failures have a shared cause. This lasts two rounds, after which they are accepted."""
+        """Return True if failures have a shared cause. After two rounds, failures are accepted as real."""
         recent = list(self._recent)  # metrics may be read in another thread
         hosts = {host for _, host, _ in recent}
         failed = {host for _, host, has_failed in recent if has_failed}
@@ -155,6 +155,6 @@ class Vantage:
         return now - self._began_at < _SHARED_ROUNDS * self.interval
 
     def excuse(self, now: float) -> Code | None:
-        """Return why a failure does not count against an endpoint; None if it does."""
+        """Return the reason why a failure does not count against an endpoint; None if the failure counts."""
         shared = Code.SHARED_CAUSE if self.has_shared_cause(now) else None
         return shared if self.is_online else Code.VANTAGE

@@ -1,4 +1,4 @@
-"""A run's threads: the loop, request threads, one that stores results, and those that share them with the index."""
+"""A run's threads: the loop, request threads, and threads that store results or share them with the index."""
 
 import logging
 import threading
@@ -25,7 +25,7 @@ from bilateral.watchtower.store import PUBLISHED, Store, change, endpoint
 _log = logging.getLogger("bilateral.watchtower")
 
 ALL_THREADS: Final = THREADS + 8
-"""The number of request threads. Those beyond the number of probes are for location checks, which must not wait."""
+"""The number of request threads. Those beyond the concurrent probes are for location checks, which must not wait."""
 
 _SAVE_SECONDS: Final = 1.0
 _SHARE_SECONDS: Final = 15.0
@@ -59,7 +59,7 @@ class Shared:
         self._store.set_targets(targets)
 
     def share(self) -> None:
-        """Store new changes, and the current states and days of endpoints with new results, in the index."""
+        """Store, in the index, new changes, and the current states and daily counts of endpoints with new results."""
         now = self._store.last_stamp()
         last = self._store.setting(_RECORDED) or 0
         rows = self._store.changes(change.c.number > last, change.c.vantage == self._vantage)

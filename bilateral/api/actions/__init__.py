@@ -1,1 +1,1 @@
-"""Visitors' actions: the service prepares what their wallets sign, and never sees their keys."""
+"""Actions of website visitors: the service prepares what a visitor's wallet signs, and never sees the wallet's keys."""

@@ -152,7 +152,7 @@ class _OfAgent(Action):
 
 
 class EditRegistration(_OfAgent, _Keepable):
-    """Change an agent's registration file, embedded in the URI or stored by the service (ERC-8004, `setAgentURI`)."""
+    """Change an agent's registration file, which the URI embeds or the service stores (ERC-8004, `setAgentURI`)."""
 
     final: ClassVar[str] = "The new file replaces the current one immediately. Earlier URIs remain on the chain."
 
@@ -183,7 +183,7 @@ class EditRegistration(_OfAgent, _Keepable):
 
 
 class SetAgentWallet(_OfAgent):
-    """Set the wallet that receives an agent's payments, with its signed consent (ERC-8004, `setAgentWallet`)."""
+    """Set the wallet that receives an agent's payments, with that wallet's consent (ERC-8004, `setAgentWallet`)."""
 
     final: ClassVar[str] = (
         "From now on, payments to the agent go to this wallet. If you change the wallet later, they stay in this one."

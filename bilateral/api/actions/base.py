@@ -26,7 +26,7 @@ AgentText = Annotated[str, Field(min_length=1, max_length=200)]
 Line = Annotated[str, Field(max_length=200)]
 Uri = Annotated[str, Field(max_length=2_000)]
 Prose = Annotated[str, Field(max_length=4_000)]
-"""A long text. Every byte of text on chain costs its sender about 700 gas, so longer texts should be off chain."""
+"""A long text. Each byte stored on chain costs the sender about 700 gas, so long texts should be stored off chain."""
 
 Hash = Annotated[str, Field(pattern="^0x[0-9a-fA-F]{64}$")]
 Signature = Annotated[str, Field(max_length=4_000, pattern="^0x([0-9a-fA-F]{2})+$")]
@@ -58,7 +58,7 @@ class SignatureRequest:
         typed_data: The message for `eth_signTypedData_v4`; None for a byte message.
         message: The bytes for `personal_sign`; None for a typed message.
         path: The service path that receives the signature.
-        body: The body to post there, with the signature added.
+        body: The body to post to that path, after adding the signature to it.
         place: The position of the signature in the body, as field names separated by dots.
     """
 
@@ -72,7 +72,7 @@ class SignatureRequest:
 
 @dataclass(frozen=True, slots=True)
 class BlockMark:
-    """A block with which a wallet can verify that it is on the same chain."""
+    """A block that lets a page verify that the wallet is connected to the same chain as the service."""
 
     number: int
     hash: str
@@ -85,12 +85,12 @@ class Prepared:
     Attributes:
         account: The acting account; None if only the fields were checked.
         summary: Sentences that describe what the wallet is asked to sign.
-        final: A sentence that states what cannot be undone.
+        final: A sentence that states which effects of the action cannot be undone.
         document: The complete file that is signed with the action or, without an account, the fields from the form.
             None if there is no file.
         transaction: The transaction for `eth_sendTransaction`; None if a signature is required first.
         signature: The first or only signature required; None if none is required.
-        result: The result of an action that needs no transaction, which the visitor passes on.
+        result: The result of an action that needs no transaction. The visitor passes this result on to its recipient.
         block: The chain's last indexed block.
     """
 
@@ -108,11 +108,11 @@ class Prepared:
 
 
 class Action(BaseModel, ABC):
-    """A visitor's action. Subclasses define its fields and how the SDK performs it.
+    """An action that a visitor takes. Each subclass defines the action's fields and how the SDK performs the action.
 
     Attributes:
-        final: A sentence that states what cannot be undone.
-        needs_aggregator: True if this service's aggregator sends the result.
+        final: A sentence that states which effects of the action cannot be undone.
+        needs_aggregator: True if this service's aggregator sends the result on the visitor's behalf.
     """
 
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
@@ -158,4 +158,4 @@ class Action(BaseModel, ABC):
 
 
 PATH = "/v1/transactions"
-"""The path that prepares actions."""
+"""The path of the route that prepares actions."""

@@ -1,4 +1,4 @@
-"""Clients' actions: give feedback, revoke it, and respond to it."""
+"""Actions that give, authorise, revoke or answer feedback, ratings and validation requests."""
 
 from datetime import UTC, datetime
 from decimal import Decimal

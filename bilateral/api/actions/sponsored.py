@@ -1,4 +1,4 @@
-"""The action for clients whose feedback this service's aggregator sends. It takes two signatures and no gas."""
+"""Actions that cost the visitor no gas: feedback that this service's aggregator sends (two signatures), and reviews."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class SponsoredFeedback(Action):
 
     @property
     def interaction(self) -> InteractionData:
-        """The interaction statement."""
+        """The statement about the paid interaction that the client rates."""
         from bilateral.x402.proof.types import InteractionData  # noqa: PLC0415  # the extra of aggregators
 
         return InteractionData.of(self.statement)

@@ -1,4 +1,4 @@
-"""The aggregator over HTTP. `routes` requires the `x402` extra, so it is loaded only if an aggregator is configured."""
+"""The aggregator over HTTP. `routes` requires the `x402` extra, and is loaded only if an aggregator is configured."""
 
 from typing import Final
 
@@ -6,4 +6,4 @@ FEEDBACK_PATH: Final = "/v1/aggregator/feedback"
 """The path that servers declare as `feedbackAggregator`."""
 
 MAX_FEEDBACK: Final = 1024 * 1024 * 4 // 3 + 64 * 1024
-"""The maximum size, in bytes, of a message that includes the bodies of the paid request: up to 1 MiB, in base64."""
+"""The maximum size, in bytes, of a message with the bodies of the paid request (up to 1 MiB, in base64)."""

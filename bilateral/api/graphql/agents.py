@@ -45,7 +45,7 @@ def agent_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]], Co
 
 
 def uri_type(uri: ColumnElement[str]) -> ColumnElement[str]:
-    """Return a URI's kind under the name that the public subgraph uses."""
+    """Return the kind of a URI, by the name that the public subgraph uses for this kind."""
     cid = or_(and_(uri.like("Qm%"), func.length(uri) == 46), and_(uri.like("baf%"), func.length(uri) >= 8))  # noqa: PLR2004
     gateways = ("gateway.pinata.cloud", "ipfs.io", "cloudflare-ipfs.com")
     hosts = ("w3s.link", "dweb.link", "gateway.pinata.cloud", "ipfs.io", "cloudflare-ipfs.com")
@@ -238,17 +238,17 @@ _DECIMALS: Final = 4
 
 
 class StandingRows(RowsOfAgents):
-    """The rows of `Standing`: agents in the role of server and, if they are rated as clients, of client."""
+    """The rows of `Standing`: one for each agent as a server and, if it is rated as a client, one as a client."""
 
     entity: ClassVar = "Standing"
     of_entity: ClassVar = standing
 
     def of(self, rows: FromClause) -> StandingRows:
-        """Restrict these rows to the standing of the row's agent as a server."""
+        """Restrict these rows to the standing of another row's agent as a server."""
         return self.on(rows, Side.SERVER)
 
     def on(self, rows: FromClause, side: Side) -> StandingRows:
-        """Restrict these rows to the standing of the row's agent on one side."""
+        """Restrict these rows to the standing of another row's agent on one side."""
         self._about_agent(self.kind, self.table, rows, self.registry)
         self.conditions += [self.table.c.side == literal_column(f"'{side}'")]
         return self

@@ -1,4 +1,4 @@
-"""Validate and execute queries. Each root field becomes one statement that returns its JSON."""
+"""Validate and execute queries. Each root field becomes one SQL statement that returns the field's value as JSON."""
 
 import math
 import time
@@ -70,7 +70,7 @@ class Deadline:
             raise QueryTimeoutError(self._seconds)
 
     def rule(self) -> type[ASTValidationRule]:
-        """Return a validation rule that only checks the clock at each node."""
+        """Return a validation rule that does nothing but check the clock at each node of the query."""
         require = self.require
 
         class InTimeRule(ASTValidationRule):
@@ -94,7 +94,7 @@ class ExistingFieldsRule(FieldsOnCorrectTypeRule):
 
 
 class VariablesAsIdsRule(VariablesInAllowedPositionRule):
-    """Requires variables to match the types where they are used. A `String` may serve as an `ID`, as in an SDK."""
+    """Requires variables to have the types expected where they occur. A `String` may be an `ID`, as in SDKs."""
 
     def leave_operation_definition(self, operation: ast.OperationDefinitionNode, *_args: Any) -> None:
         """Check the variables of one operation."""
@@ -135,7 +135,7 @@ MAX_REPETITIONS: Final = 30
 
 
 def refuse_repetitions(document: ast.DocumentNode) -> None:
-    """Reject a query that repeats a field too often. Repeated selections of the same field count as one."""
+    """Reject a query that repeats a field too often. The selections inside a repeated field are checked together."""
     fragments = fragments_of(document)
     for definition in document.definitions:
         if isinstance(definition, ast.OperationDefinitionNode | ast.FragmentDefinitionNode):

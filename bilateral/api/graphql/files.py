@@ -1,4 +1,4 @@
-"""The rows of files of agents and feedback, and the ids of files."""
+"""The rows for the files of agents and of feedback, and the ids of these files."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class RegistrationFileRows(Rows):
 
 
 def file_cid(uri: ColumnElement[str], transaction: ColumnElement[str], log_index: ColumnElement[int]) -> Any:
-    """Return a file's CID as in the public subgraph, which identifies data URIs and web addresses by their events."""
+    """Return a file's CID as in the public subgraph, which identifies data URIs and web addresses by event."""
     place = text_of(transaction, cast(log_index, Text))
     return case(
         (starts_with(uri, "ipfs://"), func.substr(uri, _CID_START)),
@@ -165,7 +165,7 @@ def file_id(uri: ColumnElement[str], transaction: ColumnElement[str], log_index:
 
 
 def text_field(column: ColumnElement[str]) -> Callable[[], Value]:
-    """Return a function for the values of a string field that may be missing."""
+    """Return a function that creates the values of a string field, which may be missing."""
     return lambda: String(column, is_nullable=True)
 
 

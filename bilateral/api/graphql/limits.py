@@ -1,4 +1,4 @@
-"""Query limits, which are checked before validation and execution. A query's size follows from the schema's types."""
+"""Query limits, which are checked before validation and execution. The schema's types determine a query's size."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ MAX_DEPTH: Final = 8
 """The maximum nesting depth of selected entities."""
 
 MAX_OBJECTS: Final = 150_000
-"""The maximum number of entities that a query requests through `first`. Published SDKs request up to 103,000."""
+"""The maximum number of entities that a query may request through `first`. Published SDKs request up to 103,000."""
 
 MAX_SELECTIONS: Final = 2_000
 """The maximum number of fields. Fields in a fragment count each time the fragment is spread."""
@@ -32,22 +32,22 @@ MAX_ROOT_FIELDS: Final = 20
 """The maximum number of root fields, each of which becomes a statement."""
 
 MAX_ITEMS: Final = 10_000
-"""The maximum number of entries in all lists in the text and the variables together."""
+"""The maximum total number of entries in all lists, in the query's text and in its variables."""
 
 MAX_DEFINITIONS: Final = 50
 """The maximum number of operations and fragments. Each is validated, and fragments may be nested."""
 
 MAX_CONDITIONS: Final = 300
-"""The maximum number of conditions in all filters together."""
+"""The maximum total number of conditions in all filters."""
 
 LINKED_CONDITIONS: Final = 10
-"""The number of conditions for which a condition on another entity counts, because the engine plans a query for it."""
+"""The number of conditions that one on a linked entity counts as, because the database plans a query for it."""
 
 MAX_FILTER_LEVELS: Final = 6
-"""The maximum depth of a filter: nested `and`, `or` and linked entities. SQLite's parser allows few more levels."""
+"""The maximum depth of nested `and`, `or` and linked entities in a filter. SQLite's parser allows only a few more."""
 
 MAX_LINKED_LEVELS: Final = 3
-"""The maximum depth of linked entities in a filter. graph-node allows one level."""
+"""The maximum nesting depth of linked entities in a filter. graph-node allows one level."""
 
 MAX_FIRST: Final = 1_000  # as in graph-node
 MAX_SKIP: Final = 100_000  # the engine reads the skipped rows, within the time limit of a read
@@ -95,7 +95,7 @@ def parsed(text: str) -> ast.DocumentNode:
 
 
 def check_variables(variables: Mapping[str, Any]) -> None:
-    """Check the depth and the number of entries of variables."""
+    """Check the nesting depth of the variables, and the number of entries in them."""
     entries, items = [(variables, 1)], 0
     while entries:
         value, depth = entries.pop()
@@ -142,7 +142,7 @@ def fields_by_key(
 
 
 class SizeOfQuery:
-    """Measures a document's operations.
+    """Measures the size of a document's operations.
 
     Args:
         variables: The variables, before they are checked.
@@ -282,6 +282,6 @@ def count_conditions(where: Any, level: int = 0, linked: int = 0) -> int:
 
 
 def refuse_nul(value: Any) -> None:
-    """Reject a text that contains NUL."""
+    """Reject a text that contains a NUL character."""
     if isinstance(value, str) and "\0" in value:
         raise LimitError("the query contains the character NUL, which no stored text contains: remove it")

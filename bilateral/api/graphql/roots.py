@@ -34,7 +34,7 @@ class Root(ABC):
 
 @dataclass(frozen=True)
 class Constant(Root):
-    """A value that does not require the database."""
+    """A root field whose value does not require the database."""
 
     value: Any
 
@@ -73,7 +73,7 @@ class _AtBlock(Root):
 
 @dataclass(frozen=True)
 class One(_AtBlock):
-    """A single entity.
+    """A root field that returns a single entity.
 
     Attributes:
         entity: The type of the entity.
@@ -90,12 +90,12 @@ class One(_AtBlock):
 
 @dataclass(frozen=True)
 class Many(_AtBlock):
-    """A list of entities.
+    """A root field that returns a list of entities.
 
     Attributes:
         entity: The type of the entities.
         selection: The requested fields.
-        page: The requested list page.
+        page: The requested page of the list.
     """
 
     entity: str
@@ -108,7 +108,7 @@ class Many(_AtBlock):
 
 @dataclass(frozen=True)
 class Meta(_AtBlock):
-    """The progress of the index, which is the progress of the chain whose last block is the oldest.
+    """The progress of the index, which is that of the chain whose last indexed block is the oldest.
 
     Attributes:
         names: The requested fields by response name, each with its subfields.

@@ -51,22 +51,22 @@ class Scope:
     chains: tuple[ChainRegistries, ...]
 
     def of(self, kind: str, chain_id: ColumnElement[Any], registry: ColumnElement[Any]) -> Condition:
-        """Return the condition that rows belong to one of the chains and to that chain's registry."""
+        """Return the condition that rows belong to one of the chains, and to that chain's registry of a given kind."""
         places = [(chain.chain_id, address) for chain in self.chains if (address := getattr(chain, kind)) is not None]
         return or_(false(), *(and_(chain_id == chain, registry == address) for chain, address in places))
 
     def registry(self, kind: str, chain_id: ColumnElement[Any]) -> ColumnElement[str]:
-        """Return the registry address for a row's chain, so that a database index finds the registry's events."""
+        """Return the registry's address on a row's chain, so that a database index can find the registry's events."""
         places = [(chain.chain_id, address) for chain in self.chains if (address := getattr(chain, kind)) is not None]
         if len(places) == 1:
             return literal(places[0][1])
         return case((chain_id.is_(None), null()), *((chain_id == chain, address) for chain, address in places))
 
     def same_chain(self, rows: FromClause, other_rows: FromClause) -> Condition:
-        """Return the condition that rows are on the same chain as other rows, as a constant if the query has one chain.
+        """Return the condition that rows share other rows' chain, using a constant if the query covers one chain.
 
-        PostgreSQL prunes partitions only by constants. With a column, it would open the partitions of all chains and,
-            on a coordinator, connect to all servers.
+        PostgreSQL prunes partitions only if a condition compares with a constant. Otherwise, it would open the
+        partitions of all chains and, on a coordinator, connect to all servers.
         """
         return rows.c.chain_id == (self.chains[0].chain_id if self.is_one_chain else other_rows.c.chain_id)
 
@@ -76,7 +76,7 @@ class Scope:
 
     @property
     def is_one_chain(self) -> bool:
-        """True if all rows belong to one chain, so that the order of blocks is the order of time."""
+        """True if all rows belong to one chain, so that ordering them by block also orders them by time."""
         return len(self.chains) == 1
 
 
@@ -96,7 +96,7 @@ def chains_of(registries: Registries, chain_id: int | None = None) -> tuple[Chai
 
 
 class Rows(ABC):
-    """The rows of one entity in a statement, which use new aliases of the entity's tables.
+    """The rows of one entity in a statement. Each instance uses new aliases of the entity's tables.
 
     Args:
         scope: The chains and the database engine.
@@ -107,7 +107,7 @@ class Rows(ABC):
         key: The columns that uniquely identify a row.
         block: The block in which a row last changed; None if there is no such block.
         sort_aliases: Aliases of the fields to sort by.
-        parents: The links to the parent row in whose list the rows appear. All entries in the list have this parent.
+        parents: The links to the row in whose list these rows appear, which is the parent of all entries.
     """
 
     entity: ClassVar[str]
@@ -160,7 +160,7 @@ class Rows(ABC):
 
     @property
     def aliases(self) -> Mapping[str, str]:
-        """The aliases for fields."""
+        """The name of the field to which each alias refers."""
         return {}
 
     def value(self, name: str) -> Value:
@@ -173,17 +173,17 @@ class Rows(ABC):
         return self._values[name]
 
     def child(self, name: str) -> Rows:
-        """Return the cached rows of a link or a list, for filters."""
+        """Return the rows of a link or a list, for filters. They are cached."""
         if name not in self._children:
             self._children[name] = (self.links.get(name) or self.lists[name])()
         return self._children[name]
 
     def forget_child(self, name: str) -> None:
-        """Discard the cached rows, so that the next filter gets its own."""
+        """Discard the cached rows of a link or a list, so that the next filter gets rows of its own."""
         del self._children[name]
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
-        """Return the columns that sort by a field through an index; None to sort by the field's values."""
+        """Return the columns with which a database index sorts by a field; None to sort by the field's values."""
         return None
 
 

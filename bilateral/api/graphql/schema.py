@@ -72,7 +72,7 @@ def entity_types() -> dict[str, GraphQLObjectType]:
 
 
 def is_derived(field: GraphQLField) -> bool:
-    """Return True if a field lists entities that refer back to the entity with the field."""
+    """Return True if a field lists entities that refer back to the entity that has the field."""
     node = field.ast_node
     return node is not None and any(directive.name.value == "derived" for directive in node.directives or ())
 
@@ -203,7 +203,7 @@ class Scalar:
     description: str
 
     def adorn(self, scalar: GraphQLScalarType) -> None:
-        """Make a scalar type in a schema parse its values accordingly."""
+        """Make a scalar type in a schema parse values as this object specifies."""
         name = scalar.name
 
         def parse_value(value: Any) -> Any:

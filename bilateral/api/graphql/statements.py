@@ -58,7 +58,7 @@ class Selected:
         key: The field's name in the response.
         name: The field's name in the schema, or `__typename`.
         selection: The selected fields of the entities to which the field refers; empty for a value.
-        page: The requested page, if it is a list of entities.
+        page: The requested page, if the field is a list of entities.
     """
 
     key: str

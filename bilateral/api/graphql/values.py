@@ -40,7 +40,7 @@ class Value:
         return self.expression
 
     def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
-        """Return the expression by which the rows are sorted."""
+        """Return the expression by which rows are sorted if a query sorts by this field."""
         return self.expression
 
     def test(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
@@ -68,12 +68,12 @@ class Value:
         return _ORDERS[operator](self.sort_key(dialect), self.bound(operand))
 
     def bound(self, operand: Any) -> Any:
-        """Return an operand in the form of the expression."""
+        """Return an operand, converted to the form of the field's expression."""
         return operand
 
 
 class MatchedValue(Value, ABC):
-    """The values of a field that a filter can test for containing, starting with or ending with an operand."""
+    """The values of a field for which a filter can test whether they contain, start with or end with an operand."""
 
     def test(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
         if operand is not None and (place := _Place.of(operator)) is not None:
@@ -83,7 +83,7 @@ class MatchedValue(Value, ABC):
 
     @abstractmethod
     def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
-        """Return, in SQL, whether the value contains an operand at a place. Callers handle negation and NULL."""
+        """Return the SQL condition that an operand occurs at a place in the value. Callers handle negation and NULL."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Wide(Value):
 
 
 class FixedPoint(Value):
-    """A fixed-point number: an integer and the number of its decimals."""
+    """A fixed-point number: an integer and a number of decimals."""
 
     def __init__(self, value: ColumnElement[Any], decimals: ColumnElement[Any]) -> None:
         super().__init__(value)
@@ -281,7 +281,7 @@ class Entries(MatchedValue):
 
 
 def checksum_address(text: str) -> str | None:
-    """Return the checksum form of an address in any case; None for any other string."""
+    """Return the checksum form of an address, whatever its letter case; None for any other string."""
     digits = text[2:] if text[:2] in ("0x", "0X") else text
     if len(digits) != _ADDRESS_DIGITS:
         return None

@@ -1,4 +1,4 @@
-"""Functions that tools and resources share: arguments, lookups, errors, and responses with untrusted text."""
+"""Functions that tools and resources share, for arguments, lookups, errors, and responses with untrusted text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import AgentKey, agent_key, read_registries
 
 READS: Final = ToolAnnotations(read_only_hint=True)
-"""The annotations of every tool. Without them, clients assume that a tool uses outside data."""
+"""The annotations of every tool. Without them, clients assume that a tool may change data."""
 
 _MOST: Final = 100
 """The maximum number of rows per response, because a model reads all of them and each costs tokens."""
@@ -68,7 +68,7 @@ async def words_of_strangers(kind: Any, read: Callable[..., Any], *arguments: An
 
 @contextmanager
 def tool_errors() -> Iterator[None]:
-    """Convert the package's errors to errors for models."""
+    """Convert the package's errors to tool errors that a model can read."""
     try:
         yield
     except (BilateralError, ProblemError) as error:
@@ -79,7 +79,7 @@ def tool_errors() -> Iterator[None]:
 def brief(model: type[BaseModel], about: Mapping[str, str], **others: Any) -> Any:
     """Return a model whose descriptions are short enough for a tool.
 
-    Arguments have the same names as over HTTP, where a list is a repeated parameter with a singular name.
+    Arguments have the same names as over HTTP, where a list is passed as a repeated parameter with a singular name.
     """
     fields: dict[str, Any] = {
         name: (

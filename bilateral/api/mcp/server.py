@@ -83,7 +83,7 @@ class Listening:
     """Serves subscriptions to agents and accounts.
 
     Args:
-        feed: The change feed, which counts subscriptions as waiting requests of their address.
+        feed: The change feed, which counts each subscription as a waiting request from the client's address.
     """
 
     def __init__(self, reader: Reader, feed: Feed) -> None:
@@ -315,7 +315,7 @@ _NULL: Final = {"type": "null"}
 
 
 def compact(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a shorter schema for a tool's arguments. It allows the same values, except null for omitted ones."""
+    """Return a shorter schema for a tool's arguments. It allows the same values, except null for omitted arguments."""
     return {**_shortened(schema, schema.get("$defs", {})), "additionalProperties": False}
 
 

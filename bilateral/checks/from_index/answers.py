@@ -33,7 +33,7 @@ from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import Prepared, at_most, one_of, spread
 
 MOST_APPROVALS: Final = 20_000
-"""The maximum number of approvals to read, for the agent itself and for all agents of its owner."""
+"""The maximum number of approvals to read: those for the agent itself, and those for all agents of its owner."""
 
 _NOBODY: Final = "0x" + "00" * 20
 
@@ -241,8 +241,8 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     Args:
         connection: A connection from `snapshot`.
         client: The client: an account, `0x…`, or an agent in any published form.
-        for_server: The server that requests the check (an agent or its account). Its own rating of the client counts
-            most.
+        for_server: The server that requests the check (an agent or its account). That server's own rating of the client
+            counts most.
         policy: The policy; if omitted, the default policy.
         chain_id: The chain, if `client` is an account; if omitted, the only chain in the index.
         at_block: The block as of which to check; by default, the last indexed block.

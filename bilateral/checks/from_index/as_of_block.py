@@ -65,7 +65,7 @@ class AsOfBlock:
 
     @property
     def bounds(self) -> dict[str, Any]:
-        """The parameters for `covering`."""
+        """The parameters of the condition that `covering` returns."""
         return {"chain_id": self.chain_id, "block": self.block}
 
     @property
@@ -157,7 +157,7 @@ def as_of_block(  # noqa: PLR0913  # one a source of an answer
 
 
 def covering(table: Table) -> ColumnElement[bool]:
-    """Return the condition that selects an event table's rows up to a block. Pass it the parameters in `bounds`."""
+    """Return the condition that selects an event table's rows up to a block. Its parameters are in `bounds`."""
     # Without this, SQLite would look rows up by block, although nearly all rows precede the block.
     return (table.c.chain_id == bindparam("chain_id")) & (unindexed(table.c.block_number) <= bindparam("block"))
 
@@ -222,7 +222,7 @@ def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
 
 
 def stored_findings(connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
-    """Return the strongest stored findings about accounts that acted or gained, and the accounts' suspicion.
+    """Return the strongest stored findings in which given accounts acted or gained, and the accounts' suspicion.
 
     Being only mentioned in a finding does not count against an account, which may be unaware of what happened. An
     analysis counts for checks at or after the block at which it was stored.

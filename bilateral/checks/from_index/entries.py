@@ -1,4 +1,4 @@
-"""Ratings as of a block, read from events: an agent's newest ratings, all of them, and those that count."""
+"""Ratings as of a block, read from events: an agent's newest ratings, all its ratings, and the ratings that count."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ _ONE_BY_ONE: Final = 8
 """The maximum number of accounts that are queried one at a time."""
 
 Rater: TypeAlias = tuple[str, str]
-"""A rater: a registry, and an account or `agent N` that rates in it. A rater counts once per registry."""
+"""A registry, and the account or `agent N` that rates in it. A rater therefore counts once per registry."""
 
 _FEEDBACK, _AUTHORIZED, _REVOKED, _CLIENT = (
     EVENT_TABLES[event]
@@ -48,7 +48,7 @@ class Entry:
 
     Attributes:
         side: The agent's role.
-        tag: The tag, in the form of the tables' key.
+        tag: The tag, in the form in which the tables' keys contain it.
         rater: The account that gave the rating, or `agent N`.
         value: The value, an integer.
         decimals: The number of decimals in the value.
@@ -97,7 +97,7 @@ def entries(as_of: AsOfBlock, kinds: Mapping[str, str], agent_id: int) -> list[E
 
 
 def without_repeats(entries: Iterable[Entry], limit: int, period: int) -> list[Entry]:
-    """Return only the first ratings by each rater in each period, separately for each side and tag."""
+    """Return only the first `limit` ratings by each rater in each period, separately for each side and tag."""
     counting, numbers = [], Counter[tuple[object, ...]]()
     for entry in entries:
         key = entry.key, entry.rater, entry.row.block_time // period
@@ -108,7 +108,7 @@ def without_repeats(entries: Iterable[Entry], limit: int, period: int) -> list[E
 
 
 def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, tuple[int, int]]:
-    """Return the number and the sum of each rater's shares, for one side and tag."""
+    """Return the number of each rater's ratings and the sum of their shares, for one side and tag."""
     tallies: dict[Rater, tuple[int, int]] = {}
     for entry in entries:
         if entry.side == side and entry.tag == tag:
@@ -247,7 +247,7 @@ def _feedback_by(registries: int, accounts: int, limit: int) -> Prepared:
 def newest_about(side: str, registries: int, raters: int, limit: int, *, only_sealed: bool = False) -> Prepared:
     """Return the statement that reads an agent's newest ratings by the given number of raters; 0 for all raters.
 
-    Its parameters are those of `covering`, `agent_id`, the lists `registry` and `rater`, and, for a server, `tag`.
+    It takes the parameters of `covering`, `agent_id`, the lists `registry` and `rater`, and, for a server, `tag`.
     """
     table, is_server = (_FEEDBACK, True) if side == Side.SERVER else (_CLIENT, False)
     rater = table.c.client_address if is_server else table.c.server_id
@@ -277,7 +277,7 @@ def _is_revoked() -> Any:
 def first_feedback(registries: int) -> Prepared:
     """Return the statement that reads an account's first feedback entry in each event table.
 
-    Its parameters are those of `covering`, `account`, and the list `registry`.
+    It takes the parameters of `covering`, `account`, and the list `registry`.
     """
     parts = []
     for place, table in enumerate((_FEEDBACK, _AUTHORIZED)):

@@ -30,7 +30,7 @@ _OBSERVED: Final = (
 
 
 def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tuple[Domain, ...], int]:
-    """Return an agent's registration file as of a block, its services' domains, and the number of the newest proof.
+    """Return, as of a block, an agent's file, its services' domains, and the number of its newest foreign proof.
 
     The file is `waiting` until the index has fetched it.
     """
@@ -206,7 +206,7 @@ def observations(as_of: AsOfBlock, file_ids: Collection[bytes]) -> dict[bytes, O
 
 
 def observation_of(row: Any) -> Observation:
-    """Return the observation in a row, whose columns are NULL if there is none."""
+    """Return the observation in a row. A file without an observation, whose columns are NULL, is `waiting`."""
     if row.sight_id is None:
         return Observation(0, row.uri, FileState.WAITING)
     content_hash = None if row.content_hash is None else bytes(row.content_hash)

@@ -30,7 +30,7 @@ from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import size_for, spread
 
 MOST_RATERS: Final = 5_000
-"""The maximum number of raters whose own lower bounds are read. Above it, the bounds of the best agents are read."""
+"""The maximum number of raters whose own lower bounds are read. If there are more, the best agents' bounds are read."""
 
 MOST_PAST_RATERS: Final = 200
 """The maximum number of raters whose lower bounds are computed for an earlier block."""

@@ -77,7 +77,7 @@ class Ratings:
         return Counted(*map(sum, sums))
 
     def tallies(self, side: str, tag: str, raters: Collection[str]) -> dict[Rater, tuple[int, int]]:
-        """Return the entries by the specified raters at the head."""
+        """Return the tallies of the specified raters at the head."""
         tallies = {}
         for part in in_parts(sorted(raters)):
             size = size_for(part)
@@ -85,7 +85,7 @@ class Ratings:
         return tallies
 
     def all_tallies(self, side: str, tag: str, limit: int) -> dict[Rater, tuple[int, int]] | None:
-        """Return the entries by all raters at the head; None if there are more raters than the limit."""
+        """Return the tallies of all raters at the head; None if there are more raters than the limit."""
         tallies = self._tallies(side, tag, 0, {"limit": limit + 1})
         return None if len(tallies) > limit else tallies
 
@@ -125,7 +125,7 @@ def _tallies(registries: int, accounts: int) -> Prepared:
 
 
 def lines(ratings: Ratings) -> tuple[Line, ...]:
-    """Return an agent's ratings for each registry, side and tag, starting with the largest number of raters."""
+    """Return an agent's ratings for each registry, side and tag, starting with those by the most raters."""
     if ratings.subject.as_of.is_head:
         lines = [
             _line(row.registry, row.side, row.tag, row.number, row.counterparts, row.value_sum, row.share_sum)

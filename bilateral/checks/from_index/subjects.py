@@ -57,7 +57,7 @@ class AgentHistory:
         wallet_change: The last event after registration that changed the agent's wallet; None if the agent still has
             its first wallet.
         account_events: All accounts that have ever been the agent's owner or wallet, each with the event that first
-            made it so.
+            made it the owner or the wallet.
     """
 
     agent_id: int
@@ -208,7 +208,7 @@ class Subject:
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
-        """The parameters for statements about the agent, including all registries of its identity registry."""
+        """The parameters for statements about the agent, including all registries of the identity registry."""
         agent = {"identity": self.identity, "agent_id": self.history.agent_id, "owner": self.history.owner}
         return {**self.as_of.bounds, **agent, **spread("registry", list(self.kinds), len(self.kinds))}
 

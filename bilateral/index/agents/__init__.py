@@ -1,1 +1,1 @@
-"""Agents' states, derived from their events, and when they were active."""
+"""Agents' states, derived from events, and the times when the agents were active."""

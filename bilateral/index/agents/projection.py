@@ -40,7 +40,7 @@ IDENTITY_EVENTS: Final[Mapping[type[events.Event], Callable[[Row], Any]]] = {
         (events.PrimaryAgentSet, "account"),
     )
 }
-"""The events that change an agent's state. Each has the columns that matter, starting with the agent."""
+"""The events that change an agent's state. Each maps to a function that picks the relevant columns, agent first."""
 
 _BLOCK, _TIME, _TRANSACTION, _REGISTRY = (
     list(schema.EVENT_TABLES[events.Transfer].c.keys()).index(name)
@@ -201,7 +201,7 @@ class ActivityTable:
         self._identities = self._feedback_registries()
 
     def derive(self, batch: EventRows, agents: Mapping[Row, Row | None]) -> None:
-        """Update the table with new events. The event tables may already contain them."""
+        """Update the table with new events, which the event tables may already contain."""
         # Use each combination of registry, agent and time once: most events of an agent share a block's time.
         raising = ((table, *entry) for table in _RAISING for entry in set(map(_pick[table], batch.get(table, ()))))
         times = self._times(raising)
@@ -227,7 +227,7 @@ class ActivityTable:
         writes.write()
 
     def touched_after(self, block: int) -> set[AgentPlace]:
-        """Return the agents that events after a block affect. The event tables must still contain these events."""
+        """Return the agents affected by events after a block. The event tables must still contain these events."""
         touched: set[AgentPlace] = set()
         for table in (*_RAISING, *_CHANGING):
             for registry, agent_id in self._rows.values_after(table, ("registry", "agent_id"), self._chain_id, block):

@@ -1,4 +1,4 @@
-"""An account's agents: those that it owns, receives payments for, or has as its primary agent."""
+"""An account's agents: those that the account owns, receives payments for, or has set as its primary agent."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from bilateral.index.reading.registries import AgentKey
 
 
 def feedback_registry(registries: Iterable[tuple[str, str]]) -> str | None:
-    """Return the registry whose open feedback counts for an identity registry's agents, or None if there is none."""
+    """Return the registry from which an identity registry's agents receive open feedback, or None if there is none."""
     kinds: dict[str, str] = {}
     for kind, address in registries:
         kinds.setdefault(kind, address)
@@ -34,7 +34,7 @@ class Change:
     Attributes:
         kind: `registered`, `transferred`, `wallet`, `file` or `domain`.
         account: The new owner, the new wallet, or the account that changed the file; None for a removed wallet.
-        text: The new URI or domain, untrusted text; None for other kinds.
+        text: The new URI or domain, which is untrusted text; None for other kinds.
         log_index: The event's position in the block.
         time: The block time, in Unix seconds.
     """
@@ -90,7 +90,7 @@ def _wallet(value: bytes, *place: Any) -> Change:
 
 
 MAX_AGENTS: Final = 200
-"""The maximum number of an account's agents in one response."""
+"""The maximum number of agents that one response lists for an account."""
 
 
 @dataclass(frozen=True, slots=True)

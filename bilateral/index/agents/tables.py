@@ -63,4 +63,4 @@ agent_activity: Final = Table(
     ),
     sqlite_with_rowid=False,
 )
-"""When each agent was registered, last updated and last active, and its id in decimal digits."""
+"""The times when each agent was registered, last updated and last active, and the agent's id in decimal digits."""

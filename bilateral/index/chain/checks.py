@@ -20,7 +20,7 @@ ENDPOINT_FAILURES: Final = (
     errors.FinalizedBlockError,
     errors.MissingLogsError,
 )
-"""The errors after which it is worth trying a different endpoint."""
+"""The errors after which another endpoint is worth trying."""
 
 _RECEIPTS_EVERY: Final = 600.0
 """Seconds to wait before requesting receipts again from an endpoint without them, because a try wastes two calls."""
@@ -58,7 +58,7 @@ class Checks:
         is_thorough: bool = False,
         is_proof_due: bool = False,
     ) -> BlockLogs | None:
-        """Check a block's logs against its header. If either seems wrong, read them again."""
+        """Check a block's logs against its header. If either seems wrong, read the block's logs again."""
         number = header.block.number
         if logs is not None and logs.hash != header.block.hash:
             raise of_another_block(source, number)
@@ -118,7 +118,7 @@ class Checks:
             raise errors.EndpointLiesError(source.name, problem)
 
     def look_twice(self, source: Source, logs: Sequence[BlockLogs], first: int, last: int) -> bool:
-        """Read a range again and compare the results, using a different endpoint if one has the range's last block."""
+        """Read a range again and compare the results, using another endpoint if one has the range's last block."""
         is_confirmed = True
         while first <= last:
             second = self._pool.second(source, last)
@@ -171,12 +171,12 @@ class Checks:
 
 
 def of_another_block(source: Source, number: int) -> errors.EndpointLiesError:
-    """Return the error for an endpoint whose header for a block has a different hash than its logs."""
+    """Return the error for an endpoint that returns a block's header and logs with different block hashes."""
     return errors.EndpointLiesError(source.name, f"the logs for block {number} belong to a different block")
 
 
 def take_time(source: Source, header: Header, logs: BlockLogs) -> None:
-    """Set the logs' time from the block's header. The logs' own time is a hint unless the header's hash proves it."""
+    """Set the logs' time from the block's header. The logs' own time is only a hint, unless the hash proves it."""
     hint, logs.time = logs.time, header.block.time
     if hint not in (None, logs.time) and not header.is_sealed() and header.is_sealed(hint):
         raise errors.EndpointLiesError(

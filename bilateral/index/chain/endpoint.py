@@ -1,8 +1,8 @@
 """One JSON-RPC endpoint: typed responses, limits on time and size, and readable error messages.
 
-It shares the SDK's connection but not its protocol layer (`bilateral.node.json_rpc`), which parses arbitrary JSON and
-retries requests itself. The index evaluates each rejection itself and decodes logs directly into typed records, which
-takes a tenth of the time.
+This module uses the SDK's connection but not its protocol layer (`bilateral.node.json_rpc`), which parses arbitrary
+JSON and retries requests itself. The index handles each rejection itself and decodes logs directly into typed records,
+which takes a tenth of the time.
 """
 
 import hashlib
@@ -67,13 +67,13 @@ class Endpoint:
     """A node's JSON-RPC API over HTTP.
 
     Args:
-        url: The endpoint's URL. It may contain a key, so only `name` is ever displayed.
+        url: The endpoint's URL. The URL may contain an API key, so only `name` is ever displayed.
         timeout: The total time limit for one request, in seconds.
 
     Attributes:
         name: The host, and the port if the URL contains one.
-        key: The name and a short hash of the URL, which distinguishes two keys from the same provider without revealing
-            them.
+        key: The name and a short hash of the URL, which distinguish URLs with different API keys without revealing the
+            keys.
 
     Raises:
         InvalidArgumentError: The URL is not an http(s) URL.
@@ -110,7 +110,7 @@ class Endpoint:
         return [self._result(method, answers[number], number, reply) for number in numbers]
 
     def each(self, method: str, calls: Sequence[Sequence[Any]], kind: type[T]) -> list[T]:
-        """Call a method several times, in a batch or, if the endpoint rejects batches, in single requests."""
+        """Call a method several times, in one batch or, if the endpoint rejects batches, in separate requests."""
         try:
             return self.batch(method, calls, kind)
         except (NodeError, MalformedNodeAnswerError):

@@ -1,9 +1,9 @@
 """Rows for the event tables, built directly from logs.
 
 Most logs are plain: their text is UTF-8 without NUL, and their data is exactly their event's ABI encoding. Functions
-generated from the ABI decode plain logs in a third of the time that creating log and event objects takes. They decline
-all other logs, which are decoded by `bilateral.core.events`. It handles every case and serves as the reference in
-tests.
+generated from the ABI decode plain logs in a third of the time that creating log and event objects takes. These
+functions decline all other logs, which `bilateral.core.events` decodes. That module handles every case and is the
+reference in tests.
 """
 
 import struct
@@ -84,7 +84,7 @@ class Extraction:
 
 
 def careful_values(log: RawLog, event: Event | UndecodedLog) -> tuple[Table, Row]:
-    """Return a log's table, and the values of its columns after the position columns."""
+    """Return the table for a log, and the log's values for all columns after the position columns."""
     if isinstance(event, UndecodedLog):
         return schema.undecodable_log, (b"".join(log.topics), log.data, event.problem)
     table = schema.EVENT_TABLES[type(event)]

@@ -45,7 +45,7 @@ class Outcome(StrEnum):
     """Blocks of an abandoned branch were removed."""
 
     WAITED = "waited"
-    """There was nothing new."""
+    """There were no new blocks."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Step:
     """The result of one step, for progress reports and log messages.
 
     Attributes:
-        block: The cursor after the step.
+        block: The block at the cursor after the step.
         head: The chain's latest reported head.
         events: The number of logs that were stored or removed.
         endpoint: The host of the endpoint that was used.
@@ -104,7 +104,7 @@ class Follower:
     def step(self) -> Step:
         """Take one step: store the next blocks, or remove those that a reorganisation replaced.
 
-        If an endpoint fails or contradicts itself, it is benched, and the step is retried with the next endpoint.
+        An endpoint that fails or contradicts itself is benched, and the step is retried with the next endpoint.
         """
         changes = 0
         while True:
@@ -126,7 +126,7 @@ class Follower:
                 return step
 
     def go_back(self, first: int) -> None:
-        """Remove all blocks starting with a given number, even finalized ones, so that the next steps read them again.
+        """Remove all blocks from a given number on, even finalized ones, so that the next steps read them again.
 
         The cursor moves to a block whose hash is stored, so that the next step can detect an earlier reorganisation.
         """

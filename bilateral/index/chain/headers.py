@@ -1,4 +1,4 @@
-"""Block headers and what their hashes prove (Yellow Paper, 4.3)."""
+"""Block headers, and what a header's hash proves (Yellow Paper, 4.3)."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def bloom_of(items: Iterable[bytes]) -> bytes:
 
 
 def is_sparse(bloom: bytes | None) -> bool:
-    """Return True if a filter rarely matches by chance."""
+    """Return True if a Bloom filter has so few bits set that it rarely matches by chance."""
     return bloom is not None and int.from_bytes(bloom).bit_count() <= _SPARSE_BITS
 
 
 class Announcements:
-    """The registries' logs that block headers' Bloom filters indicate.
+    """The registries' logs whose existence the Bloom filters in block headers indicate.
 
     Args:
         registries: The registries, by checksummed address.
@@ -67,7 +67,7 @@ class Announcements:
     def are_missing(self, bloom: bytes | None, logs: BlockLogs | None, *, is_thorough: bool) -> bool:
         """Check whether a block's filter indicates logs that an endpoint did not return.
 
-        A filter may indicate logs that do not exist, but it never misses one, so True calls for a second check.
+        A filter may indicate logs that do not exist but never misses an existing one, so True needs a second check.
         """
         if bloom is None:
             return False
@@ -80,7 +80,7 @@ class Announcements:
         )
 
     def are_hidden(self, bloom: bytes | None, logs: BlockLogs, *, is_thorough: bool) -> bool:
-        """Check whether a block's filter lacks logs that an endpoint returned, so that one of the two must be wrong."""
+        """Check whether an endpoint returned logs that a block's filter excludes, so that one of them must be wrong."""
         if bloom is None:
             return False
         bits = int.from_bytes(bloom)
@@ -149,9 +149,9 @@ class Header:
         return cls(block, word(entry.parentHash), bloom, root, texts, entry)
 
     def is_sealed(self, time: int | None = None) -> bool:
-        """Check that the hash, computed as on Ethereum, is the header's hash, which proves all fields of the header.
+        """Check that hashing the header as on Ethereum yields the stated hash, which proves all fields of the header.
 
-        The check always fails on chains that compute their hashes differently.
+        The check always fails on chains that compute block hashes differently.
         """
         try:
             items: list[Any] = [_item(self.entry, name) for name in _COVERED]

@@ -1,7 +1,7 @@
 """Logs in JSON-RPC form: checked, in chain order, and grouped by block.
 
-They are decoded directly from the node's text (see `extraction`), because creating an object for each log would take as
-long as decoding it.
+Logs are decoded directly from the node's text (see `extraction`), because creating an object for each log would take as
+long as decoding the log.
 """
 
 import re
@@ -34,7 +34,7 @@ def quantity(value: str | int) -> int:
 
 
 def optional_quantity(value: object) -> int | None:
-    """Parse a number that a node may omit or write in any form; None if it cannot be parsed."""
+    """Parse a number that a node may omit or write in any form. Return None if it cannot be parsed."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     try:
@@ -51,11 +51,11 @@ def amount(text: str) -> int:
 
 
 small_quantity = lru_cache(maxsize=1 << 12)(quantity)
-"""Parses a number as `quantity` does, and caches it, because logs share blocks, times and indices."""
+"""Parses a number as `quantity` does, and caches the result, because many logs have the same block, time or index."""
 
 
 def word(text: str) -> bytes:
-    """Read 32 bytes."""
+    """Parse 32 bytes."""
     if not _WORD.fullmatch(text):
         raise MalformedNodeAnswerError("the node returned malformed data instead of a 32-byte hash or topic")
     return unhexlify(text[2:])
@@ -85,7 +85,7 @@ class LogEntry(msgspec.Struct, gc=False):
     removed: Any = False
 
     def raw(self) -> RawLog:
-        """Return the log in the SDK's form, with its position."""
+        """Return the log as the SDK represents it, including its position."""
         position = LogPosition(
             address_of(self.address),
             small_quantity(self.blockNumber),
@@ -104,8 +104,8 @@ class BlockLogs:
     Attributes:
         number: The block's number.
         hash: The block's 32-byte hash.
-        time: The block's time in Unix seconds. Until the header is read, this is the time that the logs state; None if
-            they state none.
+        time: The block's time in Unix seconds. Until the header is read, this is the time stated in the logs; None if
+            they state no time.
         entries: The logs, in order.
         indices: The index of each log among all logs in the block.
     """
@@ -121,7 +121,7 @@ class BlockLogs:
         return {address_of(text) for text in {entry.address for entry in self.entries}}
 
     def contents(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the fields of each log on which two endpoints must agree, without the block time, which some omit."""
+        """Yield the fields of each log on which two endpoints must agree, except the block time, which some omit."""
         for index, entry in zip(self.indices, self.entries, strict=True):
             topics = tuple([topic.lower() for topic in entry.topics])
             origin = entry.address.lower(), entry.transactionHash.lower()
@@ -150,7 +150,7 @@ def grouped(name: str, entries: list[LogEntry], contracts: Collection[str], firs
 
 
 class UnnumberedLogsError(Exception):
-    """Log indices repeat or contradict the transaction order, for example because they count per transaction.
+    """Log indices repeat or contradict the transaction order, for example because the node counts logs per transaction.
 
     Attributes:
         block: The number of the block.
@@ -230,7 +230,7 @@ def bytes_of(text: str) -> bytes:
 
 
 address_of = lru_cache(maxsize=1 << 10)(checksummed)
-"""Returns an address in checksum form, and caches it, because registries have few addresses."""
+"""Returns an address in checksum form, and caches the result, because there are only a few registry addresses."""
 
 hash_of = lru_cache(maxsize=1 << 10)(word)
-"""Parses 32 bytes, and caches them, because the logs of a transaction share its hash."""
+"""Parses 32 bytes, and caches the result, because all logs of a transaction state the same transaction hash."""

@@ -1,4 +1,4 @@
-"""The endpoints of one chain: one is in use, others stand by, and those that fail or return false data are benched."""
+"""The endpoints of one chain: one is in use, others are spare, and those that fail or return false data are benched."""
 
 import threading
 import time
@@ -27,7 +27,7 @@ _FINALIZED_EVERY: Final = 30.0
 """Seconds between checks for the last finalized block, which changes every few minutes on most chains."""
 
 LONGEST_LAG: Final = 30
-"""The number of seconds by which an endpoint may lag behind another. Healthy nodes differ by only a few seconds."""
+"""The number of seconds by which an endpoint may lag behind another. Healthy nodes are only a few seconds apart."""
 
 _NO_ANSWER: Final = (*NODE_FAILURES, EndpointLiesError)
 """The errors of an endpoint that does not report its head."""
@@ -52,7 +52,7 @@ class Ahead(Generic[T]):
 
     @property
     def is_under_way(self) -> bool:
-        """True between `start` and `take`."""
+        """True after `start` was called, until `take` is called."""
         return self._job is not None
 
     @property
@@ -61,7 +61,7 @@ class Ahead(Generic[T]):
         return self._job is not None and self._job[1].done()
 
     def start(self, key: object, work: Callable[[], T]) -> None:
-        """Start a task. No other task may be running: `take` must have been called since the last start."""
+        """Start a task. No other task may be running: `take` must have been called since the last call of `start`."""
         result: Future[T] = Future()
 
         def run() -> None:
@@ -75,7 +75,7 @@ class Ahead(Generic[T]):
         self._job = key, result
 
     def take(self, key: object) -> T | None:
-        """Wait for the running task, and return its result; None if there is no task or it has a different key."""
+        """Wait for the task, and return its result; None if there is no task or it was started with another key."""
         job, self._job = self._job, None
         if job is None:
             return None
@@ -92,10 +92,10 @@ class HeadComparison:
     `LONGEST_LAG` seconds later by block time.
 
     Args:
-        clock: The monotonic time, in seconds.
+        clock: A function that returns the monotonic time, in seconds.
 
     Attributes:
-        compared_at: The time of the comparison whose heads are stored. A comparison that follows too soon does not
+        compared_at: The time of the last comparison whose heads were stored. A comparison too soon afterwards does not
             store its heads.
     """
 
@@ -184,7 +184,7 @@ class Pool:
         self._compared = time.monotonic()
 
     def choose(self) -> Source:
-        """Return the endpoint to use, which is the first that is not benched and serves the right chain."""
+        """Return the endpoint to use: the first one that is not benched and serves the right chain."""
         for place in self._usable():
             if self._keeps_up(place):
                 return place.source
@@ -202,12 +202,12 @@ class Pool:
                 yield place
 
     def second(self, source: Source, last: int = -1) -> Source:
-        """Return an endpoint for a second check: a different one if possible, preferably one that lost no logs."""
+        """Return an endpoint for a second check: if possible another one, preferably one that has not lost any logs."""
         candidates = sorted(self._usable(besides=source), key=lambda place: place.source.loses_logs)
         return next((place.source for place in candidates if self._reaches(place, last)), source)
 
     def bench(self, source: Source, problem: Exception) -> None:
-        """Stop using an endpoint for a while, which becomes longer each time."""
+        """Stop using an endpoint for a period that grows each time the endpoint is benched."""
         place, now = self._place(source), time.monotonic()
         seconds = _BENCH_SECONDS[min(place.failures, len(_BENCH_SECONDS) - 1)]
         if len(self._places) == 1:
@@ -227,12 +227,12 @@ class Pool:
 
     @staticmethod
     def note_lie(source: Source, problem: Exception) -> None:
-        """Distrust an endpoint that contradicted itself or others, whether or not it is queried again at once."""
+        """Distrust an endpoint that contradicted itself or other endpoints, even if it is queried again at once."""
         if isinstance(problem, EndpointLiesError) and not problem.may_pass:
             source.distrust()
 
     def compare_heads(self) -> None:
-        """Bench the endpoints that lag behind others. Called at each step; it compares twice a minute, in a thread."""
+        """Bench the endpoints that lag behind others. Call this at each step; it compares heads twice a minute."""
         if self._comparison.is_done:
             self._bench_all(self._comparison.take(None))
         now = time.monotonic()
@@ -243,7 +243,7 @@ class Pool:
                 self._comparison.start(None, lambda: self._heads.problems(usable))
 
     def compare_heads_now(self) -> int:
-        """Bench the endpoints that lag behind others, comparing immediately. Call it at the chain's apparent end."""
+        """Compare the endpoints now, and bench those that lag behind others. Call this at the chain's apparent end."""
         self._bench_all(self._comparison.take(None))
         usable = self.usable()
         return self._bench_all(self._heads.problems(usable) if len(usable) > 1 else None)
@@ -270,7 +270,7 @@ class Pool:
             raise EndpointLiesError(source.name, f"it is on chain {chain_id} instead of {self.chain_id}", may_pass=True)
 
     def finalized(self, source: Source) -> int | None:
-        """Return the last finalized block's number, queried twice a minute; None if the endpoint does not report it."""
+        """Return the last finalized block's number, queried twice a minute; None if the endpoint reports none."""
         read_at, number = self._finalized
         if time.monotonic() - read_at < _FINALIZED_EVERY:
             return number
@@ -323,9 +323,9 @@ class Pool:
 
 
 class Limits:
-    """Facts about one chain's endpoints, which are stored so that they survive a restart.
+    """What has been discovered about one chain's endpoints, stored so that it survives a restart.
 
-    The facts are, for each endpoint, the number of blocks that it returns per request, whether it returned false
+    For each endpoint, this is the number of blocks that the endpoint returns per request, whether it returned false
     responses, and the first block that no other endpoint has confirmed.
 
     Args:

@@ -1,9 +1,9 @@
 """Read ranges of blocks from endpoints, check them, and split them into batches to store.
 
-Deep in the chain, a range is as long as the endpoint allows. It is accepted only if a later block and the block before
-the range have the same hashes before and after reading. Near the head, every header is read, and each must link to the
-previous one, starting at the cursor. The header of a block with logs is always read: it contains the block's time, and
-shows whether the logs belong to the block.
+Far below the head, a range is as long as the endpoint allows. The range is accepted only if a later block and the block
+before the range have the same hashes before and after reading. Near the head, every header is read, and each must link
+to the previous one, starting at the cursor. The header of a block with logs is always read: it contains the block's
+time, and shows whether the logs belong to the block.
 
 A sample of the blocks is checked more thoroughly. After a failed check, everything that the endpoint returns is checked
 for 30 days (`Source.loses_logs`).
@@ -94,7 +94,7 @@ class Reader:
         self._ahead: Ahead[_Range] = Ahead()
 
     def start(self, source: Source, cursor: Block, head: int) -> None:
-        """Start reading the next range of blocks in a thread, unless it was already started. See `read`."""
+        """Start reading the next range of blocks in a thread, unless the reading has already started. See `read`."""
         first = cursor.number + 1
         if first <= head and not self._ahead.is_under_way:
             self._ahead.start((source, first), lambda: self._fetch(source, first, head))

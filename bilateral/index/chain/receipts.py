@@ -1,7 +1,7 @@
 """Read one block's logs from its receipts, which a node stores separately from its searchable logs.
 
-The root in the header proves the receipts (Yellow Paper, 4.3.1): their order, and the address, topics and data of each
-log. A log's index follows from its position. Indices and hashes that a node repeats in receipts are not proven.
+The root in the header proves the receipts' order, and the address, topics and data of each log (Yellow Paper, 4.3.1). A
+log's index follows from its position. Indices and hashes that a node repeats in receipts are not proven.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -90,9 +90,9 @@ class BlockReceipts:
         header: The block's header.
         entries: The logs; their `logIndex` is the position in the block.
         positions: The position of each log within its transaction.
-        counts_by_transaction: True if the node's log index is the position within the transaction.
-        is_proven: True if the receipts match the root in the header, which proves the logs' contents. Otherwise, they
-            match the header's filter, which only proves that no log is missing.
+        counts_by_transaction: True if the node numbers logs by their position within the transaction.
+        is_proven: True if the receipts match the receipts root in the header, which proves the logs' contents.
+            Otherwise, they match the header's Bloom filter, which only proves that no log is missing.
     """
 
     header: Header
@@ -102,10 +102,10 @@ class BlockReceipts:
     is_proven: bool = True
 
     def of(self, contracts: Collection[str]) -> BlockLogs:
-        """Return the logs of some contracts, whose addresses are in checksum form.
+        """Return the logs of the given contracts, whose addresses are in checksum form.
 
-        If the node counts logs per transaction, its own indices are used as long as they are in order, for consistency
-        with its other responses.
+        If the node counts logs per transaction, the node's own indices are used as long as they are in order, for
+        consistency with the node's other responses.
         """
         block = self.header.block
         logs = BlockLogs(block.number, block.hash, block.time)
@@ -117,7 +117,7 @@ class BlockReceipts:
         return logs
 
     def number(self, entries: list[LogEntry]) -> bool:
-        """Set the positions in the block of logs that a different method returned."""
+        """Set the block positions of logs that another method returned. Return False if the receipts lack a log."""
         stated = self.positions if self.counts_by_transaction else range(len(self.entries))
         keys = zip(self.entries, stated, strict=True)
         places = {(entry.transactionHash, index): at for at, (entry, index) in enumerate(keys)}
@@ -145,7 +145,7 @@ def read_receipts(endpoint: Endpoint, header: Header) -> BlockReceipts | None:
 def blocks_unlike_receipts(
     endpoint: Endpoint, blocks: Sequence[BlockLogs], contracts: Collection[str]
 ) -> set[int] | None:
-    """Compare blocks' logs with their transactions' receipts, which are small and stored separately by the node.
+    """Compare blocks' logs with their transactions' receipts, which are small and which a node stores separately.
 
     Returns:
         The numbers of the blocks that differ; None if the endpoint returns no receipts.

@@ -1,4 +1,4 @@
-"""A chain as reported by one endpoint: headers and logs, with the checks that need only that endpoint."""
+"""A chain as reported by one endpoint: its headers and logs, and the checks for which this endpoint suffices."""
 
 import re
 import time
@@ -18,7 +18,7 @@ MOST_BLOCKS: Final = 10_000
 """The maximum number of blocks per request, which most public endpoints allow."""
 
 FIRST_BLOCKS: Final = 20
-"""The number of blocks in the first request, which shows how many logs blocks contain."""
+"""The number of blocks in the first request, whose response shows how many logs blocks contain."""
 
 _HEADERS_AT_ONCE: Final = 100
 """The number of headers to request per batch, the same as in the SDK's first batch."""
@@ -42,10 +42,10 @@ _GOOD_LOGS: Final = 6_000
 
 
 class RangeSize:
-    """The number of blocks to request from one endpoint, which adapts to its responses.
+    """The number of blocks to request from one endpoint, adapted to the endpoint's responses.
 
-    The limit is found by bisection between an accepted and a rejected size. How many blocks reach a limit on logs
-    varies along the chain, so after eight accepted requests in a row, a quarter more is tried, up to a ceiling.
+    The limit is found by bisection between an accepted and a rejected size. Where logs are limited, the possible number
+    of blocks varies along the chain, so a quarter more is tried after eight accepted requests, up to a ceiling.
 
     Args:
         most: The maximum number of blocks to request.
@@ -53,7 +53,7 @@ class RangeSize:
 
     Attributes:
         blocks: The number of blocks to request next.
-        ceiling: The maximum number of blocks that the endpoint has stated; None if it has not stated one.
+        ceiling: The maximum number of blocks that the endpoint has stated; None if it has not stated a maximum.
         was_refused: True once the endpoint has rejected a range, so that its limit is worth storing.
     """
 
@@ -122,7 +122,7 @@ class RangeSize:
         self._accepted = 0
 
     def resume(self, blocks: int, ceiling: int | None) -> None:
-        """Resume from a previously stored size."""
+        """Continue with a size that was stored earlier."""
         self.ceiling, self._is_first = ceiling, False
         self._ask_for(blocks)
 
@@ -139,14 +139,14 @@ class Source:
 
     Attributes:
         name: The endpoint's host.
-        key: The endpoint's name in the database, which distinguishes two URLs on one host without revealing them.
+        key: The endpoint's name in the database, which distinguishes URLs on the same host without revealing them.
         size: The number of blocks to request.
         lost_logs_at: The Unix time at which the endpoint last omitted logs or contradicted itself or another endpoint;
-            None if it never did.
+            None if that never happened.
         is_disputed: True after another endpoint returned different logs for a block and neither could be shown to be
             right.
-        alone_from: The first stored block that only this endpoint has delivered, without later confirmation by another;
-            None if there is none.
+        alone_from: The first stored block that only this endpoint has delivered and no other has confirmed since; None
+            if there is none.
     """
 
     def __init__(
@@ -164,11 +164,11 @@ class Source:
 
     @property
     def loses_logs(self) -> bool:
-        """True if the endpoint returned a false response in the last 30 days. All its responses are then checked."""
+        """True if the endpoint returned a false response in the last 30 days. If so, all its responses are checked."""
         return self.lost_logs_at is not None and time.time() - self.lost_logs_at < _LOSS_SECONDS
 
     def distrust(self) -> None:
-        """Record that the endpoint returned a false response. Until now, only a sample of its responses was checked."""
+        """Record that the endpoint returned a false response. From now on, all its responses are checked."""
         self.lost_logs_at = int(time.time())
 
     def deliver(self, first: int) -> None:
@@ -203,7 +203,7 @@ class Source:
         return header
 
     def headers(self, first: int, last: int) -> list[Header]:
-        """Return the headers of a range of blocks. Each must contain the hash of the previous block."""
+        """Return the headers of a range of blocks. Each header must contain the hash of the previous block."""
         headers = self.headers_of(range(first, last + 1))
         for before, after in pairwise(headers):
             if after.parent_hash != before.block.hash:
@@ -234,7 +234,7 @@ class Source:
             raise EndpointLiesError(self.name, f"block {number} was requested, but {header.block.number} was returned")
 
     def logs(self, first: int, last: int) -> tuple[list[BlockLogs], int]:
-        """Return the registries' logs from the start of a range, for as many blocks as the endpoint allows."""
+        """Return the registries' logs for the first blocks of a range, as many blocks as the endpoint allows."""
         waits = iter(_WAITS)
         for refusals in count():
             end = min(last, first + self.size.blocks - 1)

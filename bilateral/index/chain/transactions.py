@@ -1,4 +1,4 @@
-"""Transactions as an endpoint returns them, and what their hashes prove (EIP-2718 and Ethereum's types)."""
+"""Transactions as an endpoint returns them, and what a transaction's hash proves (EIP-2718 and Ethereum's types)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -33,7 +33,7 @@ Transaction: TypeAlias = dict[str, Any]
 
 
 def is_provable(transaction: Transaction) -> bool:
-    """Return True if the hash covers the calldata in a supported way. Some chains have transaction types of their own.
+    """Return True if the hash can be recomputed from the fields. Some chains have transaction types of their own.
 
     A transaction without a signature comes from another layer or from the chain itself.
     """
@@ -70,7 +70,7 @@ def _item(name: str, value: Any) -> Any:
 
 
 def read_transactions(endpoint: Endpoint, logs: Sequence[LogEntry]) -> list[Transaction]:
-    """Return each log's transaction. The input of a provable transaction is verified by its hash."""
+    """Return each log's transaction. The input of a provable transaction is verified against the hash."""
     # By block and position, because many nodes do not find old transactions by hash. Few omit the position.
     places = [optional_quantity(log.transactionIndex) for log in logs]
     method, calls = "eth_getTransactionByHash", [(log.transactionHash,) for log in logs]

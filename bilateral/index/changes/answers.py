@@ -1,4 +1,4 @@
-"""Changes as the feed reports them, built from event rows and from notes on off-chain changes."""
+"""Changes as the feed reports them, built from event rows and from notes of off-chain changes."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -20,18 +20,18 @@ class FeedChange:
     """A change in the feed.
 
     Attributes:
-        id: The change's id, unique within one index's feed. It also serves as the cursor for later changes.
-        retracts: The id of the change that a reorganisation reverted; None for a change that happened.
+        id: The change's id, unique within one index's feed. The id also serves as the cursor for reading later changes.
+        retracts: The id of the earlier change that a reorganisation reverted; None if this change reverts nothing.
         event: The event's name in its contract; None for off-chain changes.
-        block: The change's block; for off-chain changes, the last indexed block.
+        block: The change's block or, for off-chain changes, the block that was the last indexed at the time.
         log_index: The event's position in the block; None for off-chain changes.
-        time: The time of the block, analysis or fetch, in Unix seconds.
+        time: The time of the block, the analysis or the fetch, in Unix seconds.
         transaction: The change's transaction; None for off-chain changes.
-        registry: The contract, or the identity registry of the analysis.
+        registry: The contract that emitted the event, or the identity registry that the off-chain change concerns.
         agents: The agents that the change concerns.
         accounts: The accounts that the change mentions.
-        tags: The tags of the feedback or validation, untrusted text.
-        details: The new values, by name. Untrusted text is truncated after 1,000 characters.
+        tags: The tags of the feedback or validation, which are untrusted text.
+        details: The new values, keyed by name. Untrusted text is truncated after 1,000 characters.
     """
 
     id: str
@@ -52,7 +52,7 @@ class FeedChange:
 
 @dataclass(frozen=True, slots=True)
 class RawChange:
-    """A change as stored in rows.
+    """A change as it is stored in rows.
 
     Attributes:
         agents: The agents' token ids.

@@ -1,4 +1,4 @@
-"""The steps of the change feed, which are stored in the same transactions as the changes.
+"""The steps of the change feed, each stored in the same transaction as its changes.
 
 Step numbers have no gaps and become visible in order, because a lock is held from the assignment of a number to the
 commit. A reader that has seen a step has therefore seen all earlier steps.
@@ -29,7 +29,7 @@ class Note:
     """An off-chain change to an agent or an account.
 
     Attributes:
-        registry: The registry of the agent, or the identity registry whose analysis flags the account.
+        registry: The agent's registry, or the identity registry whose analysis flagged the account.
         details: The new values, by name.
     """
 
@@ -71,11 +71,11 @@ def add_step(connection: Connection, kind: schema.StepKind, **columns: int) -> i
 
 
 PRUNED_STEP: Final = 0
-"""Stands for a pruned step in the id of a change that is retracted later."""
+"""The step number that a retracted change's id contains if the step that reported the change was pruned."""
 
 
 class Changes(Projection):
-    """The feed: one step per transaction that changes the index's contents."""
+    """The change feed, with one step per transaction that changes the index's contents."""
 
     name = "changes"
 

@@ -1,7 +1,7 @@
 """Read the change feed from a cursor.
 
-Every read of a step returns the same changes: the step's events are in their tables, or a rollback has copied them. Two
-readers of one index therefore get the same changes with the same ids, whenever they read.
+Every read of a step returns the same changes: the step's events are still in the event tables, or a rollback has copied
+them. All readers of one index therefore get the same changes with the same ids, whenever they read.
 """
 
 import re
@@ -23,7 +23,7 @@ from bilateral.index.log.journal import unpacked
 from bilateral.index.reading.registries import AgentKey, Registries, agent_key, read_registries
 
 AT_ONCE: Final = 1_000
-"""The maximum number of changes that one read examines, even if the filter matches none of them."""
+"""The number of changes after which one read stops, even if none of them matches the filter."""
 
 _STEPS: Final = 200
 """The maximum number of steps that one read examines. Most steps cover a single block with few changes."""
@@ -46,10 +46,10 @@ class FeedCursorError(InvalidArgumentError):
 
 
 class FeedPrunedError(FeedCursorError):
-    """Changes after the cursor were pruned, so the reader would miss them.
+    """Some changes after the cursor were pruned, so the reader would miss them.
 
     Attributes:
-        oldest: The cursor of the oldest remaining changes.
+        oldest: The cursor before the oldest remaining changes.
     """
 
     reason = "cursor_pruned"
@@ -62,7 +62,7 @@ class FeedPrunedError(FeedCursorError):
 
 @dataclass(frozen=True, slots=True)
 class FeedFilter:
-    """The changes to return. A change must match every field; an empty field matches all changes.
+    """A filter for changes. A change must match every field of the filter; an empty field matches all changes.
 
     Attributes:
         accounts: The accounts, in checksum form.
@@ -123,12 +123,12 @@ def last_cursor(connection: Connection) -> str:
 
 
 def last_step(connection: Connection) -> int:
-    """Return the number of the last step; 0 before the first."""
+    """Return the number of the last step; 0 if there are no steps yet."""
     return int(connection.execute(select(func.coalesce(func.max(schema.change_step.c.step), 0))).scalar_one())
 
 
 def oldest_cursor(connection: Connection) -> str:
-    """Return the cursor of the oldest changes that have not been pruned."""
+    """Return the cursor from which a reader gets all changes that have not been pruned."""
     return str(connection.execute(select(func.coalesce(func.min(schema.change_step.c.step), 1))).scalar_one() - 1)
 
 

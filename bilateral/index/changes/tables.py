@@ -1,8 +1,8 @@
-"""The tables of the change feed, which keep all changes in a permanent order.
+"""The tables of the change feed, in which all changes have a permanent order.
 
-Each transaction that changes the index adds one step, and steps are numbered consecutively. A block step records its
-range of blocks; the events stay in their own tables. A rollback preserves the events that it removes, along with the
-step that reported them. Every reader therefore gets the same changes in the same order, whenever it reads a step.
+Each transaction that changes the index adds one step, and steps are numbered consecutively. A block step records only a
+range of blocks; the events stay in the event tables. A rollback copies the events that it removes, and notes the step
+that reported them. Every reader therefore gets the same changes in the same order, whenever it reads a step.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ webhook: Final = sa.Table(
 )
 """One row per subscription. `wanted` is the filter in JSON; `since` is the cursor of the last accepted delivery.
 
-`pending` is the last change of a delivery that was attempted but not accepted; each retry has the same changes.
+`pending` is the last change of a delivery that was attempted but not accepted; each retry delivers the same changes.
 `failures` counts failures since the last success; `failed` counts all failures.
 """
 
@@ -45,13 +45,13 @@ webhook_lease: Final = sa.Table(
     sa.Column("holder", sa.String(32), nullable=False),
     sa.Column("until", sa.BigInteger, nullable=False),
 )
-"""At most one row: the delivering process, and the time until which no other process delivers."""
+"""At most one row, with the process that delivers and the time until which no other process may deliver."""
 
 WEBHOOK_TABLES: Final = (webhook, webhook_lease)
 
 
 MOST_TEXT: Final = 1_000
-"""The maximum number of characters of a text in a change. One more is stored, to show that the text was longer."""
+"""The maximum number of characters of a text in a change. One more is stored if the text was longer, to show this."""
 
 
 class ChangeKind(StrEnum):
@@ -67,7 +67,7 @@ class ChangeKind(StrEnum):
     """Someone responded to feedback."""
 
     RATING = "rating"
-    """A server rated a client or a validator, or sealed ratings were opened."""
+    """A server rated a client or a validator, or both sides' sealed ratings were opened."""
 
     VALIDATION = "validation"
     """An agent requested a validation, or a validator responded."""
@@ -79,7 +79,7 @@ class ChangeKind(StrEnum):
     """An agent's wallet was set or removed."""
 
     FILE = "file"
-    """An agent's file or domain changed, or the index saw new content in one of the agent's files."""
+    """An agent's file URI or domain changed, or the index saw new content in one of the agent's files."""
 
     ENDPOINT = "endpoint"
     """A watchtower saw an endpoint of an agent come up or go down, or change its price, keys or tools."""
@@ -106,10 +106,10 @@ EVENT_KINDS: Final[Mapping[type[events.Event], ChangeKind]] = {
     events.URIUpdated: ChangeKind.FILE,
     events.AgentUpdated: ChangeKind.FILE,
 }
-"""The kinds of changes by event. Among the metadata events, only those for the wallet count."""
+"""The kind of change that each event represents. Of the metadata events, only those that set the wallet are changes."""
 
 TABLES_BY_NAME: Final = {EVENT_TABLES[event].name: (event, EVENT_TABLES[event]) for event in EVENT_KINDS}
-"""The events that are changes, each with its table, by table name."""
+"""The events that are reported as changes, and their tables, keyed by table name."""
 
 
 class StepKind(StrEnum):
@@ -122,7 +122,7 @@ class StepKind(StrEnum):
     """Blocks of a chain were removed."""
 
     NOTES = "notes"
-    """The index noticed an off-chain change."""
+    """The index noticed off-chain changes."""
 
 
 change_step: Final = sa.Table(
@@ -135,7 +135,7 @@ change_step: Final = sa.Table(
     *required(sa.BigInteger, "changes", "made_at"),
     sa.Index("change_step_by_block", "chain_id", "kept_block"),
 )
-"""One row per step. `kept_block` is the last block of a block step that no rollback removed."""
+"""One row per step. `kept_block` is the last block of a block step that rollbacks have not removed."""
 
 removed_change: Final = sa.Table(
     "removed_change",
@@ -148,7 +148,7 @@ removed_change: Final = sa.Table(
     sa.PrimaryKeyConstraint("chain_id", "removal", "block_number", "log_index"),
     sa.Index("removed_change_by_step", "step", "block_number", "log_index"),
 )
-"""The events that rollbacks removed. `step` is the step that reported them; `removal` numbers a chain's rollbacks."""
+"""The events that rollbacks removed. `step` is the step that reported an event; `removal` counts the rollbacks."""
 
 change_note: Final = sa.Table(
     "change_note",

@@ -15,7 +15,7 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.rows import rows_of
 
 MOST_OF_OWNER: Final = 20
-"""The maximum number of subscriptions per owner. Each costs a read per step of the feed, plus retries in an outage."""
+"""The maximum number of subscriptions per owner. Each one costs a read for every step, plus retries in an outage."""
 
 MOST: Final = 1_000
 """The maximum number of subscriptions per index."""
@@ -37,7 +37,7 @@ class WebhookFigures:
         stopped: The number of webhooks that were abandoned.
         delivered: The number of accepted deliveries.
         failed: The number of failed attempts.
-        failing_seconds: The number of seconds since the first failure of the webhook that has been failing longest.
+        failing_seconds: The number of seconds for which the longest-failing webhook has been failing.
     """
 
     active: int
@@ -79,13 +79,13 @@ def stored_webhooks(connection: Connection, owner: str | None = None) -> Sequenc
 
 
 def due_webhooks(connection: Connection, now: int) -> Sequence[Any]:
-    """Return the subscriptions that are due for delivery at a time, starting with those that have waited longest."""
+    """Return the subscriptions that are due for delivery at the given time, longest-waiting first."""
     query = select(webhook).where(webhook.c.stopped_at.is_(None), webhook.c.next_at <= now)
     return connection.execute(query.order_by(webhook.c.next_at, webhook.c.id)).all()
 
 
 def note_webhook(connection: Connection, row: Any, **values: Any) -> bool:
-    """Change a subscription if its row is unchanged. Return False if it was changed or removed in the meantime."""
+    """Update a subscription. Return False if its cursor moved after the row was read, or if it was removed."""
     same = (webhook.c.id == row.id) & (webhook.c.since == row.since)
     return connection.execute(update(webhook).where(same).values(**values)).rowcount > 0
 

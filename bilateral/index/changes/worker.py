@@ -24,7 +24,7 @@ _LOGGER: Final = logging.getLogger("bilateral.index")
 
 @dataclass(frozen=True)
 class FeedLimits:
-    """The limits of the change feed. The oldest steps that exceed one of them are removed.
+    """The limits of the change feed. The oldest steps are removed when the feed exceeds one of these limits.
 
     Attributes:
         days: The maximum age of a step. Readers are assumed to be offline for less than a month, and reorganisations to
@@ -38,7 +38,7 @@ class FeedLimits:
 
 
 def prune_feed(engine: Engine, limits: FeedLimits, now: float | None = None) -> int:
-    """Remove the steps that exceed the limits, except the last, because the next step's number depends on it."""
+    """Remove the steps that exceed the limits, except the last step, whose number determines the next step's number."""
     horizon = (time.time() if now is None else now) - limits.days * _DAY
     total = 0
     while True:

@@ -1,4 +1,4 @@
-"""Load one file, and return its content with a proof of its origin, or the reason for the failure."""
+"""Load one file, and return its content with a proof of the content's origin, or the reason for the failure."""
 
 import logging
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Loaded:
             on-chain hash belongs to another form of the same document. None if only the server vouches for it.
         rows: The rows derived from the content.
         problem: A sentence that explains why the file's format is invalid; None if it is valid.
-        validators: The server's cache validators for this version, such as its ETag.
+        validators: The server's cache validators for this version of the file, such as the ETag.
         readers: The additional readers that derived rows from the content.
     """
 
@@ -60,10 +60,10 @@ class Failed:
     """A file that was not loaded.
 
     Attributes:
-        reason: The machine-readable reason.
-        problem: A sentence that explains the reason, for people.
-        is_final: True if trying again cannot help.
-        is_of_host: True if the host is not responding at all.
+        reason: The reason, as a machine-readable code.
+        problem: A sentence that explains the reason to people.
+        is_final: True if trying to load the file again cannot help.
+        is_of_host: True if the failure concerns the whole host, because the host is busy or not responding.
         is_own: True if this machine's DNS resolver or network failed, which says nothing about the file.
         wait_seconds: The wait that the host requests, in seconds; None if it requests none.
     """
@@ -99,7 +99,7 @@ def load_file(  # noqa: PLR0913, PLR0917  # a file's columns, and who reads it
 
 
 def host_of_file(uri: str) -> str | None:
-    """Return the host from which a URI's file is fetched; None if the URI needs no host or has none."""
+    """Return the host from which the file at a URI is fetched; None if the URI needs no host or has none."""
     scheme = scheme_of(uri)
     if "\N{REPLACEMENT CHARACTER}" in uri:
         raise errors.UnsupportedUriError("the URI contains NUL, U+FFFD or bytes that are not UTF-8")

@@ -1,4 +1,4 @@
-"""Observations: the states of files as the index saw them, each with the block that was the last indexed at that time.
+"""Observations: the states of files as seen by the index, each with the block that was the last indexed at that time.
 
 A file can change without leaving a trace on the chain. To make responses about earlier blocks reproducible, each change
 of a file's state is stored with the block that was the last indexed at that time. Contents are not stored.
@@ -27,7 +27,7 @@ _COLUMNS: Final = ("chain_id", "file_id", "seen_block", *_STATE)
 
 
 def note_observations(connection: Connection, file_ids: Collection[bytes]) -> None:
-    """Record the states of files, and of the files at their domains, if they changed."""
+    """Record the states of the given files, and of the files at the domains that they list, if these states changed."""
     domain, parent = schema.registration_domain.c, schema.file.c
     previous = None
     for part in in_parts(sorted(file_ids)):

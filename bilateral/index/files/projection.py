@@ -24,7 +24,7 @@ _RECENT: Final = 5_000
 
 
 class Files(Projection):
-    """Files that events refer to, the claims in them, and each agent's current file. A separate scan finds files."""
+    """Files that events refer to, claims in these files, and each agent's current file. A separate scan finds files."""
 
     name = "files"
     tables = (

@@ -1,8 +1,8 @@
-"""Agents' names, services and other identities from their registration files. All of these are untrusted text.
+"""Agents' names, services and other identities, as stated in registration files. All of these are untrusted text.
 
-An agent's claim to be the same as an agent in another registry counts if the two agents' files refer to each other.
-Agents on chains that are not indexed appear only in files. `bilateral index prove-claims` queries nodes of these chains
-and stores the results.
+An agent's claim to be the same as an agent in another registry is confirmed if the two agents' files refer to each
+other. Agents on chains that are not indexed are known only from files. `bilateral index prove-claims` queries nodes of
+these chains and stores the results.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ _LENGTH: Final = 320
 
 
 def names_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, str]:
-    """Return the names of agents by their short ids. Agents without a name are omitted."""
+    """Return the names of agents, keyed by short id. Agents without a name are omitted."""
     current, read = agent_file.c, files.registration_file.c
     query = select(current.agent_id, func.substr(read.name, 1, _LENGTH)).select_from(READ_FILES)
     names = {}
@@ -55,9 +55,9 @@ class NamedService:
     Attributes:
         agent: The agent's short id.
         global_id: The agent's id, unique across registries.
-        wallet: The account that receives the agent's payments; None if there is none.
-        service: The name of the service, untrusted text.
-        endpoint: The service's URL, untrusted text.
+        wallet: The account that receives the agent's payments; None if no account is set.
+        service: The name of the service, which is untrusted text.
+        endpoint: The service's URL, which is untrusted text.
         is_exact: True if the endpoint is the requested URL, False if it is another URL on the same host.
     """
 
@@ -86,7 +86,7 @@ class NamedHost:
 
 
 def services_at(connection: Connection, url: str) -> NamedHost:
-    """Return the services at the host of a URL. Only the first three hosts of a registration file count."""
+    """Return the services at the host of a URL. Only the first three hosts in each registration file are considered."""
     host = secure_host(url if "://" in url else f"https://{url}")
     if host is None:
         raise InvalidArgumentError(f"url: {quoted(url)} has no host: pass an https URL or a host name")
@@ -133,11 +133,11 @@ _CHAIN_BITS: Final = 63
 class OtherIdentity:
     """An agent in another registry that a registration file lists as the same agent.
 
-    identity_registry: The address of the other agent's identity registry.
+    Attributes:
+        identity_registry: The address of the other agent's identity registry.
         agent_id: The other agent's token id.
-        agent_id: Its token id.
         is_indexed: True if the index contains the other agent.
-        names_back: True if the other agent's file lists this agent in return.
+        names_back: True if the other agent's file also lists this agent.
         has_same_owner: True if the same account owns both agents.
     """
 
@@ -154,10 +154,10 @@ class ForeignIdentity:
     """An agent on a chain that is not indexed, which a registration file lists as the same agent.
 
     Attributes:
-        agent: The agent, with its registry and chain (`GlobalAgentId`).
+        agent: The agent's global id, which contains the registry and the chain (`GlobalAgentId`).
         network: The name of the chain, or the chain's identifier if it has no name.
         registry: The registry's name, or its address if it has no name.
-        names_back: True if the other agent's file listed this agent in return when a node was last queried.
+        names_back: True if the other agent's file also listed this agent when a node of its chain was last queried.
     """
 
     agent: str

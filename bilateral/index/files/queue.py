@@ -2,7 +2,7 @@
 
 A worker leases a file by compare-and-set, so no other worker takes the file until the lease expires. The outcome is
 stored only while the worker holds the lease, so a worker that was killed or too slow changes nothing. Each host has a
-row that schedules fetches from it and limits how many run concurrently.
+row that schedules fetches from the host and limits how many of them run concurrently.
 """
 
 import secrets
@@ -54,7 +54,7 @@ def refresh_seconds(kind: Kind, previous: int, *, is_changed: bool) -> int:
 
 
 def waited(seconds: int | None) -> int:
-    """Return the number of seconds for which a host is paused: as long as the host requests, but at most a day."""
+    """Return the number of seconds for which a host is paused, as requested by the host, but at most a day."""
     return min(seconds or 0, _LONGEST_WAIT)
 
 
@@ -64,7 +64,7 @@ def spread(file_id: bytes, seconds: float) -> float:
 
 
 LEASE_SECONDS: Final = 60.0
-"""The length of a lease in seconds. It doubles each time a worker fails to complete the file."""
+"""The length of a lease in seconds. The length doubles each time a worker fails to complete the file."""
 
 _AT_ONCE: Final = 4
 """The maximum number of concurrent requests to one host. More would overload small servers."""
@@ -87,9 +87,9 @@ class Lease:
     """A file that one worker may fetch.
 
     Attributes:
-        expected_hash: The hash on chain; None if there is none.
+        expected_hash: The file's hash as stated on chain; None if there is none.
         host: The host from which the file is fetched.
-        validators: The validators of the stored version.
+        validators: The server's cache validators for the stored version.
         token: The lease's secret.
     """
 
@@ -104,10 +104,10 @@ class Lease:
 
 @dataclass(frozen=True)
 class FileQueue:
-    """The files that are due.
+    """The files that are due to be fetched.
 
     Attributes:
-        lease_seconds: The length of a lease, longer than a fetch may take.
+        lease_seconds: The length of a lease, which must exceed the time that a fetch may take.
     """
 
     engine: Engine
@@ -115,7 +115,7 @@ class FileQueue:
     clock: Callable[[], float] = field(default=time.time, kw_only=True)
 
     def claim(self) -> Lease | None:
-        """Lease a file that is due."""
+        """Lease a file that is due, and return the lease."""
         table = schema.file_host
         for _ in range(_TRIED_HOSTS):
             with self.engine.begin() as connection:
@@ -166,7 +166,7 @@ class FileQueue:
                     self._set_host(connection, lease.host, max(now, host.closed_until))
 
     def seconds_to_next(self) -> float | None:
-        """Return the seconds until a host is due; None if no file is scheduled."""
+        """Return the number of seconds until a host is due; None if no file is scheduled."""
         with snapshot(self.engine) as connection:
             due = connection.execute(select(func.min(schema.file_host.c.next_at))).scalar_one_or_none()
         return None if due is None else max(0.0, due - self.clock())

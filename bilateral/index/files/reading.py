@@ -1,8 +1,8 @@
 """Read files: derive rows from a file's content, depending on the file's kind.
 
 As everywhere else, the `bilateral.documents` models parse the files, so the index and a seller's check interpret a file
-in the same way. Entire files are stored in `file_content`. Texts in columns are limited, so that one agent cannot fill
-the search indexes.
+in the same way. Entire files are stored in `file_content`. The length of texts in columns is limited, so that one agent
+cannot fill the search indexes.
 """
 
 import json
@@ -31,7 +31,7 @@ ReadRows: TypeAlias = Mapping[Table, list[dict[str, Any]]]
 
 
 class Reader:
-    """Derives rows from registration files. Methods do nothing unless overridden.
+    """Derives rows from registration files. Its methods do nothing unless overridden.
 
     Attributes:
         tables: The reader's tables. In a table with a `content_hash` column, each row belongs to one file's content.
@@ -47,7 +47,7 @@ class Reader:
         """Process the rows derived from a file's content, within the transaction that stores them."""
 
     def catch_up(self, engine: Engine, stop: threading.Event) -> int:  # noqa: ARG002
-        """Derive missing rows from stored contents until stopped. Return the number of contents that were processed."""
+        """Derive missing rows from stored contents until told to stop. Return the number of processed contents."""
         return 0
 
 
@@ -67,23 +67,23 @@ _NOT_HOST: Final = re.compile(r"[/?#@\\\s]")
 
 
 def file_id_of(kind: Kind, uri: str, expected_hash: bytes | None) -> bytes:
-    """Return a file's id, which depends only on the file's kind, URI and hash."""
+    """Return a file's id, which depends only on the file's kind, URI and expected hash."""
     return sha256(b"\0".join((kind.encode(), expected_hash or b"", uri.encode()))).digest()
 
 
 def registration_uri(host: str) -> str:
-    """Return the URI of the file in which a domain lists its agents."""
+    """Return the URI of the registration file in which a domain lists its agents."""
     return f"https://{host}{_REGISTRATION_PATH}"
 
 
 def domain_uri(domain: str) -> str | None:
-    """Return the URI of the file in which an agent's August 2025 domain lists its agents."""
+    """Return the URI of the file in which a domain, set through the August 2025 functions, lists its agents."""
     host = None if _NOT_HOST.search(domain) else secure_host(f"https://{domain}")
     return None if host is None else registration_uri(host)
 
 
 def secure_host(uri: str) -> str | None:
-    """Return an https URI's host, with its port unless it is 443; None for other URIs and invalid hosts."""
+    """Return an https URI's host, with the port unless it is 443; None for other URIs and invalid hosts."""
     if uri[:8].lower() != "https://":
         return None
     try:

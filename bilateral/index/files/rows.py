@@ -1,7 +1,7 @@
 """Statements on the file tables that are identical in SQLite and PostgreSQL.
 
-They cover two tables derived from both the log and files: each agent's current file, and the payments that feedback
-files claim. The author of a file makes the claim, which is not compared with the payments in the index.
+They also cover two tables derived from both the log and files: each agent's current file, and the payments that
+feedback files claim. These are claims by the files' authors, and are not compared with the payments in the index.
 """
 
 import re
@@ -40,7 +40,7 @@ FILE_EVENTS: Final[Mapping[type[events.Event], tuple[Kind, str, str | None]]] = 
     events.AgentRegistered: (Kind.DOMAIN, "agent_domain", None),
     events.AgentUpdated: (Kind.DOMAIN, "agent_domain", None),
 }
-"""The events that refer to files: the file's kind, and the columns that contain its URI or domain and its hash."""
+"""The events that refer to files. Each maps to the file's kind, and the columns with its URI or domain and its hash."""
 
 _COLUMNS_OF_FILE: Final = tuple(schema.file.c.keys())
 
@@ -48,7 +48,7 @@ _COLUMNS_OF_FILE: Final = tuple(schema.file.c.keys())
 def new_file(  # noqa: PLR0913, PLR0917  # what is known of it
     file_id: bytes, kind: Kind, uri: str, host: str | None, now: float, expected_hash: bytes | None = None
 ) -> dict[str, Any]:
-    """Return the row for a file that has not been fetched yet. It is due immediately if it has a host."""
+    """Return the row for a file that has not been fetched yet. The file is due immediately if it has a host."""
     row: dict[str, Any] = dict.fromkeys(_COLUMNS_OF_FILE)
     row |= {"file_id": file_id, "kind": kind, "uri": uri, "expected_hash": expected_hash, "host": host}
     row |= {"state": State.WAITING, "found_at": int(now), "attempts": 0, "failures": 0, "refresh_seconds": 0}
@@ -56,7 +56,7 @@ def new_file(  # noqa: PLR0913, PLR0917  # what is known of it
 
 
 def domain_files(outcomes: Iterable[tuple[Kind, Outcome]], now: float) -> list[dict[str, Any]]:
-    """Return the rows, by id, for the files at the domains that loaded registration files list."""
+    """Return the rows for the files at the domains that loaded registration files list, keyed by file id."""
     parsed: dict[bytes, dict[str, Any]] = {}
     for kind, outcome in outcomes:
         if kind is Kind.REGISTRATION and isinstance(outcome, Loaded):
@@ -71,7 +71,7 @@ REPLACED: Final = (Kind.REGISTRATION, Kind.DOMAIN)
 
 
 def store_contents(connection: sa.Connection, loaded: Iterable[Loaded]) -> None:
-    """Store contents and derived rows unless they exist. Concurrent deletions wait until the transaction ends."""
+    """Store contents and derived rows that do not exist yet. Concurrent deletions wait until the transaction ends."""
     table, files = schema.file_content, sorted(loaded, key=lambda file: file.content_hash)
     if not files:
         return
@@ -92,7 +92,7 @@ def store_contents(connection: sa.Connection, loaded: Iterable[Loaded]) -> None:
 
 
 def delete_unused_content(connection: sa.Connection, content_hash: bytes) -> None:
-    """Delete content that no file has any longer, along with the rows derived from it."""
+    """Delete contents that no file has any longer, along with the rows derived from them."""
     table = schema.file_content
     locked = sa.select(table.c.content_hash).where(table.c.content_hash == content_hash).with_for_update()
     if connection.execute(locked).first() is not None:
@@ -101,7 +101,7 @@ def delete_unused_content(connection: sa.Connection, content_hash: bytes) -> Non
 
 
 def columns_of(outcome: Loaded | Failed, now: int) -> dict[str, Any]:
-    """Return a file's columns for the outcome of the first attempt, without the columns for the schedule."""
+    """Return a file's column values for the outcome of the first attempt, without those that schedule the next one."""
     if isinstance(outcome, Failed):
         return {"state": State.FAILED, "reason": outcome.reason, "problem": outcome.problem, "checked_at": now}
     return {
@@ -150,7 +150,7 @@ _IS_REPLACED: Final = (
 
 
 def is_outdated(connection: sa.Connection, file_id: bytes) -> bool:
-    """Return True if no current event refers to a file: it was collected, or its agents now have different URIs."""
+    """Return True if no current event refers to a file, because it was deleted or its agents now have other URIs."""
     # The databases use a kind's index only if the kind is a literal.
     replaced = [
         (_REFERENCE.kind == kind) & sa.exists().where(_LATER.kind == kind_literal(kind), *_IS_REPLACED)
@@ -167,7 +167,7 @@ def kind_literal(kind: Kind) -> sa.ColumnElement[str]:
 
 
 def set_file(connection: sa.Connection, file_id: bytes, values: dict[str, Any], lease: bytes | None = None) -> bool:
-    """Set a file's columns, and return True if it exists. With a lease, the file must still have that lease."""
+    """Set a file's columns, and return True if the file exists and, if a lease is given, still has that lease."""
     table = schema.file
     statement = sa.update(table).where(table.c.file_id == file_id).values(values)
     if lease is not None:
@@ -184,7 +184,7 @@ _pick_transferred = picker(_TRANSFERRED, "registry", "agent_id", "to_address")
 
 
 def left_files(events: EventRows) -> set[AgentPlace]:
-    """Return the agents that abandoned their file in the given events by changing their URI or being burnt."""
+    """Return the agents that abandoned their file in the given events because their URI changed or they were burnt."""
     updated = {_pick_updated(row) for row in events.get(_UPDATED, ())}
     burnt = (_pick_transferred(row) for row in events.get(_TRANSFERRED, ()))
     return updated | {(registry, agent_id) for registry, agent_id, to in burnt if to == NOBODY}
@@ -207,7 +207,7 @@ def forget_files(connection: sa.Connection, chain_id: int, agents: Iterable[Agen
 
 
 def find_files(connection: sa.Connection, chain_id: int, agents: Collection[AgentPlace] | None = None) -> None:
-    """Find agents' current files again: those in their latest events, if these contain the agents' current URIs."""
+    """Find agents' current files again, in the agents' latest events if those contain the agents' current URIs."""
     if agents is None:
         connection.execute(sa.delete(agent_file).where(agent_file.c.chain_id == chain_id))
         connection.execute(_FIND, {"of_chain": chain_id})

@@ -1,6 +1,6 @@
-"""The file tables. `docs/index-files.md` is their dictionary.
+"""The file tables, which `docs/index-files.md` documents.
 
-They are separate from the tables in `bilateral.index.log.tables`, which contain on-chain data.
+The file tables are separate from the tables in `bilateral.index.log.tables`, which contain on-chain data.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _UNIX_TIME: Final = sa.Float(53)
 
 
 class Kind(StrEnum):
-    """The kinds of files, which depend on the event that refers to them."""
+    """The kinds of files. A file's kind depends on the event that refers to the file."""
 
     REGISTRATION = "registration"
     """`Registered` and `URIUpdated`."""
@@ -41,9 +41,9 @@ class Kind(StrEnum):
     """`ValidationResponse`."""
 
     DOMAIN = "domain"
-    """`AgentRegistered` and `AgentUpdated`, at the domain (`/.well-known/agent-registration.json`).
+    """`AgentRegistered` and `AgentUpdated`; the file is at the domain's `/.well-known/agent-registration.json`.
 
-    Most of these files have no event; a registration file lists a service at the domain instead.
+    Most of these files have no event: they are known because a registration file lists a service at the domain.
     """
 
 
@@ -87,7 +87,7 @@ sa.Index("file_by_state", file.c.state)
 IS_FROM_HOST: Final = sa.text(
     "kind IN ('domain', 'registration') AND substr(uri, 1, 8) = 'https://' AND content_hash IS NOT NULL"
 )
-"""The condition for files in which a domain may list agents. Only statements that repeat it can use its index."""
+"""The condition for files in which a domain may list agents. Only statements that contain it can use its index."""
 
 sa.Index("file_from_host", file.c.content_hash, sqlite_where=IS_FROM_HOST, postgresql_where=IS_FROM_HOST)
 for _key, _other, _name in (("content_hash", "file_id", "content"), ("file_id", "content_hash", "id")):
@@ -172,7 +172,7 @@ file_content: Final = _table(
 
 
 def content_column(*, is_key: bool = False, is_unique: bool = False) -> sa.Column[Any]:
-    """Return the column for a table whose rows are deleted together with their content."""
+    """Return the `content_hash` column for a table whose rows are deleted together with the content."""
     reference = sa.ForeignKey(file_content.c.content_hash, ondelete="CASCADE")
     return sa.Column("content_hash", HASH, reference, primary_key=is_key, nullable=False, unique=is_unique)
 
@@ -194,7 +194,7 @@ CAPABILITIES: Final = {
     "a2a": (("a2a_skill", "a2aSkills", "skills"),),
     "oasf": (("oasf_skill", "skills"), ("oasf_domain", "domains")),
 }
-"""The lists of each kind of service: the kind of capability, and the names of the list's field."""
+"""For each kind of service, its lists: the kind of capability, and the possible names of the list's field."""
 
 CARD_SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
     **{kind: {part: f"{kind}_{part}" for part in ("endpoint", "version")} for kind in ("mcp", "a2a")},
@@ -203,13 +203,13 @@ CARD_SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
     "email": {"endpoint": "email_endpoint"},
     **{kind: {"endpoint": kind} for kind in ("ens", "did")},
 }
-"""The columns of `registration_card`, by the kind of service and its field."""
+"""The columns of `registration_card` for services, keyed by the kind of service and the service's field."""
 
 CARD_LISTS: Final[Mapping[str, str]] = {
     "trust": "supported_trusts",
     **{kind: f"{kind}s" for lists in CAPABILITIES.values() for kind, *_ in lists},
 }
-"""The columns of `registration_card`, by the kind of a capability."""
+"""The columns of `registration_card` for lists, keyed by the kind of capability."""
 
 registration_card: Final = _table(
     "registration_card",
@@ -276,7 +276,7 @@ agent_file: Final = _table(
     sa.PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
     sqlite_with_rowid=False,
 )
-"""Each agent's current file, if the file at its current URI was found."""
+"""Each agent's current file, if the scan has found the file at the agent's current URI."""
 
 IS_LOADED: Final = sa.and_(file.c.file_id == agent_file.c.file_id, file.c.state == State.LOADED)
 IS_READ: Final = registration_file.c.content_hash == file.c.content_hash
@@ -327,4 +327,4 @@ VIEWS: Final[Mapping[str, str]] = {
         LEFT JOIN registration_file read ON read.content_hash = found.content_hash AND found.state = 'loaded'
     """,
 }
-"""Views that join files with on-chain data, by view name."""
+"""Views that join files with on-chain data, keyed by view name."""

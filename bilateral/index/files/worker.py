@@ -1,7 +1,7 @@
 """Threads that find the files to which the event tables refer, and fetch them.
 
-The scan has its own cursor for each chain, which moves by compare-and-set. A rollback moves the cursor back and removes
-the references of removed blocks in the same transaction. No reference outlives its event, and none is missed.
+The scan has its own cursor for each chain, which moves by compare-and-set. A rollback moves this cursor back and
+deletes the removed blocks' references in the same transaction. No reference outlives its event, and none is missed.
 """
 
 import logging
@@ -208,8 +208,8 @@ class FileSettings:
         gateways: The IPFS gateways, tried in order; if empty, public gateways.
         max_bytes: The maximum size of a file, in bytes.
         seconds: The maximum time for loading a file, in seconds.
-        allow_private: True if files may come from private addresses. Set it only in tests and closed networks.
-            Otherwise, anyone who registers an agent can make this program read from the program's own network.
+        allow_private: True if files may come from private addresses. Use this only in tests and closed networks.
+            Elsewhere, anyone who registers an agent could make this program read from the program's own network.
     """
 
     workers: int = 4
@@ -220,7 +220,7 @@ class FileSettings:
 
 
 class FileWorkers:
-    """The threads of one process: one finds files for the process's chains, and the others fetch files of any chain."""
+    """The threads of one process. One finds files for the process's chains; the others fetch files for any chain."""
 
     def __init__(
         self,
@@ -249,7 +249,7 @@ class FileWorkers:
         self._threads = [threading.Thread(target=self._run, args=(work,), daemon=True) for work in works]
 
     def add_chain(self, chain_id: int) -> None:
-        """Find the files of an additional chain."""
+        """Also find the files of another chain."""
         self._scans.setdefault(chain_id, ReferenceScan(self._engine, chain_id, self._loader, self._readers))
 
     def start(self) -> None:
@@ -276,7 +276,7 @@ class FileWorkers:
         return left is None or left > 0
 
     def close(self) -> None:
-        """Stop the threads, and release the leases of fetches in progress. Call it after `stop` is set."""
+        """Stop the threads, and release the leases of fetches in progress. Call this after `stop` is set."""
         self._hurry.set()
         end = time.monotonic() + _JOIN_SECONDS
         for thread in self._threads:

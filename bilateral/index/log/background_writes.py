@@ -2,7 +2,7 @@
 
 The server can therefore store rows while Python computes. A batch only changes rows of one chain, whose cursor is
 locked by the writing transaction. No other worker changes these rows before the transaction ends, so the reading
-connection sees them in the state that the writing connection saw before its first write.
+connection sees the rows as they were before the first write.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _BY_AGENT: Final = {
 
 
 def pays_in_thread(engine: Engine, count: int) -> bool:
-    """Return True if a thread should write the rows: PostgreSQL has many to store and connections to spare."""
+    """Return True if a thread should write the rows, because there are many and PostgreSQL has connections to spare."""
     return dialect_of(engine).has_server and count >= _MANY and _has_spare(engine)
 
 
@@ -53,8 +53,8 @@ def pays_in_thread(engine: Engine, count: int) -> bool:
 def background_rows(engine: Engine, writer: Writer, chain_id: int, tables: Iterable[Table]) -> Iterator[Rows]:
     """Provide access to rows. Writes happen in the background if a second connection can read in the meantime.
 
-    When the context ends, everything is written and the writer has stopped. Reads may or may not include the writes, so
-    callers must work with rows that are the same in both cases.
+    When the context ends, everything is written and the writer has stopped. Reads may or may not see the writes, so
+    callers must only read rows that are the same in both cases.
     """
     reading = _locked(engine, [place_in_postgres(table, chain_id) for table in tables]) if _has_spare(engine) else None
     if reading is None:
@@ -121,7 +121,7 @@ class Writer:
         self._thread.start()
 
     def put(self, write: Callable[[Table, Sequence[Row]], None], table: Table, rows: Sequence[Row]) -> None:
-        """Make the thread perform a write, which is a method of `rows` with its arguments."""
+        """Make the thread perform a write, given as a method of `rows` and the method's arguments."""
         self._waiting.put(partial(write, table, rows))
 
     def claim(self) -> bool:
@@ -131,7 +131,7 @@ class Writer:
             return not self._is_undone
 
     def end(self, *, is_cancelled: bool = False) -> None:
-        """Wait until the thread has ended, even if interrupted, because its connection must not be used before."""
+        """Wait, even if interrupted, until the thread has ended. Its connection must not be used before then."""
         interruption = None
         while True:
             try:
@@ -198,7 +198,7 @@ class _BackgroundRows(PostgresRows):
 
 
 class EventWrites:
-    """Writes the events of one transaction, and then lets rows be derived from them.
+    """Writes the events of one transaction, and then provides access to the rows that are derived from these events.
 
     Args:
         connection: A connection, in a transaction that holds the chain's cursor.
@@ -222,14 +222,14 @@ class EventWrites:
                 self._writer.put(self._rows.insert, table, _ordered(table, self._waiting.pop(table)))
 
     def claim(self) -> bool:
-        """Keep an early transaction open from now on, however long the next write takes."""
+        """Keep an early transaction open from now on, even without writes. Return False if it is already closed."""
         is_claimed = self._writer is None or self._writer.claim()
         if not is_claimed:
             self.close()  # the server may have no second connection left
         return is_claimed
 
     def close(self) -> None:
-        """Roll back what is not committed, close the connection, and stop the thread."""
+        """Roll back uncommitted work, close the connection, and stop the thread."""
         with self.transaction():
             pass
 
@@ -247,7 +247,7 @@ class EventWrites:
     def all_written(self, chain_id: int, tables: Iterable[Table]) -> Iterator[Rows]:
         """Write the events, and provide access to rows that may still be written in the background.
 
-        The caller must not use the connection within the context. Everything is written when it ends.
+        The caller must not use the connection within the context. When the context ends, everything is written.
         """
         insert = partial(self._writer.put, self._rows.insert) if self._writer else self._rows.insert
         for table, waiting in self._waiting.items():

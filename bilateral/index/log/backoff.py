@@ -19,11 +19,11 @@ _FIRST_GAP: Final = 60.0
 
 
 class Backoff:
-    """Waits after consecutive failures. Each wait is longer than the previous one.
+    """Waits after each of several consecutive failures. Each wait is longer than the previous one.
 
     Args:
         stop: An event that ends a wait when it is set.
-        longest: The number of seconds after which a failure is raised as an exception; None to wait forever.
+        longest: The number of seconds after which continued failure is raised as an exception; None to wait forever.
         report: Called with a failure's message, unless the same message was reported recently.
     """
 
@@ -54,7 +54,7 @@ class Backoff:
         return self._since is not None and time.monotonic() - self._since >= self._longest
 
     def succeeded(self) -> None:
-        """Record a success, so that the next failure counts as the first one."""
+        """Record a success, so that the next failure is treated as the first."""
         self._since, self._seconds = None, _FIRST_SECONDS
 
     def _report_new(self, text: str, now: float) -> None:

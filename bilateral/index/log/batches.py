@@ -15,7 +15,7 @@ from bilateral.index.log.database import snapshot
 from bilateral.index.log.rows import Row, rows_of
 
 EventRows: TypeAlias = "Mapping[Table, Sequence[Row]]"
-"""Rows of event tables, by table, in chain order within each table."""
+"""Rows of event tables, keyed by table, in chain order within each table."""
 
 _LAST_BLOCK: Final = 2**63 - 1  # the largest BIGINT
 _MOST_EVENTS: Final = 5_000
@@ -42,11 +42,11 @@ class Batch:
 
     Attributes:
         end: The last block of the range.
-        rows: The rows for the registries' logs in the range, by table.
-        checkpoints: The blocks in the range whose hashes are stored, to find the block at which a later reorganisation
-            forks off.
-        head: The latest reported number of the chain's last block.
-        finalized: The number of the last block that the node reports as finalized; None if it reports none.
+        rows: The rows for the registries' logs in the range, keyed by table.
+        checkpoints: The blocks in the range whose hashes are stored, so that the block at which a later reorganisation
+            forks off can be found.
+        head: The number of the chain's last block, as last reported.
+        finalized: The number of the last block that the node reports as finalized; None if the node reports none.
         size: The approximate size of the logs' data in memory, in bytes.
     """
 

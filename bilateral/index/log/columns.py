@@ -13,10 +13,10 @@ _HEXADECIMAL_DIGITS: Final = 64  # digits in 256 bits
 
 
 def sqlite_integer(value: int) -> int | str:
-    """Return the form in which SQLite stores an integer of up to 256 bits.
+    """Return the value with which SQLite stores an integer of up to 256 bits.
 
-    SQLite integers have 64 bits. Larger integers are stored as `0x` and 64 hexadecimal digits, with a minus sign if
-    negative. SQLite sorts text after integers, so unsigned values remain sorted correctly.
+    SQLite integers have 64 bits. Larger integers are stored as `0x` and 64 hexadecimal digits, after a minus sign if
+    they are negative. SQLite sorts text after integers, so unsigned values remain sorted correctly.
     """
     if _SQLITE_MIN <= value <= _SQLITE_MAX:
         return value
@@ -24,12 +24,12 @@ def sqlite_integer(value: int) -> int | str:
 
 
 def python_integer(value: Any) -> int:
-    """Convert an integer from a database, which may be stored in either form, to a Python integer."""
+    """Convert an integer from a database, which may be a number or text, to a Python integer."""
     return int(value, 16) if isinstance(value, str) else int(value)
 
 
 def narrowed(rows: Sequence[tuple[Any, ...]], wide: Sequence[int]) -> Sequence[tuple[Any, ...]]:
-    """Convert the integers in rows that are too large for SQLite."""
+    """Convert those integers in rows that are too large for SQLite to text."""
     for at in wide:
         values = [row[at] for row in rows if row[at] is not None]
         if values and (max(values) > _SQLITE_MAX or min(values) < _SQLITE_MIN):
@@ -62,7 +62,7 @@ class _SqliteInteger(UserDefinedType[int]):
 
 
 class WideInteger(TypeDecorator[int]):
-    """An integer of more than 64 bits: NUMERIC on PostgreSQL, and the form of `sqlite_integer` on SQLite."""
+    """An integer that may exceed 64 bits: NUMERIC on PostgreSQL, the result of `sqlite_integer` on SQLite."""
 
     impl = Numeric(78, 0).with_variant(_SqliteInteger(), "sqlite")
     cache_ok = True
@@ -85,7 +85,7 @@ def _key_text(*_: object, **__: object) -> str:
 
 
 def key_string(length: int | None = None) -> TypeEngine[str]:
-    """Return the type of text that is compared byte by byte, as in SQLite, which is faster than with a collation."""
+    """Return the type for text that is compared byte by byte, as in SQLite, which is faster than using a collation."""
     if length is None:
         return Text().with_variant(_KeyText(), "postgresql")
     return String(length).with_variant(String(length, collation="C"), "postgresql")
@@ -99,7 +99,7 @@ HASH: Final = LargeBinary(32)
 
 
 def column_type(entry: Mapping[str, Any]) -> TypeEngine[Any]:
-    """Return the column type for an event's field, from its ABI entry. For indexed text, the log contains a hash."""
+    """Return the column type for an event's field, given its ABI entry. For indexed text, the log has only a hash."""
     if entry["indexed"] and entry["type"] in ("string", "bytes"):
         return HASH
     return _FIXED.get(entry["type"]) or BigInteger()

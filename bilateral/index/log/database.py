@@ -81,8 +81,8 @@ def open_database(url: str | None = None, *, creates: bool = True) -> Engine:
     """Open an index's database, and create its tables if it has none.
 
     Args:
-        url: The SQLAlchemy URL, `sqlite:///path`, `postgresql://…` or `postgres://…`, with `?pooler=yes` or `no` to
-            state whether connections go through a transaction pooler; the default database if omitted.
+        url: The SQLAlchemy URL, `sqlite:///path`, `postgresql://…` or `postgres://…`; the default database if omitted.
+            Add `?pooler=yes` or `?pooler=no` to state whether connections go through a transaction pooler.
         creates: False to reject a database that does not exist or has no tables.
 
     Returns:
@@ -90,7 +90,7 @@ def open_database(url: str | None = None, *, creates: bool = True) -> Engine:
 
     Raises:
         InvalidArgumentError: The URL is malformed, or the database is not supported.
-        OlderSchemaError: The tables need `bilateral index schema`, or there are none and `creates` is False.
+        OlderSchemaError: The tables need `bilateral index schema`, or there are no tables and `creates` is False.
         NewerSchemaError: A newer version of this package created the tables.
         DatabaseUnavailableError: The database cannot be opened, or does not exist and `creates` is False.
     """
@@ -111,12 +111,12 @@ def upgrade(url: str | None = None) -> tuple[str | None, str]:
     Args:
         url: The SQLAlchemy URL of the database; the default database if omitted.
 
-    Returns: The previous version (None for an empty database) and the current version.
+    Returns: The tables' previous version (None for an empty database) and their current version.
 
     Raises:
         NewerSchemaError: A newer version of this package created the tables.
         DatabaseUnavailableError: The database cannot be opened.
-        ShardError: The database is one of several servers, which must be migrated together.
+        ShardError: The database is one of several servers of an index, which must be migrated together.
     """
     engine = connect_engine(url)
     with engine.begin() as connection:
@@ -127,7 +127,7 @@ def upgrade(url: str | None = None) -> tuple[str | None, str]:
 
 
 def connect_engine(url: str | None = None, *, creates: bool = True) -> Engine:
-    """Open a database, regardless of its tables.
+    """Open a database, without checking its tables.
 
     Args:
         url: See `open_database`.
@@ -154,14 +154,14 @@ def connect_engine(url: str | None = None, *, creates: bool = True) -> Engine:
 
 
 def make_engine(url: URL, **options: Any) -> Engine:
-    """Create an engine. For PostgreSQL connections, `is_pooled` in `info` is True if they go through a pooler.
+    """Create an engine. For each PostgreSQL connection, `is_pooled` in `info` is True if it goes through a pooler.
 
     A pooler such as PgBouncer assigns its server connections per transaction. Prepared statements, settings and
     temporary tables must therefore not outlive a transaction. `pooler` in the URL states whether there is a pooler. If
-    it is absent, the server's process id is checked, because a pooler reports a different one.
+    this option is absent, the server's process id is checked, because a pooler reports a different one.
 
     Args:
-        url: The URL, as `parsed_url` returns it.
+        url: The URL, as returned by `parsed_url`.
         options: SQLAlchemy's options.
     """
     setting = _POOLER.get(str(url.query.get("pooler")))
@@ -194,7 +194,7 @@ def make_engine(url: URL, **options: Any) -> Engine:
 
 
 def is_pooled(connection: Connection) -> bool:
-    """Return True if a pooler may assign the server connection to other clients after this transaction."""
+    """Return True if a pooler may assign the server connection to another client after this transaction."""
     return bool(connection.connection.info.get("is_pooled"))
 
 
@@ -243,10 +243,10 @@ def _file_of(url: URL) -> Path | None:
 
 
 def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
-    """Return an error that explains in one line what is wrong with the database and how to resolve it.
+    """Return an error that explains in one line what is wrong with the database and how to fix the problem.
 
     Args:
-        problem: The driver's error, wrapped by SQLAlchemy. Its transaction was rolled back.
+        problem: The driver's error, wrapped by SQLAlchemy. The transaction was rolled back.
     """
     reason = " ".join(str(problem.orig).split())
     sentence = next((sentence for words, sentence in _PROBLEMS.items() if re.search(words, reason)), None)
@@ -271,7 +271,7 @@ def passing_failure(problem: DBAPIError) -> DatabaseUnavailableError:
 
 
 def is_transient(problem: DBAPIError) -> bool:
-    """Return True if PostgreSQL rolled back a transaction because of a concurrent one, so it can be retried."""
+    """Return True if PostgreSQL rolled back a transaction because of a concurrent one, so that a retry may succeed."""
     return getattr(problem.orig, "sqlstate", None) in _TRANSIENT
 
 

@@ -1,16 +1,16 @@
-"""Statements, behaviour and locks that differ between SQLite and PostgreSQL.
+"""The statements, behaviour and locks that differ between SQLite and PostgreSQL.
 
-Files and payments are not read by the workers that move the cursor. Notes about them state the last indexed block.
-Without a lock, the cursor could move between reading that block and committing the note. A response at the new block
-would then lack content that, according to the note, was already stored.
+The workers that move the cursor do not read files or payments. Other workers do, and store notes that state the last
+indexed block. Without a lock, the cursor could move between reading that block and committing the note. A response at
+the new block would then lack content that, according to the note, was already stored.
 
 A worker that moves the cursor holds an exclusive lock from its last statements until its commit. A worker that stores a
-note holds a shared lock for the same period. Neither waits for anything else while it holds the lock, so they cannot
-deadlock. SQLite allows only one writer at a time, so it needs no lock.
+note holds a shared lock for the same period. Neither worker waits for anything else while it holds the lock, so they
+cannot deadlock. SQLite allows only one writer at a time and therefore needs no lock.
 
 A response contains the number of the newest observation that it used. To make the response reproducible, all
 observations with smaller numbers must already be stored. A lock therefore makes all workers commit their observations
-in the order of the numbers. A similar lock exists for change feed steps; a transaction always acquires it last.
+in numerical order. A similar lock exists for change feed steps; a transaction always acquires that lock last.
 """
 
 import math
@@ -34,7 +34,7 @@ from bilateral.index.log.columns import sqlite_integer
 T = TypeVar("T")
 
 AT_ONCE: Final = 500
-"""The maximum number of values in a statement's list, so that statements do not grow with a query's results."""
+"""The maximum number of values in one statement's list, so that statements do not grow with the size of results."""
 
 
 def in_parts(values: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
@@ -45,7 +45,7 @@ def in_parts(values: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
 
 
 class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
-    """A column's value. On SQLite, it is prefixed with a plus sign, which only changes the query plan."""
+    """A column's value. On SQLite, the column is prefixed with a plus sign, which only changes the query plan."""
 
     name = "unindexed"
     inherit_cache = True
@@ -56,13 +56,13 @@ class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
 
 
 class by_rater(TableClause):  # noqa: N801  # a form of SQL
-    """An event table that SQLite reads through its index of raters, instead of reading all of the chain's events."""
+    """An event table that SQLite reads through the index of raters, instead of reading all of the chain's events."""
 
     inherit_cache = True
 
 
 def newest_first(columns: ReadOnlyColumnCollection[str, Any]) -> tuple[ColumnElement[Any], ...]:
-    """Return an order of events that keeps SQLite from reading all events through an index by block."""
+    """Return the order from newest to oldest event, in a form for which SQLite does not read all events by block."""
     return unindexed(columns.block_number).desc(), columns.log_index.desc()
 
 
@@ -88,13 +88,13 @@ class Dialect:
     """The dialect of a database engine.
 
     Attributes:
-        has_server: True if statements go to a server, which works concurrently with the caller but costs a round trip
+        has_server: True if statements go to a server, which works concurrently with the caller but needs a round trip
             for each statement.
-        has_partitions: True if each chain has its own tables.
-        has_arrays: True if one parameter can contain several values.
-        has_statistics: True if the query planner uses statistics about how many rows have a value.
-        of_snapshot: The options for a connection whose transaction reads one consistent state of the database.
-        of_prepared: The driver's cursor options for a frequent statement.
+        has_partitions: True if each chain has partitions of its own.
+        has_arrays: True if one parameter can contain an array of values.
+        has_statistics: True if the query planner uses statistics on how many rows have each value of a column.
+        of_snapshot: The connection options with which a transaction reads one consistent state of the database.
+        of_prepared: The driver's cursor options for frequently executed statements.
     """
 
     has_server: ClassVar[bool] = False
@@ -109,7 +109,7 @@ class Dialect:
         return dividend / divisor
 
     def is_within(self, value: ColumnElement[Any], limit: int, *, is_least: bool) -> ColumnElement[bool]:
-        """Return the condition that a wide integer is at least a limit, or at most a limit."""
+        """Return the condition that a wide integer is at least, or at most, a given limit."""
         return value >= limit if is_least else value <= limit
 
     def add_functions(self, connection: Connection) -> None:
@@ -171,7 +171,7 @@ class Postgres(Dialect):
 
 _INSERTS: Final[Mapping[str, Callable[..., Any]]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 DIALECTS: Final[Mapping[str, Dialect]] = {"sqlite": Sqlite(), "postgresql": Postgres()}
-"""The dialects, by the name of the engine in SQLAlchemy."""
+"""The dialects, keyed by SQLAlchemy's name for the engine."""
 
 
 def dialect_of(database: Connection | Engine) -> Dialect:
@@ -180,7 +180,7 @@ def dialect_of(database: Connection | Engine) -> Dialect:
 
 
 def insert_into(connection: Connection, table: Table) -> Any:
-    """Return an insert statement of the engine's own dialect, which supports clauses for existing keys."""
+    """Return an insert statement in the engine's own dialect, which supports clauses for keys that already exist."""
     return _INSERTS[connection.dialect.name](table)
 
 
@@ -211,8 +211,8 @@ def upsert(  # noqa: PLR0913  # what to insert, and what to do with existing row
     Args:
         key: The columns that identify a row; by default, the primary key.
         replaced: The columns to replace; by default, all others.
-        values: Given the new row, returns the columns whose values are computed instead of copied.
-        where: Given the new row, returns the condition under which an existing row is replaced.
+        values: A function that, given the new row, returns the columns whose values are computed instead of copied.
+        where: A function that, given the new row, returns the condition under which an existing row is replaced.
     """
     if rows:
         statement, names = insert_into(connection, table), [*(key or table.primary_key.columns.keys())]
@@ -249,7 +249,7 @@ _CHAINS: Final = 1 << 48  # keys have 63 bits, so chains with larger ids may sha
 
 
 def own_cursor(connection: Connection, chain_id: int) -> None:
-    """Wait until other transactions have stored notes at a chain's cursor, and block new ones until this one ends."""
+    """Wait for other transactions' notes at a chain's cursor, and block further ones until this transaction ends."""
     dialect_of(connection).lock(connection, _lock_of(chain_id))
 
 

@@ -1,4 +1,4 @@
-"""Derived rows: read in bulk, changed in memory, written in bulk, and journalled so that changes can be undone."""
+"""Derived rows, which are read in bulk, changed in memory, written in bulk, and journalled to make undoing possible."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DerivedTable:
 
     @property
     def loaded(self) -> Mapping[Row, Row | None]:
-        """The loaded rows in their current state, by key. A key that has no row maps to None."""
+        """The loaded rows in their current state, keyed by primary key. A key that has no row maps to None."""
         return self._rows
 
     def load(self, rows: Rows, keys: Iterable[Row]) -> None:
@@ -49,7 +49,7 @@ class DerivedTable:
         return self._rows[key]
 
     def set(self, key: Row, values: Row | None) -> None:
-        """Set the values for a key, or delete its row."""
+        """Set the values of the row with a key, or delete the row."""
         previous, new = self._rows[key], None if values is None else (*key, *values)
         if new != previous:
             self._journal.record(self._table, key, previous)
@@ -66,7 +66,7 @@ class DerivedTable:
 
 
 class Journal:
-    """The previous rows for each block that a reorganisation may still remove.
+    """The rows as they were before each block that a reorganisation may still remove.
 
     Args:
         first_block: The first block whose changes are recorded.
@@ -80,7 +80,7 @@ class Journal:
         self._rows: list[Row] = []
 
     def begin_block(self, number: int) -> None:
-        """Record the following changes as changes in a block. Each projection calls this for every block in a batch."""
+        """Record subsequent changes as changes in a block. Each projection calls this for every block in a batch."""
         self._block = number
 
     def record(self, table: Table, key: Row, previous: Row | None) -> None:
@@ -124,7 +124,7 @@ def forget(connection: Connection, chain_id: int) -> None:
 
 
 class Writes:
-    """Changes to rows with their previous values, because inserting a new row costs half as much as replacing one.
+    """Changes to rows, with the previous rows: inserting a row known to be new costs half as much as replacing one.
 
     Args:
         rows: Provides access to rows.
@@ -154,7 +154,7 @@ class Writes:
 
 
 def packed(row: Row) -> bytes:
-    """Return a row as bytes. MessagePack integers have at most 64 bits, so larger ones are encoded as in SQLite."""
+    """Return a row as bytes. MessagePack integers have at most 64 bits, so larger ones are encoded as for SQLite."""
     try:
         return _ENCODER.encode(row)
     except OverflowError:

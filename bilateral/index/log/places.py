@@ -1,4 +1,4 @@
-"""Where chains are stored: partitions, the schemas of coordinators and shards, and the checks that protect workers."""
+"""Where chains are stored: partitions, the schemas of coordinators and shards, and checks of where workers write."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import dialect_of
 
 PARTS: Final = "sharded"
-"""The coordinator's schema with the foreign tables and the chains' locations."""
+"""The coordinator's schema that contains the foreign tables and the chains' locations."""
 
 PLAIN: Final = "plain"
-"""The coordinator's schema with empty tables for migrations, as in a database without shards."""
+"""The coordinator's schema that contains empty tables for migrations, as in a database without shards."""
 
 SERVED: Final = "served"
-"""A shard's schema with the views for the coordinator and the coordinator's name."""
+"""A shard's schema that contains the views for the coordinator, and the coordinator's name."""
 
 REACHABLE: Final = "reachable"
-"""The coordinator's schema that takes precedence over its main schema while a shard is not responding."""
+"""The coordinator's schema that takes precedence over the main schema while a shard is not responding."""
 
 DOWN: Final = "bilateral.down"
 """The setting that lists the shards to skip, separated by commas."""
@@ -29,7 +29,7 @@ LENIENT: Final = "bilateral.lenient"
 """The setting that, if `on`, makes queries silently skip rows on unavailable shards instead of raising an error."""
 
 MISSING: Final = "MS001"
-"""The code of the error that is raised for rows on a skipped shard. The error's detail contains the chain's id."""
+"""The code of the error that is raised if rows on a skipped shard are needed. Its detail contains the chain's id."""
 
 _ADVISORY_LOCK: Final = 80048005
 """The key of a lock that all workers share, so that only one worker at a time creates a chain's partitions."""
@@ -65,7 +65,7 @@ def has_reachable(connection: Connection) -> bool:
 
 
 def require_single_server(connection: Connection) -> None:
-    """Reject migrating a single server of a sharded index."""
+    """Raise an error if the server belongs to a sharded index, whose servers must be migrated together."""
     shard = "" if has_schema(connection, PARTS) else None
     if shard is None and has_schema(connection, SERVED):
         shard = connection.execute(text("SELECT shard FROM served.claim")).scalar_one()
@@ -80,7 +80,7 @@ def holds(connection: Connection, chain_id: int) -> bool:
 
 
 def require_place(connection: Connection, chain_id: int) -> None:
-    """Reject writing a chain where readers would not see it. A database without shards contains every chain."""
+    """Raise an error if readers would not see a chain written here. A database without shards may contain any chain."""
     if has_schema(connection, PARTS):
         raise MisplacedChainError(chain_id, "is written on its shard, not on the coordinator: pass --settings")
     if has_schema(connection, SERVED) and not holds(connection, chain_id):
@@ -90,7 +90,7 @@ def require_place(connection: Connection, chain_id: int) -> None:
 
 
 def create_partitions(connection: Connection, chain_id: int, tables: Iterable[Table]) -> None:
-    """Create a chain's partitions, unless they exist. SQLite has none.
+    """Create a chain's partitions, unless they exist. SQLite has no partitions.
 
     A partition is created as a separate table and then attached, because other chains' workers continue to write.
     """

@@ -1,4 +1,4 @@
-"""Projections: tables derived from one chain's log. The log only accesses other features through this protocol."""
+"""Projections: tables derived from one chain's log. The log only accesses other features of the index through them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ class Append:
         journal: Records the previous rows of derived tables.
         rows: Provides access to rows. During `derive`, a thread may own the connection, and reads may or may not
             include the batch's events. Only select, last_times, insert, replace and delete are therefore allowed, and
-            they must give the same rows in both cases.
-        connection: The connection. `derive` must not use it.
+            only where the rows that they return are the same in both cases.
+        connection: The connection, which `derive` must not use.
     """
 
     chain_id: int
@@ -43,8 +43,8 @@ class Removal:
     Attributes:
         cursor: The last block before the removal.
         target: The last block that remains.
-        is_journalled: True if the journal restores the derived tables; otherwise, each projection rebuilds its own
-            tables.
+        is_journalled: True if the derived tables are restored from the journal; otherwise, each projection rebuilds its
+            own tables.
         rows: Provides access to rows.
     """
 
@@ -74,10 +74,10 @@ class Projection:
 
     Attributes:
         name: The name for display.
-        tables: The projection's tables whose rows each belong to one chain. Each chain has its own partitions, on the
-            server that stores the chain.
+        tables: The projection's tables in which each row belongs to one chain. Each chain has its own partitions of
+            these tables, on the server that stores the chain.
         derived: The tables that are derived only from events, so that they can be verified and rebuilt.
-        reads: Additional tables that `derive` reads. The list must be complete, because the tables are locked before a
+        reads: Other tables that `derive` reads. The list must be complete, because these tables are locked before a
             thread writes.
     """
 
@@ -93,10 +93,10 @@ class Projection:
         """Change tables through the connection after everything has been written and before the cursor is locked."""
 
     def seal(self, step: Append) -> None:
-        """Change tables while the cursor is locked. Acquire only locks that come after it in the lock order."""
+        """Change tables while the cursor is locked. Acquire only locks that come after the cursor in the lock order."""
 
     def undo(self, removal: Removal) -> Iterator[None]:
-        """Roll blocks back in three stages: before their events are deleted, after that, and with the cursor locked.
+        """Roll blocks back in three stages: before their events are deleted, afterwards, and with the cursor locked.
 
         For the first two stages, projections run in list order; for the last stage, they run in reverse order.
         """
@@ -107,11 +107,11 @@ class Projection:
         """Recompute the tables from the event tables, in a transaction that has locked the cursor."""
 
     def status(self, connection: Connection, chain_id: int) -> Mapping[str, int | float | str | None]:
-        """Return statistics for a chain's status, by field name."""
+        """Return statistics for a chain's status, keyed by field name."""
         return {}
 
     def progress(self, connection: Connection, chain_id: int | None) -> Mapping[int, Mapping[str, Any]]:
-        """Return the progress of one chain or of all, by chain id. All responses include it, so it must be cheap."""
+        """Return the progress of one chain or all, keyed by chain id. This must be fast: all responses include it."""
         return {}
 
     def background(self, engine: Engine, rpc_urls: Sequence[Sequence[str]]) -> Background | None:

@@ -1,4 +1,4 @@
-"""A chain's registries and first block in a database."""
+"""A chain's registries and first block, as recorded in a database."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -12,7 +12,7 @@ from bilateral.index.log.rows import rows_of
 
 
 def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
-    """Return the registries in the given deployments, by checksummed address."""
+    """Return the registries in the given deployments, keyed by checksummed address."""
     return {
         address: registry
         for deployment in deployments
@@ -33,7 +33,7 @@ def stored_first_block(engine: Engine, chain_id: int, requested: int | None) -> 
 
 
 def added_registries(engine: Engine, chain_id: int, requested: Iterable[str], *, may_add: bool) -> set[str]:
-    """Return the addresses of the requested registries that the database lacks for a chain that is already indexed."""
+    """Return the addresses of the requested registries that the database lacks for an indexed chain."""
     table = schema.registry
     with engine.connect() as connection:
         stored = set(connection.execute(select(table.c.address).where(table.c.chain_id == chain_id)).scalars())

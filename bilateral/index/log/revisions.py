@@ -1,4 +1,4 @@
-"""The version of an index's tables, and their migrations, which only `bilateral index schema` runs."""
+"""The version of an index's tables, and the migrations between versions, which only `bilateral index schema` runs."""
 
 import re
 from pathlib import Path
@@ -28,7 +28,7 @@ def stored_revision(connection: Connection) -> str | None:
 
 
 def require_supported_revision(revision: str | None) -> None:
-    """Raise an error unless this package supports a version of the tables."""
+    """Raise an error unless this package supports the given version of the tables."""
     if revision is None or revision in schema.REVISIONS:
         return
     if _UNRELEASED.fullmatch(revision):

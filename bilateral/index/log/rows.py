@@ -1,6 +1,6 @@
-"""Rows in bulk: insert, replace, delete and select by key, on SQLite and PostgreSQL.
+"""Insert, replace, delete and select rows in bulk by key, on SQLite and PostgreSQL.
 
-This module contains all differences between the engines in handling rows. A row is a tuple of values in the order of
+This module contains all differences between how the two engines handle rows. A row is a tuple of values in the order of
 the table's columns. `Rows` converts Python integers that the engine cannot store directly.
 """
 
@@ -52,7 +52,7 @@ class Rows(ABC):
         return cast("Any", self.connection.connection.driver_connection).cursor()
 
     def values_after(self, table: Table, columns: Sequence[str], chain_id: int, block: int) -> set[Row]:
-        """Return the combinations of values that the given columns have in rows of a chain's later blocks."""
+        """Return the combinations of values that the given columns have in a chain's rows after a block."""
         where = f"chain_id = {chain_id:d} AND block_number > {block:d}"
         query = f'SELECT {self._distinct}{_names(columns)} FROM "{self._place(table, chain_id)}" WHERE {where}'
         existing: set[Row] = set()
@@ -73,7 +73,7 @@ class Rows(ABC):
         return widened(self._fetched(query), [at for at in _wide_positions(table) if read[at]])
 
     def delete_after(self, table: Table, chain_id: int, block: int) -> int:
-        """Delete the rows of a chain's later blocks, and return their number."""
+        """Delete the rows for a chain's blocks after a given block, and return the number of deleted rows."""
         where = f"chain_id = {chain_id:d} AND block_number > {block:d}"
         deleted = self.connection.exec_driver_sql(f'DELETE FROM "{self._place(table, chain_id)}" WHERE {where}')
         return deleted.rowcount
@@ -99,14 +99,14 @@ class Rows(ABC):
         """Delete the rows with these primary keys; keys that are not in the table are ignored."""
 
     def analyze(self, chain_id: int, tables: Iterable[Table]) -> None:  # noqa: B027  # SQLite looks keys up without it
-        """Update the engine's statistics about a chain's rows, so that it uses the right index to look up keys."""
+        """Update the engine's statistics on a chain's rows, so that the engine uses the right index to look up keys."""
 
     def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
         """Return the rows whose columns have one of the given combinations of values."""
         return widened(self._matches(table, columns, keys, "found.*"), _wide_positions(table))
 
     def last_times(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
-        """Return the block time of the last event for each of the given combinations of values."""
+        """Return the block time of the last event that has each of the given combinations of values."""
         key = ", ".join(f'wanted."{column}"' for column in columns)
         rows = self._matches(table, columns, keys, f"{key}, max(found.block_time)", f"GROUP BY {key}")
         return widened(rows, _wide_positions(table, tuple(columns)))
@@ -134,7 +134,7 @@ def place_in_postgres(table: Table, chain_id: int) -> str:
 
 
 def rows_of(connection: Connection) -> Rows:
-    """Return the `Rows` implementation for a connection's engine."""
+    """Return an instance of the `Rows` implementation for a connection's engine."""
     return _ROWS[connection.dialect.name](connection)
 
 
@@ -179,7 +179,7 @@ def _temporary_table(
 
 
 class SqliteRows(Rows):
-    """Rows in SQLite, through the driver's `executemany`."""
+    """Rows in SQLite, written through the driver's `executemany`."""
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         self._fill("INSERT", table.name, rows, _wide_positions(table))
@@ -208,7 +208,7 @@ class SqliteRows(Rows):
 
 
 class PostgresRows(Rows):
-    """Rows in PostgreSQL, through COPY. All rows and keys in a call belong to one chain, whose id comes first."""
+    """Rows in PostgreSQL, written through COPY. All rows and keys in a call start with the same chain id."""
 
     _distinct = "DISTINCT "  # on SQLite, DISTINCT would read a whole index, and is not needed to save memory
 

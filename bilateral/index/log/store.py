@@ -1,4 +1,4 @@
-"""One chain's rows. Storing a batch of blocks and removing reorganised blocks are both atomic.
+"""The rows of one chain. Storing a batch of blocks and removing reorganised blocks are both atomic.
 
 Rows, derived rows and the cursor change in one transaction. The cursor moves by compare-and-set: if two workers index
 the same chain, one of them succeeds, the other gets an error, and nothing is stored twice.
@@ -40,7 +40,7 @@ class ChainStore:
     """One chain's rows.
 
     Args:
-        projections: The projections of the log, in order.
+        projections: The projections of the log, in the order in which they run.
     """
 
     def __init__(self, engine: Engine, chain_id: int, projections: Sequence[Projection]) -> None:
@@ -62,16 +62,16 @@ class ChainStore:
         return None if row is None else Block(*row)
 
     def finalized(self) -> int | None:
-        """Return the last indexed block's number that a node reported as finalized; None if no node did."""
+        """Return the last block number that a node reported as finalized, as stored; None if no node reported one."""
         query = select(schema.chain.c.finalized_number).where(schema.chain.c.chain_id == self.chain_id)
         with self.engine.connect() as connection:
             return connection.execute(query).scalar_one_or_none()
 
     def note_head(self, cursor: Block, head: int) -> None:
-        """Store the latest head and the time, unless another worker moved the cursor.
+        """Store the chain's latest head and the current time, unless another worker moved the cursor.
 
-        The head is stored at the first call, and then at most every five seconds. It is only informative, so failed
-        writes are ignored.
+        The head is stored at the first call, and then at most every five seconds. The stored head is only informative,
+        so failed writes are ignored.
         """
         if time.monotonic() - self._noted_at < _NOTE_SECONDS:
             return

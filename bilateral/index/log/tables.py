@@ -1,7 +1,7 @@
-"""The tables of the index. `docs/index.md` is their dictionary.
+"""The tables of the index, which `docs/index.md` documents.
 
-Event tables contain on-chain data and are append-only. The other tables are derived from them and can be rebuilt,
-except those that record the progress of the index.
+Event tables contain on-chain data and are append-only. The other tables are derived from event tables and can be
+rebuilt, except those that record the progress of the index.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from bilateral.index.log.columns import (
 )
 
 REVISIONS: Final = ("1.0", "1.1", "1.2", "1.3")
-"""The versions of the tables that this package can migrate from, oldest first. Each has a migration.
+"""The versions of the tables from which this package can migrate, oldest first. Each of them has a migration.
 
 Versions contain a dot, unlike those before the first release, which were 0001 to 0028 and 1 to 4.
 """
@@ -65,7 +65,7 @@ def _event_tables() -> Mapping[type[Event], Table]:
 
 
 EVENT_TABLES: Final = _event_tables()
-"""The table of each event, by the event's type."""
+"""The table for each event, keyed by the event's type."""
 
 undecodable_log: Final = Table(
     "undecodable_log",
@@ -209,4 +209,4 @@ Index(
 
 _FOLDER: Final = Path(__file__).with_name("views")
 VIEWS: Final = {path.stem: "\n" + path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob("*.sql"))}
-"""The queries of the event views, by view name. Views provide current states that need no separate table."""
+"""The queries of the event views, keyed by view name. Views provide current states that need no table of their own."""

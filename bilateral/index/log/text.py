@@ -14,7 +14,7 @@ _PREFIX_CHARACTERS: Final = 64  # enough to distinguish texts by eye; with the h
 
 
 def storable(text: ChainText) -> str:
-    """Return a string with U+FFFD for NUL, which PostgreSQL cannot store. Invalid UTF-8 is already replaced."""
+    """Return a string with U+FFFD in place of NUL, which PostgreSQL cannot store. Invalid UTF-8 is already replaced."""
     return text.replace("\0", _REPLACEMENT) if "\0" in text else str(text)
 
 
@@ -24,7 +24,7 @@ def is_exact(text: ChainText) -> bool:
 
 
 def key_text(text: str) -> str:
-    """Return a storable string that fits into a table's key."""
+    """Return a text in a storable form that is short enough for a table's key."""
     if 4 * len(text) <= MAX_KEY_BYTES or len(raw := text.encode()) <= MAX_KEY_BYTES:
         return text
     return f"{text[:_PREFIX_CHARACTERS]}…{sha256(raw).hexdigest()}"

@@ -1,1 +1,1 @@
-"""Watchtowers' endpoint measurements: which ones respond, since when, and what changed."""
+"""Watchtowers' measurements of agents' endpoints: which endpoints respond, since when, and what changed."""

@@ -1,4 +1,4 @@
-"""The measurement projection: a rollback keeps measurements, and moves the blocks at which they were recorded."""
+"""The measurement projection. A rollback keeps measurements, but moves those at removed blocks to another block."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from bilateral.index.measurements.tables import endpoint_change, endpoint_day, e
 
 
 class Measurements(Projection):
-    """The states and changes of endpoints, which watchtowers record."""
+    """The states and changes of endpoints, as recorded by watchtowers."""
 
     name = "measurements"
     tables = (endpoint_state, endpoint_change, endpoint_day)

@@ -1,4 +1,4 @@
-"""Which agents respond: conditions for searches, counts, and the measurements of one agent."""
+"""Whether agents respond: search conditions, counts, and the measurements of one agent."""
 
 import json
 import time
@@ -98,7 +98,7 @@ the key's parts."""
 
 
 def agents_with(connection: Connection, alive: Alive, most: int) -> list[tuple[int, str, int]] | None:
-    """Return the agents in a state other than `unknown`; None if there are many."""
+    """Return the agents that have the given state, which must not be `unknown`; None if there are many such agents."""
     files = connection.execute(select(_ALIVE.probed_at).where(*_is(alive)).limit(most + 1)).all()
     if len(files) > most:
         return None
@@ -132,7 +132,7 @@ class AliveCount:
 
     Attributes:
         of: The total number of agents.
-        hosts: The number of their responding endpoints' hosts: one operator may have thousands of agents.
+        hosts: The number of hosts of the responding endpoints, since one operator may have thousands of agents.
         measured_at: The Unix time of the newest probe.
     """
 
@@ -174,11 +174,11 @@ class MeasuredDay:
     """The measurements of an endpoint on one UTC day, from all vantage points.
 
     Attributes:
-        day: Days since 1970.
+        day: The number of days since 1 January 1970.
         measured: The number of conclusive probes.
-        reachable: The number of those to which it responded.
+        reachable: The number of conclusive probes to which the endpoint responded.
         scheduled: The number of probes that were due.
-        median_ms: The median time to the first byte, from the vantage point where it is longest.
+        median_ms: The median time to the first byte in milliseconds, at the vantage point with the longest median.
     """
 
     day: int
@@ -190,7 +190,7 @@ class MeasuredDay:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredChange:
-    """A change in what an endpoint reports. Both values may contain untrusted text."""
+    """A change in what an endpoint reports. The old and the new value may contain untrusted text."""
 
     at: int
     kind: str
@@ -201,19 +201,19 @@ class MeasuredChange:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredEndpoint:
-    """An endpoint of an agent's current registration file, with its measurements. The URL is untrusted.
+    """An endpoint listed in an agent's current registration file, with its measurements. The URL is untrusted.
 
     Attributes:
-        is_probed: False if the file opts it out of probing.
-        state: `up`, `gated`, `degraded`, `down`, `unknown` or `unfit`; None if it was never measured.
+        is_probed: False if the file opts the endpoint out of probing.
+        state: `up`, `gated`, `degraded`, `down`, `unknown` or `unfit`; None if the endpoint was never measured.
         code: The reason for the state.
-        since: The Unix time since which it has had this state.
-        probed_at: The Unix time of the last probe that counts.
-        alive_at: The Unix time of its last response.
-        milliseconds: The time to the first byte of that response.
-        vantages: The locations from which it is measured.
-        days: The days with measurements among the last 90, oldest first.
-        changes: The latest changes in what it reports, newest first.
+        since: The Unix time since which the endpoint has had this state.
+        probed_at: The Unix time of the last conclusive probe.
+        alive_at: The Unix time of the endpoint's last response.
+        milliseconds: The time to the first byte of the last response.
+        vantages: The locations from which the endpoint is measured.
+        days: Those of the last 90 days on which the endpoint was measured, oldest first.
+        changes: The latest changes in what the endpoint reports, newest first.
     """
 
     protocol: str
@@ -277,7 +277,7 @@ class Measurements:
     """The measurements of an agent.
 
     Attributes:
-        alive: Whether it responds, judged by the endpoint that responded last.
+        alive: Whether the agent responds, judged by the endpoint that responded last.
     """
 
     alive: Alive
@@ -285,6 +285,6 @@ class Measurements:
 
 
 def measurements_of(connection: Connection, key: AgentKey) -> Measurements:
-    """Return whether an agent responds, and its endpoints."""
+    """Return whether an agent responds, and the measurements of the agent's endpoints."""
     row = connection.execute(AGENTS_ALIVE, {name: [getattr(key, name)] for name in _AGENT}).first()
     return Measurements(Alive.UNKNOWN if row is None else Alive(row.alive), endpoints_of(connection, key))

@@ -41,13 +41,13 @@ _MOST_AGENTS: Final = 1_000
 def record(
     engine: Engine, *, changes: Iterable[Change] = (), currents: Iterable[_Row] = (), days: Iterable[_Row] = ()
 ) -> None:
-    """Store measurements for the chains whose agents list the endpoints. Storing them again changes nothing.
+    """Store measurements for the chains whose agents list the endpoints. Doing this again changes nothing.
 
     Args:
         changes: Confirmed changes, in the order in which they happened.
         currents: Rows of `endpoint_state` without chain and `alive_at`, for the endpoints that were probed since the
             last call.
-        days: Rows of `endpoint_day` without chain, complete or not.
+        days: Rows of `endpoint_day` without chain, for complete and incomplete days.
     """
     changes, currents, days = list(changes), list(currents), list(days)
     with engine.begin() as connection:

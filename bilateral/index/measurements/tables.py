@@ -1,7 +1,7 @@
-"""The measurement tables. `docs/index-files.md` is their dictionary; watchtowers write them through `record`.
+"""The measurement tables, which `docs/index-files.md` documents. Watchtowers write to them through `record`.
 
-Changes are stored with the last indexed block, as observations of files are, so that a response about an earlier block
-can be reproduced. Rows belong to one chain: an endpoint that agents on two chains list has two of each.
+Like observations of files, changes are stored with the last indexed block, so that a response about an earlier block
+can be reproduced. Rows belong to one chain: an endpoint that agents on two chains list has separate rows for both.
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ metadata: Final = sa.MetaData()
 
 PROBED: Final = "probed"
 NO_ENDPOINT: Final = bytes(32)
-"""The kind and endpoint of the changes recording that a watchtower is still measuring."""
+"""The kind and the endpoint id of changes which record that a watchtower is still measuring."""
 
 registration_endpoint: Final = sa.Table(
     "registration_endpoint",
@@ -27,7 +27,7 @@ registration_endpoint: Final = sa.Table(
     *optional(sa.String(8), "method"),
     sa.Index("registration_endpoint_by_id", "endpoint_id"),
 )
-"""The endpoints of a registration file that can be probed: the first five. The file may opt one out (`is_probed`)."""
+"""The first five probeable endpoints in each registration file. The file may opt endpoints out (`is_probed`)."""
 
 LISTINGS: Final = READ_FILES.join(
     registration_endpoint, registration_endpoint.c.content_hash == registration_file.c.content_hash
@@ -42,9 +42,9 @@ registration_alive: Final = sa.Table(
     sa.Index("registration_alive_by_up", "up_at"),
     sa.Index("registration_alive_by_time", "alive_at"),
 )
-"""When a registration file's endpoints were last probed, when one last responded, and when one that is up did.
+"""When a registration file's endpoints were last probed, when any last responded, and when one that is up last did.
 
-Searches read it: reading the states of all endpoints of each agent would take ten times as long.
+Searches read this table, because reading the states of all endpoints of each agent would take ten times as long.
 """
 
 endpoint_state: Final = sa.Table(
@@ -56,7 +56,7 @@ endpoint_state: Final = sa.Table(
     *(*required(sa.Integer, "failures"), *optional(sa.Integer, "milliseconds")),
     sa.PrimaryKeyConstraint("chain_id", "endpoint_id", "vantage"),
 )
-"""The current state of an endpoint, by vantage point. `alive_at` is the last time at which it was reachable."""
+"""The current state of an endpoint from each vantage point. `alive_at` is the last time at which it was reachable."""
 
 endpoint_change: Final = sa.Table(
     "endpoint_change",
@@ -68,7 +68,7 @@ endpoint_change: Final = sa.Table(
     sa.UniqueConstraint("chain_id", "endpoint_id", "kind", "at"),
     sa.Index("endpoint_change_by_id", "chain_id", "endpoint_id", "change_id"),
 )
-"""The confirmed changes. Once an hour, a row of the kind `PROBED` confirms all states that did not change."""
+"""The confirmed changes of endpoints. Once an hour, a row of kind `PROBED` confirms all states that did not change."""
 
 endpoint_day: Final = sa.Table(
     "endpoint_day",

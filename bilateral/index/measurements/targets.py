@@ -1,4 +1,4 @@
-"""The endpoints that watchtowers probe: those that registration files list."""
+"""The endpoints that watchtowers probe, which are listed in registration files."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -43,7 +43,7 @@ _AT_ONCE: Final = 100
 
 
 def read_targets(connection: Connection, chain_ids: Iterable[int]) -> list[Target]:
-    """Return the endpoints that agents on the given chains currently list, by protocol and URL.
+    """Return the endpoints that agents on the given chains currently list, keyed by protocol and URL.
 
     Agents in a chain's other identity registries are omitted, because a short id does not identify them. If a file opts
     an endpoint out of probing, the endpoint is omitted for the file's agents.

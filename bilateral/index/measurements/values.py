@@ -22,45 +22,45 @@ class Protocol(StrEnum):
 
 
 class Outcome(StrEnum):
-    """The outcomes of a probe. The first three count as reachable; the last two never count against an endpoint."""
+    """The outcomes of a probe. The first three mean "reachable"; the last two are never held against an endpoint."""
 
     UP = "up"
     GATED = "gated"
-    """It responds, and requires authorization or payment."""
+    """The endpoint responds, but requires authorization or payment."""
 
     DEGRADED = "degraded"
     DOWN = "down"
     UNKNOWN = "unknown"
-    """It was not measured: a problem on our side, a rate limit, a challenge page, or it opted out."""
+    """The endpoint was not measured, because of a problem on our side, a rate limit, a challenge page or an opt-out."""
 
     UNFIT = "unfit"
-    """It cannot be probed: a placeholder, a private address, an invalid URL."""
+    """The endpoint cannot be probed, because its URL is a placeholder, a private address or invalid."""
 
 
 REACHABLE = frozenset({Outcome.UP, Outcome.GATED, Outcome.DEGRADED})
 
 
 class Alive(StrEnum):
-    """Whether an agent responds, judged by its endpoint that responded last."""
+    """Whether an agent responds, judged by the endpoint that responded last."""
 
     NOW = "now"
-    """An endpoint responds, measured within a day."""
+    """One of the agent's endpoints is up, as measured within the last day."""
 
     RECENTLY = "recently"
-    """One responded within seven days."""
+    """One of the agent's endpoints responded within the last seven days."""
 
     FORMERLY = "formerly"
-    """One responded earlier, but none within seven days."""
+    """One of the agent's endpoints once responded, but none within the last seven days."""
 
     NEVER = "never"
-    """No endpoint ever responded."""
+    """None of the agent's endpoints ever responded."""
 
     UNKNOWN = "unknown"
-    """No endpoint was measured within seven days. This is not a failure of the agent."""
+    """No endpoint was measured within the last seven days. This is not the agent's fault."""
 
 
 def endpoint_id(protocol: Protocol, url: str) -> bytes:
-    """Return the 32 bytes that identify an endpoint for all watchtowers, by its protocol and normalized URL."""
+    """Return the 32 bytes that identify an endpoint to all watchtowers, made from its protocol and normalized URL."""
     return hashlib.sha256(f"{protocol}\n{url}".encode()).digest()
 
 
@@ -70,9 +70,9 @@ class Target:
 
     Attributes:
         url: The normalized URL: scheme and host in lower case, no default port, no fragment.
-        agents: The agents whose current files list it.
-        is_paid: True if a listing says that it sells through x402.
-        method: The HTTP method that a listing declares; None if none does.
+        agents: The agents whose current files list the endpoint.
+        is_paid: True if a listing says that the endpoint sells through x402.
+        method: The HTTP method that a listing declares; None if no listing declares one.
         is_active: False if every listing has `active: false`.
     """
 
@@ -86,7 +86,7 @@ class Target:
 
     @property
     def endpoint_id(self) -> bytes:
-        """The identity of the endpoint."""
+        """The 32 bytes that identify the endpoint."""
         return endpoint_id(self.protocol, self.url)
 
 
@@ -95,9 +95,9 @@ class Change:
     """A confirmed change of an endpoint, stored permanently.
 
     Attributes:
-        at: The Unix time of the change, in seconds: for `down`, that of the first failure.
+        at: The Unix time of the change in seconds; for `down`, the time of the first failure.
         kind: `state`, or what changed: `price`, `pay_to`, `networks`, `keys`, `tools`, `card`, `signature`.
-        old: The previous value, as JSON; None for the first one.
+        old: The previous value, as JSON; None if there is no previous value.
         new: The current value, as JSON.
         code: The code of the outcome that led to a state.
     """

@@ -1,1 +1,1 @@
-"""Settings, processes, status and verification of an index."""
+"""The settings, processes, status and verification of an index."""

@@ -15,14 +15,14 @@ class ChainProgress:
 
     Attributes:
         first_block: The first indexed block.
-        block: The last indexed block, on which responses are based.
+        block: The last indexed block, up to which responses take events into account.
         block_time: The block time, in Unix seconds.
         head: The chain's head when the index last checked.
         lag: The number of blocks between `block` and `head`.
-        finalized: The last finalized block, if the node reports it.
+        finalized: The last finalized block; None if the node does not report it.
         updated_at: The time of the last check, in Unix seconds.
         reorganizations: The number of reorganisations that removed blocks.
-        standings: The block and age of the chain's standings, and the reason if the last analysis failed.
+        standings: The block and age of the chain's standings and, if the last analysis failed, the reason.
     """
 
     chain_id: int
@@ -39,7 +39,7 @@ class ChainProgress:
 
 
 def chains(connection: Connection, chain_id: int | None = None) -> tuple[ChainProgress, ...]:
-    """Return every chain's progress, by chain id."""
+    """Return every chain's progress, keyed by chain id."""
     table, figures = schema.chain, progress_of(connection, chain_id)
     names = ("chain_id", "first_block", "block_number", "block_hash", "block_time")
     query = select(*table.c[*names, "head_number", "finalized_number", "updated_at", "reorganizations"])

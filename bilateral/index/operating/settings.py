@@ -41,8 +41,8 @@ class Databases(_Table):
     Attributes:
         url: The SQLAlchemy URL of the database that workers write to; None for the default database.
         readers: The URLs of the database's PostgreSQL replicas, from which the service reads.
-        max_delay: How many seconds a replica may lag before the service reads from another server.
-        shards: The databases that contain the chains' tables, by name. If there are any, `url` is the coordinator.
+        max_delay: The number of seconds by which a replica may lag before the service reads from another server.
+        shards: The databases with the chains' tables, keyed by name. If there are any, `url` is the coordinator.
     """
 
     url: str | None = None
@@ -82,7 +82,7 @@ def _require_shards(databases: Databases) -> None:
 
 
 def require_replicas(url: str | None, readers: list[str] | tuple[str, ...]) -> None:
-    """Check that a database with replicas, and each replica, is PostgreSQL. SQLite has no replicas."""
+    """Check that a database with replicas, and each replica, runs on PostgreSQL, because SQLite has no replicas."""
     for place, reader in enumerate(readers):
         for name, address in (("database.url", url), (f"database.readers[{place}]", reader)):
             if parsed_url(address).get_backend_name() != "postgresql":
@@ -95,14 +95,14 @@ class ChainSettings:
 
     Attributes:
         rpc_urls: The JSON-RPC URLs of the chain's nodes, with the preferred one first.
-        deployments: The chain's registries; if empty, the packaged deployments for the nodes' chain.
+        deployments: The chain's registries; if empty, the packaged deployments for the nodes' chain are used.
         from_block: The first block to index; None to start at the block in which the first registry was deployed.
         payments: The terms under which transfers to agents count as payments; None to index no payments.
-        books: Address books, which list deployments by chain id. Each must contain the nodes' chain.
-        trusts_reorganisation: True to remove finalized blocks on the evidence of a single endpoint. It cannot be set in
-            a file, because it should not remain enabled.
-        adds_registries: True to read blocks again that may contain events from registries that the database lacks. It
-            cannot be set in a file.
+        books: Address books, which list deployments by chain id. Each of them must contain the nodes' chain.
+        trusts_reorganisation: True to remove finalized blocks on the evidence of a single endpoint. This cannot be set
+            in a file, because it should not remain enabled.
+        adds_registries: True to add registries that the database lacks, by reading blocks with their possible events
+            again. This cannot be set in a file.
     """
 
     rpc_urls: tuple[str, ...]
@@ -130,12 +130,12 @@ class IndexSettings:
         database: The SQLAlchemy URL of the database; None for the default database.
         poll_seconds: The number of seconds between checks for a new block.
         files: The settings of the queue that fetches files.
-        max_wait: The number of seconds without success after which a run to the head fails: long enough for a node or
-            database to restart.
-        analyses: True to run trust analyses in a separate process. They keep standings current, which ranks and checks
-            require.
+        max_wait: The number of seconds without success after which a run to the head fails. This is long enough for a
+            node or database to restart.
+        analyses: True to run trust analyses in a separate process. The analyses keep standings current, which ranking
+            and checks require.
         feed: The limits of the change feed.
-        shards: The databases that contain the chains' tables, by name; empty if `database` contains them.
+        shards: The databases with the chains' tables, keyed by name; empty if `database` itself contains them.
     """
 
     chains: tuple[ChainSettings, ...]

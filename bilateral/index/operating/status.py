@@ -23,7 +23,7 @@ class ChainStatus:
         block: The last block that is indexed.
         head: The chain's head when the index last checked.
         lag: The number of blocks between `block` and `head`.
-        finalized: The last finalized block, if the node reports it.
+        finalized: The last finalized block; None if the node does not report it.
         event_rows: The number of stored logs.
         endpoint: The host of the endpoint in use.
         updated_at: The time of the last check.
@@ -31,13 +31,13 @@ class ChainStatus:
         last_reorganization_at: The time of the last reorganisation; None if there was none.
         last_reorganization_depth: The number of blocks that the last reorganisation removed.
         problem: The reason why the worker is waiting; None while it is working.
-        files_waiting: The number of files to which the chain's events refer and that have not been fetched yet.
+        files_waiting: The number of files that the chain's events refer to and that have not been fetched yet.
         files_loaded: The number of files that are stored and valid.
         files_malformed: The number of files that are stored but malformed.
         files_failed: The number of files that could not be loaded.
         files_per_second: The number of files loaded per second in the last minute.
-        files_seconds_left: The seconds until all files are loaded at this rate; None if none was loaded lately.
-        standings: The block and age of the chain's standings, and the reason if the last analysis failed.
+        files_seconds_left: The seconds until all files are loaded at this rate; None if no file was loaded recently.
+        standings: The block and age of the chain's standings and, if the last analysis failed, the reason.
     """
 
     chain_id: int
@@ -65,12 +65,12 @@ class ChainStatus:
 
 @dataclass(frozen=True)
 class IndexStatus:
-    """The progress of all chains that can be read, and the reasons why other chains cannot.
+    """The progress of all chains that can be read, and the reasons why the other chains cannot be read.
 
     Attributes:
         chains: The status of each chain that can be read, in order of chain id.
-        missing: The ids of the chains whose server cannot be read, in ascending order.
-        problems: The reasons, one per server.
+        missing: The ids of the chains whose server does not respond, in ascending order.
+        problems: The reasons why chains cannot be read, one per server.
     """
 
     chains: list[ChainStatus]

@@ -39,7 +39,7 @@ class OwnerComparison:
 
     Attributes:
         compared: The number of agents that were compared.
-        different: The agents whose owner on the chain differs: registry, agent and both owners.
+        different: The agents whose owner differs on chain, each with registry, agent and both owners.
     """
 
     compared: int
@@ -99,7 +99,7 @@ class DerivedComparison:
         missing: The number of derived rows that the table lacks.
         stale: The number of rows in the table that cannot be derived from the events.
         different: The number of rows with the right key but different values.
-        places: The kind of difference and the key of the first of these rows.
+        places: For the first of these rows, the kind of difference and the row's key.
     """
 
     table: str
@@ -118,7 +118,7 @@ class DerivedComparison:
 def compare_derived(
     engine: Engine, chain_id: int, progress: Callable[[int], None] = lambda _: None
 ) -> list[DerivedComparison]:
-    """Recompute a chain's derived tables, compare them with the stored ones, and roll the transaction back."""
+    """Recompute a chain's derived tables, compare them with the stored tables, and roll the transaction back."""
     cursor = select(schema.chain.c.block_number).where(schema.chain.c.chain_id == chain_id)
     with engine.connect() as connection, connection.begin() as changes:
         wait_for_locks(connection)
@@ -180,8 +180,8 @@ class Comparison:
         first: The first block.
         last: The last block.
         rows: The number of rows that were compared.
-        missing: The rows that the chain has and the index lacks: table, block and log index.
-        stale: The rows that the index has but that are missing or different on the chain.
+        missing: The table, block and log index of each row that the index lacks although the log is on the chain.
+        stale: The table, block and log index of each row whose log is missing or different on the chain.
     """
 
     first: int

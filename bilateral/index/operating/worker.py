@@ -1,4 +1,4 @@
-"""A worker for each chain, and the index process with its threads, which follow the chains and fetch files."""
+"""The worker that follows one chain, and the index process, whose threads run a worker per chain and fetch files."""
 
 import logging
 import threading
@@ -48,9 +48,9 @@ class Worker:
         NoEndpointError: No endpoint reports the id of its chain.
         UnknownDeploymentError: No deployment was passed, and none is packaged for the chain.
         WrongChainError: A deployment is for a different chain.
-        OtherRegistriesError: The database contains the chain with different registries, and adding registries is not
+        OtherRegistriesError: The database contains the chain with other registries, and adding registries is not
             enabled.
-        EarlierRegistryError: A registry to add was deployed before the first block in the database.
+        EarlierRegistryError: A registry to be added was deployed before the chain's first block in the database.
         OtherFirstBlockError: The chain's first block in the database differs from the one in the settings.
         DeploymentRecordError: An address book does not contain the chain.
     """
@@ -200,7 +200,7 @@ class Worker:
 
 
 def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, ...]:
-    """Return a chain's deployments: those in the settings or, if there are none, the packaged ones."""
+    """Return a chain's deployments: those in the settings or, if the settings list none, the packaged ones."""
     if any(chain_id not in book for book in settings.books):
         raise errors.DeploymentRecordError(
             f"the address book has no chain {chain_id}: pass a --deployment with that chain's registries"
@@ -217,7 +217,7 @@ def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, 
 
 
 def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
-    """Find the block in which the first registry was deployed, by bisecting on whether its code exists."""
+    """Find the block in which the first registry was deployed, by bisecting on whether there is code at the address."""
     addresses = [deployment.identity for deployment in deployments]
     problems: list[Exception] = []
     has_code = False
@@ -250,7 +250,7 @@ def _require_code(source: Source, addresses: Sequence[str], block: int) -> None:
 
 
 def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]) -> int:
-    """Return the chain of the first endpoint that responds, preferring one that is on the deployments' chain.
+    """Return the chain id that the first responding endpoint reports, preferring one on the deployments' chain.
 
     The pool checks that the other endpoints are on the same chain.
     """
@@ -282,7 +282,7 @@ _GRACE_SECONDS: Final = 5.0
 
 
 def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
-    """Follow chains and fetch files into one database until the process is stopped."""
+    """Follow chains and fetch files, storing everything in one database, until the process is stopped."""
     return _Process(engine, settings, stop).follow(until_head=until_head)
 
 

@@ -1,4 +1,4 @@
-"""Agents' owners and wallets after each change, to look up the wallet at the time of a payment."""
+"""Agents' owners and wallets after each change, from which an agent's wallet at the time of a payment is looked up."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -81,7 +81,7 @@ _CAN_BE_PAID: Final = (agent_account.c.wallet.is_not(None), agent_account.c.owne
 
 
 def accounts_until(connection: Connection, chain_id: int, column: Literal["wallet", "owner"]) -> list[str]:
-    """Return all accounts that were ever the wallet or the owner of an agent that can be paid, in order."""
+    """Return, in order, all accounts that were ever the wallet (or the owner) of an agent that could be paid."""
     table = agent_account.c
     query = select(table[column]).where(table.chain_id == chain_id, *_CAN_BE_PAID).distinct().order_by(table[column])
     return list(connection.execute(query).scalars())
@@ -101,7 +101,7 @@ def first_blocks(connection: Connection, chain_id: int, accounts: Collection[str
 
 
 class Wallets:
-    """The agents of some wallets, at any position in the chain."""
+    """The agents that have certain wallets, at any position in the chain."""
 
     def __init__(self, connection: Connection, chain_id: int, wallets: Sequence[str]) -> None:
         self._periods: dict[str, list[tuple[tuple[int, int], tuple[int, int], str, int, str]]] = defaultdict(list)

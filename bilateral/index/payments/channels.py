@@ -1,8 +1,8 @@
-"""Payments through channels: claims, to the extent that they spend the payer's own money.
+"""Payments through channels. Claims are payments to the extent that they spend the payer's own money.
 
-Anyone can open a channel in any payer's name, with their own money and voucher key, and its claims look like any other
-claims. Each deposit is therefore attributed to the account whose transfer funded it. Money that leaves a channel is
-taken first from the payer's share, then from other funders' shares, and last from money of unknown origin.
+Anyone can open a channel in any payer's name, with their own money and voucher key, and claims on this channel look
+like any others. Each deposit is therefore attributed to the account whose transfer funded it. Money that leaves a
+channel is taken first from the payer's share, then from other funders' shares, and last from money of unknown origin.
 """
 
 from collections import Counter
@@ -46,7 +46,7 @@ class ChannelEvent(NamedTuple):
     """An event that concerns a channel.
 
     Attributes:
-        topic: The first topic.
+        topic: The first topic of the event's log.
         amount: The amount that moved; 0 for a new channel.
         parties: The payer, receiver and token of a new channel; empty for other events.
     """
@@ -64,7 +64,7 @@ class ChannelEvent(NamedTuple):
 
 @dataclass(frozen=True)
 class ChannelLogs:
-    """The channel logs in a range of blocks.
+    """The logs that concern channels in a range of blocks.
 
     Attributes:
         events: The events of all channels, in chain order.
@@ -110,11 +110,11 @@ class _Channel:
 
 @dataclass
 class ChannelFlows:
-    """The money that left channels, as one transfer per channel, transaction and pair of accounts.
+    """The money that left channels, as one transfer for each channel, transaction and pair of accounts.
 
     Attributes:
         claims: The claims that spend the payer's own money, which are payments.
-        returns: All money that went to an account other than the one that it came from.
+        returns: All money that went to an account other than the one from which it came.
     """
 
     claims: list[TokenTransfer] = field(default_factory=list)

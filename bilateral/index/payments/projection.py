@@ -1,4 +1,4 @@
-"""The payment projection: payments are read after their block is indexed, so that responses can be reproduced."""
+"""The payment projection. Payments are read after their block is indexed, which notes record for reproducibility."""
 
 import time
 from collections.abc import Collection, Iterator
@@ -38,13 +38,13 @@ class Payments(Projection):
 
 
 def note_late_payments(connection: Connection, chain_id: int, blocks: Collection[int]) -> None:
-    """Record the block that was last indexed when payments were read, if it is later than the payments' own block."""
+    """Record the block that was last indexed when payments were read, if it is later than the block of the payments."""
     if blocks:
         _note(connection, chain_id, min(blocks))
 
 
 def note_forgotten_payments(connection: Connection, chain_id: int) -> None:
-    """Record that all of a chain's payments will be read again, so it is unknown when each was first stored."""
+    """Record that all of a chain's payments will be read again, so that it is unknown when each was first stored."""
     connection.execute(delete(late_payment).where(late_payment.c.chain_id == chain_id))
     _note(connection, chain_id, FORGOTTEN)
 

@@ -1,7 +1,7 @@
 """The payments behind feedback: those that a file claims, compared with the payments that the index found on chain.
 
-On chain, the only limit on a metered payment is the ceiling that the payer signed. A seller that always takes the
-maximum may not be metering at all, which is worth noting but proves nothing.
+The chain only limits a metered payment to the ceiling that the payer signed. A seller that always takes the maximum may
+not be metering at all; this is worth noting but proves nothing.
 """
 
 import re
@@ -46,11 +46,10 @@ _PAGES: Final[dict[type[events.Event], tuple[str, tuple[str, ...]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """An event of a transaction that has a page of its own.
+    """An event in a transaction, of a kind that has its own page.
 
     Attributes:
         log_index: The event's position in the block.
-        log_index: Its position in the block.
         name: The hash of a validation request, or the id of a registered agent; None for ratings.
     """
 
@@ -61,7 +60,7 @@ class Logged:
 
 
 def logged_in(connection: Connection, chain_id: int, transaction: bytes) -> tuple[Logged, ...]:
-    """Return a transaction's events that have their own page, if they are among the newest 20,000 of their kind."""
+    """Return a transaction's events that have pages of their own, if they are among the newest 20,000 of their kind."""
     logged: list[Logged] = []
     for event, (kind, name) in _PAGES.items():
         columns = schema.EVENT_TABLES[event].c
@@ -90,7 +89,7 @@ class PaymentProgress:
     """The progress of one chain's payments, which are read after its blocks are indexed.
 
     Attributes:
-        block: The last block whose payments are stored or, if there is none, the block before the first indexed block.
+        block: The last block whose payments are stored; if there is none, the block before the first indexed block.
         first_block: The first indexed block.
         lag: The number of indexed blocks with enough confirmations whose payments are not stored.
     """
@@ -102,7 +101,7 @@ class PaymentProgress:
 
 
 def payment_progress(connection: Connection) -> tuple[PaymentProgress, ...]:
-    """Return the payment progress of each chain whose payments are read, by chain id."""
+    """Return the payment progress of each chain whose payments are read, keyed by chain id."""
     table, cursor = schema.chain.c, payment_cursor.c
     query = select(cursor.chain_id, cursor.block_number, cursor.confirmations, table.first_block, table.block_number)
     rows = connection.execute(query.join(schema.chain, table.chain_id == cursor.chain_id).order_by(cursor.chain_id))
@@ -113,7 +112,7 @@ def payment_progress(connection: Connection) -> tuple[PaymentProgress, ...]:
 
 
 def last_block_with_payments(connection: Connection, chain_id: int, block: int) -> int | None:
-    """Return the last block whose payments the index had read when a given block was its latest."""
+    """Return the last block whose payments the index had read when a given block was the last indexed block."""
     table = late_payment
     query = select(table.c.first_block).where(table.c.chain_id == chain_id, table.c.seen_block > block)
     first = connection.execute(query.order_by(table.c.seen_block, table.c.first_block).limit(1)).scalar_one_or_none()
@@ -126,13 +125,13 @@ PROVEN: Final = "proven"
 """The client paid the rated agent in the claimed transaction, as proven on chain."""
 
 TO_ITSELF: Final = "to itself"
-"""Like `PROVEN`, but the client owns the agent, is its wallet, or may act for it, so the payment proves nothing."""
+"""Like `PROVEN`, but the client owns the agent, is its wallet or may act for it, so that the payment proves nothing."""
 
 USED: Final = "used"
 """The client paid the agent in the claimed transaction, but earlier feedback already claims that payment."""
 
 CLAIMED: Final = "claimed"
-"""The file claims a transaction in which the index has no payment from the client to the agent before the feedback."""
+"""The file claims a transaction for which the index has no payment from the client to the agent before the feedback."""
 
 NONE: Final = "none"
 """The feedback claims no payment."""
@@ -150,7 +149,7 @@ class Payment:
         agent: The short id of the agent whose wallet it was.
         kind: `eip3009`, `permit2-exact`, `permit2-upto`, `channel` or `plain`.
         dollars: The amount in dollars, exact to millionths and rounded down.
-        ceiling: The maximum amount that the payer signed for, in dollars; None if it signed for the exact amount.
+        ceiling: The maximum amount that the payer signed for, in dollars; None if it was for the exact amount.
         is_to_itself: True if the payer owns the agent, is the agent's wallet, or is authorised to act for the agent.
         log_index: The payment's position in the block.
         time: The block time, in Unix seconds.
@@ -177,7 +176,7 @@ class PaymentProof:
 
     Attributes:
         state: `proven`, `to itself`, `used`, `claimed` or `none`.
-        claimed: The transaction that the feedback file claims, untrusted text; None if there is none.
+        claimed: The transaction that the feedback file claims, which is untrusted text; None if the file claims none.
         payment: The payment on chain; None if the index has no matching payment.
     """
 
@@ -229,7 +228,7 @@ def _claim(
 
 
 def payments_of(connection: Connection, chain_id: int, account: str, side: str, limit: int = 12) -> tuple[Payment, ...]:
-    """Return the newest payments by an account (`payer`) to agents, or to it (`payee`) as the wallet of agents."""
+    """Return the newest payments that an account made to agents (`payer`) or received as agents' wallet (`payee`)."""
     rows = _BY_SIDE[side].all(connection, {"chain": chain_id, "account": account, "limit": limit})
     return tuple(_payment(chain_id, *row[1:]) for row in rows)
 
@@ -314,11 +313,11 @@ TERMS: Final = (
     .scalar_subquery()
     .label("terms")
 )
-"""The column for the terms under which a payment was stored, which include the token's decimals."""
+"""The column with the terms under which a payment was stored, which include the token's decimals."""
 
 
 def ceiling_micros(terms: str, token: str, ceiling: Any) -> int | None:
-    """Return a payer's signed maximum in millionths of a dollar; None if the payer signed for the exact amount."""
+    """Return the maximum that a payer signed for, in millionths of a dollar; None for an exact amount."""
     return None if ceiling is None else _terms(terms).micros(token, int(ceiling))
 
 
@@ -350,8 +349,8 @@ class MeteredSales:
     """The share of the signed ceilings that a seller charged in its newest payments.
 
     Attributes:
-        share: The share, 0 to 1. Payments are weighted by amount, so that small ones cannot hide a large one.
-        others: The median share that other sellers charge, if this seller charges at least 99 % and they charge less.
+        share: The share, 0 to 1. Payments are weighted by amount, so that small payments cannot hide a large one.
+        others: The median share that other sellers charge; None unless this seller charges 99 % or more and they less.
     """
 
     share: float
@@ -359,7 +358,7 @@ class MeteredSales:
 
 
 def metered_sales(connection: Connection, key: AgentKey, accounts: Collection[str]) -> MeteredSales | None:
-    """Return the share of its buyers' ceilings that an agent charged; None if there are no metered payments."""
+    """Return the share of its buyers' signed ceilings that an agent charged; None if there are no metered payments."""
     columns = payment.c
     newest = (
         select(columns.agent_id, columns.owner, columns.micros, columns.amount, columns.ceiling)

@@ -1,4 +1,4 @@
-"""The payment tables, which can be read again because they come from the chain. `docs/index.md` is their dictionary."""
+"""The payment tables, which `docs/index.md` documents. Their rows come from the chain, so they can be read again."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ from bilateral.index.log.columns import (
 )
 
 FORGOTTEN: Final = -1
-"""The first block in a row which records that all payments were read again."""
+"""The value of `first_block` in a row which records that all payments were read again."""
 
 
 metadata: Final = sa.MetaData()

@@ -10,7 +10,7 @@ from bilateral.core.identifiers import checksummed
 from bilateral.core.payments import PROVABLE, PaymentKind
 
 MICROS: Final = 6
-"""The number of decimals in stored volumes, which are in millionths of a dollar."""
+"""The number of decimals in stored volumes, which are amounts in millionths of a dollar."""
 
 _RETURNS: Final = "owners"
 """The rule that determines which transfers count as returns. Payments stored under an older rule are read again."""
@@ -27,12 +27,12 @@ class PaymentTerms:
     """The terms under which transfers count as payments.
 
     Attributes:
-        tokens: The decimals of each token that is worth a dollar, by its address.
-        confirmations: The number of blocks that must confirm a payment, including its own.
-        counts_plain: True if transfers without an authorization also count. Anyone can send such transfers to
-            themselves for less gas, so they are excluded by default.
-        traces: True if Permit2 payments that a contract settles for others also count. Each endpoint must support
-            `debug_traceTransaction`, whose traces cannot be proven.
+        tokens: The number of decimals of each token that is worth a dollar, keyed by the token's address.
+        confirmations: The number of blocks that must confirm a payment, including the payment's own block.
+        counts_plain: True if transfers without an authorization also count as payments. Anyone can send such transfers
+            to themselves for less gas, so they are excluded by default.
+        traces: True if Permit2 payments that a contract settles for others also count as payments. Each endpoint must
+            support `debug_traceTransaction`, whose traces cannot be proven.
     """
 
     tokens: Mapping[str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Token transfers that are payments, according to token events and the calldata of the Permit2 proxies."""
+"""Token transfers that are payments, as shown by token events and the calldata of calls to the Permit2 proxies."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -35,17 +35,17 @@ USED_TOPIC: Final = "0x" + AUTHORIZATION_USED.hex()
 """The first topic of the event for a used authorization (EIP-3009)."""
 
 TOPICS: Final = 3
-"""The number of topics of both events."""
+"""The number of topics in logs of either event."""
 
 _ACCOUNTS: Final = 500
 """The number of accounts per request, which most public endpoints allow."""
 
 
 Group: TypeAlias = tuple[int, bytes, str, str]
-"""Block, transaction, token and account. They are the same for a transfer and for the use of its authorization."""
+"""A block, transaction, token and account. They are the same for a transfer and for the use of its authorization."""
 
 Authorizations: TypeAlias = Mapping[tuple[Group, int], bytes]
-"""The nonces of authorizations, by group and log index."""
+"""The nonces of authorizations, keyed by group and log index."""
 
 
 class TokenTransfer(NamedTuple):
@@ -57,9 +57,9 @@ class TokenTransfer(NamedTuple):
         sender: The account that sent the tokens.
         receiver: The account that received the tokens.
         amount: The amount, in the token's smallest unit.
-        nonce: The nonce of the payment that the transfer settled, or the channel's id for a claim; None if there is
-            neither.
-        kind: The kind of that payment.
+        nonce: The nonce of the payment that the transfer settled, or the channel's id if it settled a claim; None
+            otherwise.
+        kind: The kind of payment that the transfer settled.
         ceiling: The amount that the payer of a metered payment signed for.
     """
 
@@ -78,12 +78,12 @@ class TokenTransfer(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int]:
-        """The block and the log index."""
+        """The transfer's block and log index."""
         return self.block_number, self.log_index
 
     @property
     def place_in_group(self) -> tuple[Group, int]:
-        """The group that the transfer shares with its authorization, and the log index."""
+        """The group that the transfer shares with its authorization, and the transfer's log index."""
         return (self.block_number, self.transaction_hash, self.token, self.sender), self.log_index
 
     def log(self) -> ReceiptLog:
@@ -93,7 +93,7 @@ class TokenTransfer(NamedTuple):
 
 
 class FilteredSource(Source):
-    """Logs with certain topics of certain contracts, as reported by one endpoint.
+    """Logs that certain contracts emitted and that have certain topics, as reported by one endpoint.
 
     Args:
         contracts: The contracts, in checksum form.
@@ -195,7 +195,7 @@ def _account(topic: str) -> str:
 
 
 def unsure_senders(transfers: Iterable[TokenTransfer], used: Authorizations) -> set[str]:
-    """Return the senders whose other transfers are needed to match the given transfers with authorizations."""
+    """Return the senders whose other transfers are also needed to match the given transfers with authorizations."""
     return {sender for *_, sender in unsure_groups((transfer.place_in_group for transfer in transfers), used)}
 
 

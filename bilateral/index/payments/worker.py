@@ -49,7 +49,7 @@ class PaymentRange:
         first: The first block.
         last: The last block.
         hash: The hash of the last block, as indexed.
-        previous: The number and hash of the block at the cursor, before the range.
+        previous: The number and hash of the block at the cursor, which is the block before the range.
     """
 
     first: int
@@ -67,7 +67,7 @@ class PaymentStore:
         self.terms = terms
 
     def begin(self, first_block: int) -> None:
-        """Store a cursor for a chain without one, so that monitors can see that its payments have not been read yet."""
+        """Store a cursor if the chain has none, so that monitors see that its payments have not been read yet."""
         with self._engine.begin() as connection:
             self._cursor(connection, first_block - 1)
 
@@ -90,7 +90,7 @@ class PaymentStore:
         return PaymentRange(cursor[0] + 1, end.block_number, bytes(end.block_hash), cursor)
 
     def accounts(self, due: PaymentRange) -> tuple[list[str], list[str]]:
-        """Store agents' accounts up to the end of a range, and return all wallets and owners that they have had."""
+        """Store agents' accounts up to the end of a range, and return all wallets and owners that agents have had."""
         with self._engine.begin() as connection:
             self._lock(connection, due, due.previous)
             table = agent_account

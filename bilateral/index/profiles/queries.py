@@ -17,7 +17,7 @@ from bilateral.index.reading.registries import AgentKey, Wide
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service in an agent's registration file; untrusted text.
+    """A service in an agent's registration file. All texts are untrusted.
 
     Attributes:
         name: The service's kind, such as `MCP`.
@@ -32,7 +32,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """A capability in an agent's registration file; untrusted text.
+    """A capability in an agent's registration file. All texts are untrusted.
 
     Attributes:
         kind: `mcp_tool`, `mcp_prompt`, `mcp_resource`, `a2a_skill`, `oasf_skill`, `oasf_domain` or `trust`.
@@ -98,7 +98,7 @@ class Agent:
         identity_registry: The address of the agent's identity registry.
         agent_id: The agent's token id.
         owner: The owner's address.
-        wallet: The address that receives the agent's payments; None if there is none.
+        wallet: The address that receives the agent's payments; None if no address is set.
         uri: The URI of the agent's registration file.
         domain: The agent's domain, as set through the August 2025 functions.
         registered_block: The block of the agent's registration.
@@ -108,7 +108,7 @@ class Agent:
         registration: The agent's registration file; None if there is none.
         metadata: The agent's on-chain metadata.
         ratings: The summaries of the agent's feedback and ratings.
-        newest: The agent's newest feedback entries, up to the requested number.
+        newest: The agent's newest feedback entries, at most as many as requested.
     """
 
     id: str

@@ -1,1 +1,1 @@
-"""Feedback and ratings, their summaries and responses."""
+"""Feedback and ratings, with their summaries and the responses to them."""

@@ -27,7 +27,7 @@ class AuthorizedFeedback:
         agent: The agent's short id.
         client: The client's address.
         score: The score, 0 to 100.
-        tag1: The first tag; hexadecimal digits if it is not UTF-8.
+        tag1: The first tag, as text or, if the tag is not UTF-8, as hexadecimal digits.
         tag2: The second tag, in the same form as `tag1`.
         uri: The URI of the feedback file.
         hash: The on-chain hash of the feedback file; None if there is none.

@@ -28,7 +28,7 @@ VIEW: Final = sa.table(
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """A feedback entry's file. All texts are untrusted.
+    """The file of a feedback entry. All texts are untrusted.
 
     Attributes:
         state: `waiting`, `loaded`, `malformed` or `failed`.
@@ -41,7 +41,7 @@ class FileContent:
         mcp_resource: The MCP resource that was used.
         a2a_skills: The A2A skills that were used, as a JSON list.
         oasf_skills: The OASF skills that were used, as a JSON list.
-        oasf_domains: The OASF domains of these skills, as a JSON list.
+        oasf_domains: The OASF domains of the skills that were used, as a JSON list.
         payment_from: The payer, as claimed by the file.
         payment_to: The receiver of the payment.
     """
@@ -69,12 +69,12 @@ class Feedback:
     """A client's feedback on an agent.
 
     Attributes:
-        id: The textual id, in which the index counts from 0: `8453:247:0x742d…:0`.
+        id: The textual id, such as `8453:247:0x742d…:0`, in which the feedback index counts from 0.
         agent: The agent's short id.
         agent_id: The agent's token id.
         client: The client's address.
-        feedback_index: The index on chain, counting from 1.
-        value: The exact value.
+        feedback_index: The feedback index as on chain, counting from 1.
+        value: The exact value of the feedback.
         tag1: The first tag, which states what the value measures.
         tag2: The second tag, a qualifier.
         endpoint: The endpoint that was used.
@@ -119,7 +119,7 @@ class FeedbackFilter:
         tag2: The second tag; None for any.
         client: The client; None for any.
         include_revoked: True to include revoked feedback.
-        blind: `only` for feedback that was sealed first; None for all feedback.
+        blind: `only` for feedback that was sealed before either side saw the other's rating; None for all feedback.
     """
 
     tag1: str | None = None
@@ -242,7 +242,7 @@ def _listed(
 
 
 def feedback(connection: sa.Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
-    """Return a feedback entry from each registry that has it. An identity registry may have several registries."""
+    """Return a feedback entry from each reputation registry that has it. An identity registry may have several."""
     columns = VIEW.c
     is_requested = columns.client_address == client, columns.feedback_index == feedback_index
     statement = SELECTION.where(*key.in_registries(columns), *is_requested)

@@ -26,14 +26,14 @@ TENTHS: Final = 10
 """The number of parts into which a scale is divided, one per bar of the histogram."""
 
 MAX_COUNTERPARTS: Final = 10_000
-"""The maximum number of counterparts to count, or from which to select those with the most ratings."""
+"""The maximum number of counterparts that are counted, or among which those with the most ratings are selected."""
 
 
 def distribution(connection: sa.Connection, key: AgentKey, summary: RatingSummary) -> tuple[int, ...]:
-    """Return the number of counterparts with a mean in each tenth of the tag's scale, starting with the lowest tenth.
+    """Return the number of counterparts whose mean is in each tenth of the tag's scale, starting with the lowest tenth.
 
-    A mean at the top of the scale counts towards the last tenth. The database reads one row per counterpart, for at
-    most `MAX_COUNTERPARTS` counterparts. These are the first by address, which is an arbitrary selection.
+    A mean at the top of the scale is in the last tenth. The database reads one row per counterpart, for at most
+    `MAX_COUNTERPARTS` counterparts. These are the first in order of address, which is an arbitrary selection.
     """
     columns = rating_tables.counterpart.c
     of_agent = columns.chain_id == key.chain_id, columns.registry == summary.registry, columns.agent_id == key.agent_id
@@ -69,13 +69,13 @@ _Tally: TypeAlias = sa.Row[*tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The values of one tag that one counterpart gave the agent, or the agent gave the counterpart.
+    """The values for one tag that a counterpart gave the agent or that the agent gave a counterpart.
 
     Attributes:
         direction: `received` if the counterpart gave the values, or `given` if the agent did.
-        side: The side of the rated agent: `server` for feedback, `client` or `validator` for ratings by servers.
+        side: The role of the rated agent: `server` for feedback, `client` or `validator` for ratings by servers.
         agent: The short id of the counterpart, if it is an agent or has a primary agent.
-        account: The account that gave the feedback; None for ratings, which agents give.
+        account: The account that gave the feedback; None for ratings, which are given by agents.
         tag: The tag; empty for ratings, which have none.
         count: The number of values.
         share: The mean value as a share of the tag's scale, 0 to 1; None for a tag without a scale.
@@ -97,7 +97,7 @@ class Neighbourhood:
     Attributes:
         agent: The agent's short id.
         edges: The edges, first those received and then those given, in descending order of count.
-        is_whole: False if the agent has more edges of a kind than were returned.
+        is_whole: False if the agent has more edges of some kind than were returned.
     """
 
     agent: str
@@ -108,7 +108,7 @@ class Neighbourhood:
 def neighbourhood(connection: sa.Connection, key: AgentKey, *, limit: int = 100) -> Neighbourhood:
     """Return the accounts and agents that rated an agent, and those that the agent rated. Revoked feedback is ignored.
 
-    Feedback from the agent's owner and wallet counts as feedback from the agent.
+    Feedback from accounts that own the agent or are the agent's wallet counts as feedback from the agent.
     """
     limit = min(max(limit, 1), MAX_EDGES)
     received = _received(connection, key, limit)
@@ -224,20 +224,20 @@ def _edge(key: AgentKey, direction: Direction, row: _Tally, speaks_as: dict[str,
 
 
 MAX_RATINGS: Final = 20_000
-"""The number of newest ratings, in each direction, from which a network is built."""
+"""The number of newest ratings of each kind (feedback, and ratings of clients) from which a network is built."""
 
 MAX_NODES: Final = 5_000
-"""The maximum number of agents and accounts in a network, which includes those with the most ratings."""
+"""The maximum number of agents and accounts in a network. Those with the most ratings are included."""
 
 
 @dataclass(slots=True, unsafe_hash=True)  # a network has 20,000 links, and frozen ones take four times as long
 class Link:
-    """The ratings of one agent by one rater.
+    """The ratings that one rater gave one agent.
 
     Attributes:
         source: The rater: an agent's short id or an account's address.
         target: The short id of the rated agent.
-        side: The side of the rated agent, `server` or `client`.
+        side: The role in which the agent was rated, `server` or `client`.
         count: The number of ratings.
         mean: The mean of the ratings as a percentage of each tag's scale; None if no tag has a scale.
     """
@@ -252,7 +252,7 @@ class Link:
 def newest_links(connection: sa.Connection, chain_id: int, identity: str, limit: int = MAX_RATINGS) -> tuple[Link, ...]:
     """Return who rated whom in a chain's newest ratings, starting with the most frequent pairs.
 
-    An account with a primary agent counts as that agent. Revoked feedback also counts. The result contains at most
+    An account with a primary agent is shown as that agent. Revoked feedback is included. The result contains at most
     `MAX_NODES` nodes.
     """
     registry = schema.registry.c

@@ -1,8 +1,8 @@
 """Rating summaries by agent, side and tag, which are updated with each batch.
 
-A batch of events causes one change per summary and one per counterpart, in a time that does not depend on the number of
+A batch of events changes each affected summary and counterpart once, in a time that does not depend on the number of
 existing entries. All sums are exact integers, so adding and removing entries in any order yields the same rows as
-recomputing them. A rollback subtracts the changes caused by the removed events, and needs no record of previous rows.
+recomputing them. A rollback subtracts the changes caused by the removed events, and needs no copy of previous rows.
 """
 
 from collections import defaultdict
@@ -56,7 +56,7 @@ SUMMARY_COLUMNS: Final = (
 """The columns of the events from which summaries are derived."""
 
 Subject: TypeAlias = tuple[str, int, str, str]
-"""Registry, agent, side and tag: the key of a summary, except for the chain."""
+"""The key of a summary without the chain: registry, agent, side and tag."""
 
 _Openings: TypeAlias = "dict[Row, Row]"
 """Openings of sealed ratings, by block and log index."""
@@ -72,7 +72,7 @@ class _Change:
 
 
 class Ratings(Projection):
-    """Rating summaries and their counterparts."""
+    """Rating summaries, in total and for each counterpart."""
 
     name = "ratings"
     tables = derived = SUMMARY_TABLES

@@ -1,4 +1,4 @@
-"""Servers' ratings of clients and validators, in both directions; individual ratings of any kind, and their files."""
+"""Servers' ratings of clients and validators, received and given; single ratings of any kind, and their files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bilateral.index.reading.prepared import CHAIN, Prepared, one_of, spread
 from bilateral.index.reading.registries import AgentKey, Wide, hexadecimal
 
 MAX_ENTRIES: Final = 500
-"""The maximum number of an agent's metadata entries, and of its summaries, in a response. Anyone can add more."""
+"""The maximum number of an agent's metadata entries, and of its summaries, per response. Anyone can add more."""
 _KEY: Final = ("chain_id", "identity_registry", "agent_id")
 _SUMMARY: Final = summary.c
 _SUMMARY_COLUMNS: Final = ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")
@@ -66,7 +66,7 @@ class RatingSummary:
     Attributes:
         side: `server` for feedback, `client` and `validator` for ratings by servers.
         tag: The tag; empty for ratings, which have none.
-        count: The number of entries that count.
+        count: The number of entries that are included in the summary.
         counterparts: The number of distinct accounts or agents that gave the values.
         mean: The mean value.
         lower_bound: The lower bound of the agent's value at 95 % confidence; None for a tag without a scale.
@@ -102,7 +102,7 @@ SIDES: Final = {
     RatedSide.CLIENT: (schema.EVENT_TABLES[ClientRated], "client_id"),
     RatedSide.VALIDATOR: (schema.EVENT_TABLES[ValidatorRated], "validator_id"),
 }
-"""The table that contains each side's ratings, and the column that identifies the rated agent."""
+"""For each side, the table that contains the ratings, and the column that identifies the rated agent."""
 
 _LAST: Final = ("last_block", "last_log_index")
 """The parameters for a cursor's position."""
@@ -151,7 +151,7 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Rating]:
-    """Return the ratings of or by an agent, newest first."""
+    """Return the ratings that an agent received or gave, newest first."""
     require_limit(limit)
     kind = f"{direction} ratings of {key.global_id}"
     values = {"chain": key.chain_id, "registries": key.registries, "agent": key.agent_id, "limit": limit + 1}
@@ -230,12 +230,12 @@ def rating_of_row(row: sa.Row[*tuple[Any, ...]]) -> Rating:
 
 @dataclass(frozen=True, slots=True)
 class FileEvidence:
-    """A file: how it was checked, and the signatures in a feedback file. All texts are untrusted.
+    """A file to which an event refers, how it was checked, and a feedback file's signatures. All texts are untrusted.
 
     Attributes:
         state: `waiting`, `loaded`, `malformed` or `failed`.
         integrity: `inline`, `cid`, `hash` or `variant` if the hash matches; None if only the server vouches for it.
-        content_hash: The SHA-256 hash under which the index stores the file's bytes; None if there are none.
+        content_hash: The SHA-256 hash under which the index stores the file's bytes; None if no bytes are stored.
         size: The file's total size in bytes.
         interaction_hash: The hash of the request and response that the file is about.
         agent_signature: The agent's signature in the file, which is not verified.
@@ -288,7 +288,7 @@ def file_evidence(connection: sa.Connection, chain_id: int, block: int, log_inde
 
 
 def registration_evidence(connection: sa.Connection, key: AgentKey) -> FileEvidence | None:
-    """Return an agent's current registration file; None if it has none or if the file has not been found yet."""
+    """Return an agent's current registration file; None if the agent has none or the file has not been found yet."""
     return _file(connection, files.agent_file, *key.of(files.agent_file.c))
 
 

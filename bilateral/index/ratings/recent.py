@@ -20,7 +20,7 @@ from bilateral.index.reading.registries import AgentKey, Exact, exact
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The most relevant response to feedback: the agent's newest response, or else anyone's newest response.
+    """The most relevant response to feedback: the agent's newest response or, without one, anyone's newest response.
 
     Attributes:
         responder: The account that responded.
@@ -55,7 +55,7 @@ _BY_ANYBODY: Final = _newest_answer()
 def answers_to(
     connection: Connection, chain_id: int, entries: Iterable[Feedback], of_agent: Collection[str]
 ) -> tuple[Answer | None, ...]:
-    """Return the most relevant response to each feedback entry; None if there is none."""
+    """Return the most relevant response to each feedback entry; None for an entry without responses."""
     answered = []
     for entry in entries:
         name = entry.registry, entry.agent_id, entry.client, entry.feedback_index
@@ -81,7 +81,7 @@ class LatestRating:
     """Feedback on a server, or a server's rating of a client.
 
     Attributes:
-        side: The side of the rated agent: `server` or `client`.
+        side: The role in which the agent was rated: `server` or `client`.
         agent: The short id of the rated agent.
         by_agent: The short id of the server that gave the rating; None for feedback.
         by_account: The account that gave the feedback; None for a rating.
@@ -124,7 +124,7 @@ def _rating(chain_id: int, row: tuple[Any, ...]) -> LatestRating:
 
 
 MOST: Final = 300
-"""The maximum number of feedback entries, and of ratings, to read."""
+"""The maximum number of feedback entries, and separately of ratings, to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class RecentFeedback:
         log_index: The feedback's position in the block.
         tag: The first tag, which states what the value measures.
         time: The time of the feedback's block, in Unix seconds.
-        payment_transaction: The transaction of a payment that the file claims, untrusted text; None if there is none.
+        payment_transaction: The payment transaction that the file claims, untrusted text; None if the file claims none.
         is_answered: True if someone responded to the feedback.
         is_revoked: True if the client revoked the feedback.
     """

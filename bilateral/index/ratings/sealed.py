@@ -1,4 +1,4 @@
-"""Ratings that were sealed before either side saw the other's rating: SQL conditions, and sealed pairs."""
+"""Ratings that were sealed before either side saw the other's rating: SQL conditions for them, and sealed pairs."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,7 +24,7 @@ _OPENED: Final = schema.EVENT_TABLES[RatingsOpened]
 def is_sealed_feedback(
     rows: sa.FromClause, account: str = "client_address", chain: Any = None
 ) -> sa.ColumnElement[bool]:
-    """Return the condition that feedback was sealed first, because the next log is an opening that refers to it."""
+    """Return the condition that feedback was sealed first, because the next log is the opening of this feedback."""
     columns, opened = rows.c, _OPENED.alias("opened")
     same = [opened.c.server_id == columns.agent_id, opened.c.client == columns[account]]
     if "feedback_index" in columns:
@@ -33,7 +33,7 @@ def is_sealed_feedback(
 
 
 def is_sealed_rating(rows: sa.FromClause, chain: Any = None) -> sa.ColumnElement[bool]:
-    """Return the condition that a client's rating was sealed first, because its or its feedback's opening follows."""
+    """Return the condition that a server's rating of a client was sealed first, because an opening follows it."""
     rated, opened = rows.c, _OPENED.alias("opened")
     same = [opened.c.client_id == rated.client_id, opened.c.server_id == rated.server_id]
     return sa.exists().where(*_beside(opened, rows, 1, 2, chain=chain), *same).correlate(rows)
@@ -42,8 +42,8 @@ def is_sealed_rating(rows: sa.FromClause, chain: Any = None) -> sa.ColumnElement
 def follows_feedback(rows: sa.FromClause, client: str = "client_id", chain: Any = None) -> sa.ColumnElement[bool]:
     """Return the condition that a client gave a server feedback within the day before the server's rating.
 
-    The client is the account that owns the client agent or is the agent's wallet. Revoked feedback counts, because the
-    server could see it.
+    The client is the account that owns the client agent or is the agent's wallet. Revoked feedback also meets the
+    condition, because the server could see it.
     """
     rated, feedback = rows.c, schema.EVENT_TABLES[NewFeedback].alias("answered")
     speaker, kind = agent_tables.agent.alias("speaker"), schema.registry.alias("rated_in")
@@ -89,7 +89,7 @@ class SealState(StrEnum):
     """Neither rating has been opened."""
 
     WITHHELD = "withheld"
-    """Only one rating has been opened. The unopened rating does not count anywhere."""
+    """Only one rating has been opened. The unopened rating is ignored everywhere."""
 
     OPENED = "opened"
     """Both ratings have been opened."""
@@ -114,7 +114,7 @@ class SealedPair:
         server: The server's short id.
         server_id: The server's token id.
         state: `sealed`, `withheld` or `opened`.
-        missing: The sides that have not opened their ratings: `client`, `server`.
+        missing: The sides that have not opened their ratings, `client` or `server` or both.
         feedback: The textual id of the client's feedback; None while it is sealed.
         feedback_opened_at: The time at which the feedback was opened, in Unix seconds; None while it is sealed.
         rating_opened_at: The time at which the server's rating was opened, in Unix seconds; None while it is sealed.
@@ -151,7 +151,7 @@ def sealed_pairs_of(
 ) -> Page[SealedPair]:
     """Return the pairs that an agent sealed, as client or server, newest first.
 
-    In an exchange, ratings are sealed and opened in one step. They count as sealed first, but are not listed as a pair.
+    In an exchange, both ratings are sealed and opened at once. They count as sealed first but are not listed as a pair.
     """
     pair = _VIEW.c
     names = ("chain_id", "client_id", "server_id", "registry", "interaction", "state", "client_address")

@@ -11,7 +11,7 @@ from bilateral.index.log.columns import BY_CHAIN, WideInteger, agent_columns, ke
 metadata: Final = MetaData()
 
 DECIMALS: Final = 18
-"""The maximum number of decimals with which feedback counts."""
+"""The maximum number of decimals of a feedback value that is included in summaries."""
 
 
 summary: Final = Table(
@@ -52,7 +52,7 @@ SUMMARY_TABLES: Final = (summary, counterpart)
 
 
 def is_plain(side: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    """Return the condition that a summary covers all ratings on its side."""
+    """Return the condition that a summary covers all ratings on a side, not only sealed ones."""
     return sa.and_(*(side != sa.literal_column(f"'{name}'") for name in sorted(SEALED_SIDES.values())))
 
 
@@ -62,5 +62,5 @@ def event_columns(columns: Any, *names: str) -> list[sa.ColumnElement[Any]]:
 
 
 def place_values(block: int, log_index: int, time: int, transaction: bytes) -> tuple[Any, ...]:
-    """Return the last four values of a row that ends with `event_columns`, in the form used in responses."""
+    """Return the position values at the end of a row selected with `event_columns`, in the form used in responses."""
     return block, log_index, time, f"0x{bytes(transaction).hex()}"

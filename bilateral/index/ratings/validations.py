@@ -38,7 +38,7 @@ class Validation:
         request_uri: The URI of the material to validate.
         requested_block: The block of the request.
         requested_at: The time of the request's block, in Unix seconds.
-        response: The response, 0 to 100; None if there is none yet.
+        response: The response, 0 to 100; None if the validator has not responded yet.
         response_uri: The URI of the evidence.
         response_hash: The on-chain hash of the evidence; None if there is none.
         tag: The tag with which the validator categorises the response.

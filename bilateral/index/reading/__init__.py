@@ -1,1 +1,1 @@
-"""Connections for readers, with registries, pages, replicas and snapshots."""
+"""Connections for readers, and what readers share: registries, pages, replicas and snapshots."""

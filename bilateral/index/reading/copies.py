@@ -60,9 +60,9 @@ class Visit:
     """A request whose reads all go to one server.
 
     Attributes:
-        key: A number by which the server is chosen. All requests of a client have the same number, so that the client
-            never sees an older state than before.
-        copy: The server that responded last; None before the first read.
+        key: A number by which the server is chosen. All requests from one client have the same number, so that the
+            client never sees an older state than before.
+        copy: The server that served the last read; None before the first read.
     """
 
     key: int
@@ -82,7 +82,7 @@ class Copy:
         name: The server's host, port and database, for metrics and logs.
         is_primary: True for the server to which workers write.
         is_up: True while the server responds and its tables have the required version.
-        states: Each chain's state at the last check.
+        states: The state of each chain at the last check.
         delay: The number of seconds by which the server lagged behind the primary at the last check.
     """
 
@@ -148,7 +148,7 @@ class Copies:
     """The primary server and its replicas, each monitored by a thread.
 
     Args:
-        max_delay: How many seconds a replica may lag before readers use a different server.
+        max_delay: The number of seconds by which a replica may lag before readers use another server.
 
     Attributes:
         primary: The primary server.
@@ -186,8 +186,8 @@ class Copies:
     def in_order(self) -> list[Copy]:
         """Return the servers to try for a read, in order.
 
-        Replicas that respond and do not lag come first, then the primary, then the other servers, because a stale
-            response is better than none.
+        Replicas that respond and do not lag come first, followed by the primary and then the other servers, because a
+        stale response is better than none.
         """
         visit = VISIT.get()
         ready = [copy for copy in self.replicas if copy.is_up and copy.delay <= self._max_delay]
@@ -222,10 +222,10 @@ _UNUSABLE: Final = (errors.DatabaseUnavailableError, errors.NewerSchemaError, er
 class ReplicatedReader(Reader):
     """Reads an index from its replicas. Each visit sees one consistent state of a single server.
 
-    A replica that is not responding is excluded until it recovers. The next replica or the primary serves its reads.
+    A replica that is not responding is excluded until it recovers. Until then, other servers serve its reads.
 
     Args:
-        max_delay: How many seconds a replica may lag before visits use a different server.
+        max_delay: The number of seconds by which a replica may lag before visits use another server.
 
     Attributes:
         copies: The servers.
@@ -234,7 +234,7 @@ class ReplicatedReader(Reader):
         InvalidArgumentError: A URL is malformed or specifies an unsupported database.
         OlderSchemaError: The primary's tables are missing or need `bilateral index schema`.
         NewerSchemaError: A newer version of this package created the primary's tables.
-        DatabaseUnavailableError: The primary cannot be opened. Replicas may be down.
+        DatabaseUnavailableError: The primary cannot be opened. (Replicas need not be available.)
     """
 
     def __init__(
@@ -277,7 +277,7 @@ class ReplicatedReader(Reader):
                 return
 
     def visit(self, work: Callable[[Connection], T], spent: float = 0.0) -> T:
-        """Run a visit, and retry it on a different server if the first one fails. See `Reader.visit`."""
+        """Run a visit, and retry it on another server if the first one fails. See `Reader.visit`."""
         try:
             return super().visit(work, spent)
         except errors.MissingChainError:

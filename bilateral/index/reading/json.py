@@ -18,7 +18,7 @@ def has_all(
     *conditions: sa.ColumnElement[bool],
     folded: bool = False,
 ) -> sa.ColumnElement[bool]:
-    """Return an expression that is true if every entry occurs as a row's value."""
+    """Return an expression that is true if each of the given entries occurs as the value of a row."""
     requested = sorted({entry.lower() for entry in entries} if folded else set(entries))
     if folded:
         value = lower(value, "".join(requested))
@@ -41,7 +41,7 @@ _EXACT: Final = Context(prec=800, Emax=MAX_EMAX, Emin=MIN_EMIN)  # more digits t
 
 
 class EntityDialect:
-    """Expressions that differ between the two engines. This class has the form for PostgreSQL."""
+    """SQL expressions that differ between the two engines. This class contains those for PostgreSQL."""
 
     has_small_parser: ClassVar[bool] = False
     """True if the engine rejects deeply nested expressions."""
@@ -70,7 +70,7 @@ class EntityDialect:
         return sa.func.coalesce(sa.func.json_agg(item), sa.cast(sa.literal_column("'[]'"), sa.JSON))
 
     def embedded(self, text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """Return JSON that is stored as text in a form that can be embedded in other JSON."""
+        """Return JSON text from a column in a form that can be embedded in other JSON."""
         return sa.cast(text, sa.JSON)
 
     def flag(self, expression: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
@@ -88,7 +88,7 @@ class EntityDialect:
         )
 
     def lower(self, expression: sa.ColumnElement[str], needle: str) -> sa.ColumnElement[str]:  # noqa: ARG002  # for SQLite
-        """Return a text in lower case, so that it can be compared with a lower-case search text."""
+        """Return a text in lower case, for comparison with a lower-case search text."""
         return sa.func.lower(expression)
 
     def position(self, expression: sa.ColumnElement[Any], needle: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
@@ -113,7 +113,7 @@ class EntityDialect:
         return sa.type_coerce(sa.cast(value, sa.Numeric) * unit, sa.Numeric)
 
     def decimal_operand(self, value: Decimal) -> sa.ColumnElement[Any]:
-        """Return a number in the form that `decimal_key` returns, to compare the two."""
+        """Return a number in the form in which it can be compared with a `decimal_key`."""
         return sa.literal(value, sa.Numeric)
 
     def decimal_in(
@@ -123,7 +123,7 @@ class EntityDialect:
         return self.decimal_key(value, decimals).in_([self.decimal_operand(operand) for operand in operands])
 
     def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> sa.Select[Any]:
-        """Return a query for some three-column keys. It has one parameter, regardless of the number of keys."""
+        """Return a query that lists three-column keys. It has one parameter, regardless of the number of keys."""
         listed = msgspec.json.encode([(str(number), text, str(of)) for number, text, of in keys])
         keys_table = sa.func.json_array_elements(sa.cast(sa.literal(listed.decode(), sa.Text), sa.JSON)).table_valued(
             "value"
@@ -136,7 +136,7 @@ class EntityDialect:
         return sa.case((text.bool_op("~")(sa.literal_column("'^[0-9]{1,18}$'")), sa.cast(text, sa.BigInteger)))
 
     def entries(self, listed: sa.ColumnElement[str]) -> sa.TableValuedAlias:
-        """Return the entries of a JSON list of strings, as the column `value` of a table."""
+        """Return the entries of a JSON list of strings as a table with the column `value`."""
         return sa.func.json_array_elements_text(sa.cast(listed, sa.JSON)).table_valued("value")
 
     def has_entries(

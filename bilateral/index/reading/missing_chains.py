@@ -44,7 +44,7 @@ _IS_LENIENT: Final = ContextVar("is_lenient", default=False)
 
 @contextmanager
 def without_missing_chains() -> Iterator[None]:
-    """Let visits skip rows of chains whose shard is not responding. Other visits fail if they need such rows."""
+    """Let visits within the context skip rows on unavailable shards. Other visits fail if they need such rows."""
     token = _IS_LENIENT.set(True)
     try:
         yield
@@ -72,7 +72,7 @@ class ChainServers:
 
     @classmethod
     def of(cls, connection: Connection) -> ChainServers | None:
-        """Return a database's shards; None if it is not a coordinator."""
+        """Return a database's shards; None if the database is not a coordinator."""
         if not has_reachable(connection):
             return None
         path = connection.execute(text("SELECT current_setting('search_path')")).scalar_one()

@@ -1,4 +1,4 @@
-"""Pages of long lists. A cursor identifies the last entry of a page, so new blocks do not shift entries."""
+"""Pages of long lists. A cursor identifies the last entry of a page, so new blocks do not shift the next page."""
 
 import json
 import math
@@ -26,7 +26,7 @@ _MAX_CURSOR: Final = 1_200  # characters: two texts of `MAX_KEY_BYTES` in base64
 
 
 class Wide(int):
-    """The type of values of up to 256 bits in a cursor, such as agents' ids. `int` stands for up to 63 bits."""
+    """The type of values of up to 256 bits in a cursor, such as agents' ids. `int` is for values of up to 63 bits."""
 
 
 class Small(int):
@@ -82,7 +82,7 @@ def after(
 
 
 def page_of(rows: Sequence[R], limit: int, convert: Callable[[R], T], cursor_of: Callable[[R], str]) -> Page[T]:
-    """Return a page with some rows, and the cursor of the next page."""
+    """Return a page with the given rows, and the cursor of the next page."""
     displayed = rows[:limit]
     return Page(tuple(convert(row) for row in displayed), cursor_of(displayed[-1]) if len(rows) > limit else None)
 
@@ -106,7 +106,7 @@ def newest_page(  # noqa: PLR0913  # one a part of the list
 
 
 def require_limit(limit: int) -> int:
-    """Check the number of entries that a caller requests."""
+    """Check that the number of entries that a caller requests is allowed."""
     if not 1 <= limit <= MAX_LIMIT:
         raise InvalidArgumentError(f"limit {limit} is out of range 1..{MAX_LIMIT}")
     return limit

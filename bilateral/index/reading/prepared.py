@@ -1,4 +1,4 @@
-"""Precompiled statements. For most statements, SQLAlchemy's lookup takes longer than the database takes to run them."""
+"""Precompiled statements. SQLAlchemy's lookup of a compiled statement mostly takes longer than running it."""
 
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,13 +23,13 @@ from bilateral.index.log.dialects import DIALECTS, dialect_of
 _Convert: TypeAlias = Callable[[Any], Any]
 
 CHAIN: Final = bindparam("chain", type_=BigInteger)
-"""The parameter for a statement's chain. Subqueries also use it, so that a coordinator queries only one server."""
+"""The parameter for a statement's chain. Subqueries use it too, so that a coordinator queries only one server."""
 
 
 def plan_by_values(connection: Connection) -> None:
-    """Make PostgreSQL plan each of a visit's statements for its values.
+    """Make PostgreSQL plan each of a visit's statements for the statement's current values.
 
-    PostgreSQL plans a prepared statement a few times, and then uses a generic plan if that seems equally cheap.
+    PostgreSQL plans a prepared statement anew a few times, and then uses a generic plan if that seems equally cheap.
     Searches differ too much for a generic plan: a word may be in three files or in all of them.
     """
     dialect_of(connection).set_local(connection, "plan_cache_mode", "force_custom_plan")
@@ -57,7 +57,7 @@ def one_of(name: str, column: ColumnElement[Any], size: int) -> ColumnElement[bo
 
 
 def spread(name: str, values: Sequence[Any], size: int) -> dict[str, Any]:
-    """Return the parameters for `one_of`. The last value fills the remaining ones; without values, no row matches."""
+    """Return the parameters for `one_of`. The last value is repeated to fill them; without values, no row matches."""
     last = values[-1] if values else None
     return {f"{name}_{place}": values[place] if place < len(values) else last for place in range(size)}
 
@@ -73,7 +73,7 @@ def listed(names: Iterable[str], lists: Iterable[Iterable[Any]]) -> tuple[dict[s
 
 
 def entries_of(parameter: BindParameter[Any]) -> Sequence[Any]:
-    """Return the values of a parameter, which are several if it is a list (`IN`)."""
+    """Return the values of a parameter: several if the parameter is a list (`IN`), otherwise one."""
     return (parameter.value or ()) if parameter.expanding else (parameter.value,)
 
 
@@ -84,8 +84,8 @@ class Prepared:
         statement: The statement. A parameter for a list (`IN`) has a fixed length (see `one_of`).
         is_literal: True to write all constants into the text. PostgreSQL plans a statement without parameters only
             once, even after `plan_by_values`.
-        parameters: The parameters without names. Their values are identified by number; each value in a list has its
-            own number.
+        parameters: The parameters that have no names. Their values are identified by number; each value in a list has
+            its own number.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Prepared:
         return list(map(self._make, self.all(connection, values)))
 
     def first(self, connection: Connection, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
-        """Return the first row of a statement that finds few rows; None if there is none. See `all`."""
+        """Return the first row of a statement that finds few rows; None if it finds no rows. See `all`."""
         rows = self.all(connection, values)
         return rows[0] if rows else None
 

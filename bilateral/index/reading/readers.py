@@ -86,7 +86,7 @@ class Reader:
         url: The SQLAlchemy URL of the database; the default database if omitted.
         seconds: The time limit for all statements of a visit together.
         connections: The maximum number of concurrent connections.
-        is_brief: True if visits block other requests, so that they must be short (see `require_patience`).
+        is_brief: True if visits block other requests and must therefore be short (see `require_patience`).
 
     Raises:
         InvalidArgumentError: The URL is malformed, or the database is not supported.
@@ -133,10 +133,10 @@ class Reader:
     def connect(self, spent: float = 0.0) -> Iterator[Connection]:
         """Provide a connection in a read-only transaction.
 
-        The time limit starts here and includes work between statements. It is only enforced while statements run, so
-        work after the last statement has no limit. SQLite runs in the caller's thread, so the limit applies to
-        processor time, and no query fails because the machine is busy. The wall-clock limit is five times as long or,
-        for a brief visit, equally long. On PostgreSQL, the limit applies to wall-clock time, including the wait for a
+        The time limit starts here and includes work between statements. The limit is only enforced while statements
+        run, so work after the last statement has no limit. SQLite runs in the caller's thread, so the limit applies to
+        processor time, and a busy machine alone does not use it up. The wall-clock limit is five times as long or, for
+        a brief visit, equally long. On PostgreSQL, the limit applies to wall-clock time, including the wait for a
         connection. A statement that starts within the first tenth of the limit may take the full limit again.
 
         Args:
@@ -148,7 +148,7 @@ class Reader:
             ReadersBusyError: No connection became free in time.
             LargeAnswerError: SQLite would produce a value that is too large.
             DatabaseUnavailableError: The database is not responding.
-            ChainServerFailedError: A chain's server failed. The next visit skips it.
+            ChainServerFailedError: A chain's server failed. The next visit skips this server.
             MissingChainError: The visit needs rows from a server that is not responding.
         """
         seconds = self.seconds - spent
@@ -188,7 +188,7 @@ class Reader:
         return self.visit(lambda connection: query(connection, *arguments, **options))
 
     def visit(self, work: Callable[[Connection], T], spent: float = 0.0) -> T:
-        """Run a visit, and restart it if the server of a chain fails that the visit may not need.
+        """Run a visit, and restart it if a chain's server fails, because the visit may not need that chain.
 
         Args:
             spent: See `connect`.
@@ -217,7 +217,7 @@ def require_patience(connection: Connection) -> None:
     """Stop a brief visit before work whose duration depends on untrusted input.
 
     Raises:
-        QueryTimeoutError: The visit is brief, and will be restarted in a thread.
+        QueryTimeoutError: The visit is brief, and must be restarted in a thread.
     """
     if connection.get_execution_options().get(_BRIEF):
         raise errors.QueryTimeoutError(0)

@@ -24,7 +24,7 @@ Wide = Annotated[int, PlainSerializer(str, return_type=_DIGITS, when_used="json"
 
 
 def hexadecimal(raw: bytes | None) -> str | None:
-    """Return bytes as `0x…`; None for None and for 32 zero bytes, which the registries use to mean "no hash"."""
+    """Return bytes as `0x…`; None for None and for 32 zero bytes, which mean "no hash" in the registries."""
     return None if raw is None or raw == bytes(32) else f"0x{raw.hex()}"
 
 
@@ -38,7 +38,7 @@ Exact = Annotated[Decimal, PlainSerializer(lambda number: format(number, "f"), r
 
 
 def short_text(raw: bytes) -> str:
-    """Return a text that a registry stores in 32 bytes, or hexadecimal digits if the bytes are not UTF-8."""
+    """Return a text that a registry stores in 32 bytes, or the bytes as hexadecimal digits if they are not UTF-8."""
     text = raw.rstrip(b"\0")
     try:
         return text.decode() if b"\0" not in text else f"0x{raw.hex()}"
@@ -56,7 +56,7 @@ class IndexedRegistry:
 
     Attributes:
         kind: The contract's name.
-        identity_registry: The identity registry to which the registry belongs.
+        identity_registry: The identity registry to which this registry belongs.
         first_block: The block from which the registry is indexed.
     """
 
@@ -86,16 +86,16 @@ class AgentKey:
 
     @property
     def id(self) -> str:
-        """The short id, such as `8453:247`."""
+        """The agent's short id, such as `8453:247`."""
         return f"{self.chain_id}:{self.agent_id}"
 
     @property
     def global_id(self) -> str:
-        """The id that is unique across registries, such as `eip155:8453:0x8004…#247`."""
+        """The agent's id that is unique across registries, such as `eip155:8453:0x8004…#247`."""
         return global_agent_id(self.chain_id, self.identity_registry, self.agent_id)
 
     def of(self, columns: Any) -> list[ColumnElement[bool]]:
-        """Return the conditions that select rows with the agent's key."""
+        """Return the conditions that select the rows with the agent's key."""
         names = ("chain_id", "identity_registry", "agent_id")
         return [columns[name] == getattr(self, name) for name in names]
 
@@ -117,14 +117,14 @@ class Registries:
 
     @property
     def chains(self) -> list[int]:
-        """The chains with an identity registry."""
+        """The chains that have an identity registry in the index."""
         return [chain for chain in self.by_chain if self._identities(chain)]
 
     def _identities(self, chain_id: int) -> list[str]:
         return [registry.address for registry in self.by_chain.get(chain_id, ()) if registry.kind == Registry.IDENTITY]
 
     def identity_of(self, chain_id: int) -> str:
-        """Return the identity registry for ids that do not specify one: the canonical registry, or else the oldest one.
+        """Return the identity registry for ids that specify none: the canonical one if indexed, or else the oldest one.
 
         Raises:
             ChainNotIndexedError: The chain is not indexed.
@@ -135,7 +135,7 @@ class Registries:
         return canonical_first(chain_id, identities)[0]
 
     def require_indexed(self, chains: Iterable[int]) -> None:
-        """Reject a query about a chain that is not indexed, instead of returning an empty response.
+        """Raise an error for a query about a chain that is not indexed, so that it does not get an empty response.
 
         Raises:
             ChainNotIndexedError: A chain is not indexed.
@@ -148,7 +148,7 @@ class Registries:
 
         Args:
             agent_id: The agent's token id.
-            identity_registry: The address of the agent's registry; None for the one that `identity_of` returns.
+            identity_registry: The address of the agent's registry; None for the registry that `identity_of` returns.
 
         Raises:
             ChainNotIndexedError: The chain is not indexed.
@@ -209,7 +209,7 @@ def agent_key(registries: Registries, text: str) -> AgentKey:
 
 
 def numbers_by_chain(ids: Iterable[str | None]) -> dict[int, list[int]]:
-    """Return the distinct token ids of the given agents in ascending order, by chain id.
+    """Return the distinct token ids of the given agents in ascending order, keyed by chain id.
 
     Args:
         ids: Short ids, such as `8453:247`; None is ignored.

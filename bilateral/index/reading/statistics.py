@@ -1,4 +1,4 @@
-"""The number of events on each chain per day."""
+"""The number of events per day on each chain."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.log import tables as schema
 
 MAX_DAYS: Final = 366
-"""The maximum number of days in one response: a leap year."""
+"""The maximum number of days in one response, which is the length of a leap year."""
 
 _DAY: Final = 86_400  # seconds; Unix time ignores leap seconds
 
@@ -40,7 +40,7 @@ class DayStatistics:
         feedback: The number of open feedback entries.
         revocations: The number of feedback revocations.
         responses: The number of responses to feedback.
-        authorized_feedback: The number of feedback entries that an owner authorised.
+        authorized_feedback: The number of feedback entries that agents' owners authorised.
         validation_responses: The number of responses to validation requests.
     """
 
@@ -62,7 +62,7 @@ def statistics(
 ) -> tuple[DayStatistics, ...]:
     """Return the chains' statistics for each day with at least one event.
 
-    The cost grows with the number of events on the requested days, not with the total number on the chain.
+    The cost grows with the number of events on the requested days, not with the chain's total number of events.
     """
     if not 0 <= (last - first).days < MAX_DAYS:
         raise InvalidArgumentError(f"the period {first} to {last} must cover 1 to {MAX_DAYS} days")
@@ -91,7 +91,7 @@ def _days(connection: Connection, table: Table, chain_id: int, begin: int, end: 
 
 
 def count_by_day(table: Table, chain_id: int) -> Select[Any]:
-    """Return the statement that counts a table's events per day, in a form that lets each chain's server count.
+    """Return the statement that counts a table's events per day, written so that each chain's server does the counting.
 
     A coordinator delegates grouping to a server only for a whole partition, so the chain must be part of the grouping
     key. PostgreSQL drops a key that equals a constant, but keeps a key that is in a list, and still uses indexes.

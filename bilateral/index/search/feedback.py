@@ -38,7 +38,7 @@ def counted_feedback(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Feedback]:
-    """Return the feedback on an agent that counts for a gate, newest first, including revoked entries."""
+    """Return the feedback on an agent that a gate takes into account, newest first, including revoked entries."""
     columns = VIEW.c
     conditions = key.in_registries(columns)
     if tag is not None:
@@ -55,7 +55,7 @@ def counted_feedback(  # noqa: PLR0913  # one a filter
 
 
 def speakers(connection: Connection, key: AgentKey) -> tuple[str, ...]:
-    """Return the accounts that selected an agent as their primary agent, which are its owner or its wallet."""
+    """Return the accounts that own an agent or are its wallet and have selected it as their primary agent."""
     columns, chosen = agent.c, primary_agent.c
     row = connection.execute(select(columns.owner, columns.wallet).where(*key.of(columns))).first()
     query = select(chosen.account).where(
@@ -95,7 +95,7 @@ class FeedbackSearch:
         is_answered: True for feedback with a response, False for feedback without one; None for all.
         has_payment: True for feedback whose file claims a payment, False for other feedback; None for all.
         include_revoked: True to include revoked feedback.
-        blind: `only` to find only feedback that was sealed first; None for all.
+        blind: `only` to find only feedback that was sealed before either side saw the other's rating; None for all.
 
     Raises:
         InvalidArgumentError: The value of a condition is out of range.

@@ -1,4 +1,4 @@
-"""Filters for agent searches. Each filter is validated when it is created, so queries never contain invalid ones.
+"""Filters for agent searches. Each filter is validated on creation, so queries never contain invalid filters.
 
 A word is a sequence of letters and digits, in lower case and without accents. Both engines use this definition, so that
 a search finds the same agents on SQLite and PostgreSQL. Each Chinese or Japanese character is a separate word, because
@@ -39,10 +39,10 @@ MAX_WORD: Final = 40
 """The maximum number of characters in a word. The rest of a longer word is ignored."""
 
 MAX_WORDS: Final = 2_000
-"""The maximum number of different words that count in a text."""
+"""The maximum number of different words in a text that are taken into account."""
 
 SIMILAR_LENGTHS: Final = range(4, 25)
-"""The lengths of words for which similar words are looked up."""
+"""The lengths that a word may have for similar words to be looked up."""
 
 _ASCII_WORD: Final = re.compile("[a-z0-9]+")
 
@@ -54,7 +54,7 @@ class Side(StrEnum):
     """The roles in which an agent can be rated."""
 
     SERVER = "server"
-    """As a server, by its clients' feedback."""
+    """As a server, through clients' feedback."""
 
     CLIENT = "client"
     """As a client, by servers."""
@@ -67,9 +67,9 @@ class Order(StrEnum):
     """The sort orders of search results. Agents with the same rank are ordered by chain, registry and id."""
 
     STANDING = "standing"
-    """Agents with the query's words in their names come first. Within these groups, agents are sorted by standing on
-    the first gate's side, highest first. Agents that have not been analysed yet follow in order of registration.
-    Withheld agents come after all others."""
+    """Agents with the query's words in their names come first. They and the others are each sorted by standing on the
+    first gate's side, highest first. Agents not yet analysed follow by registration. Withheld agents come last.
+    """
 
     RELEVANCE = "relevance"
     """Agents with the query's words in their names come first; then agents are sorted by lower bound, highest first."""
@@ -80,10 +80,10 @@ class Order(StrEnum):
     files are found. This order requires the `semantic` extra."""
 
     LOWER_BOUND = "lower_bound"
-    """By lower bound for the first gate, highest first."""
+    """By lower bound of the ratings for the first gate, highest first."""
 
     MEAN = "mean"
-    """By mean for the first gate, highest first."""
+    """By mean of the ratings for the first gate, highest first."""
 
     ACTIVITY = "activity"
     """By number of ratings for the first gate, highest first."""
@@ -95,7 +95,7 @@ class Order(StrEnum):
     """By time of registration, most recent first."""
 
     LAST_ACTIVE = "last_active"
-    """By time of the latest feedback, most recent first. Registration counts as feedback."""
+    """By time of the latest feedback, most recent first; for agents without feedback, by time of registration."""
 
 
 OF_GATE: Final = (Order.LOWER_BOUND, Order.MEAN, Order.ACTIVITY)
@@ -131,7 +131,7 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True)
 class Gate:
-    """A condition on an agent's ratings: values from one registry, for one side and tag, must meet all of its parts.
+    """A condition on an agent's ratings: values from one registry, for one side and tag, must meet all of its limits.
 
     Values with different tags, or from different registries, are never averaged together.
 
@@ -139,7 +139,7 @@ class Gate:
         tag: The tag (`tag1`); None for any tag. Ratings by servers have the tag `""`.
         minimum: The minimum mean rating.
         maximum: The maximum mean rating.
-        lower_bound: The minimum lower bound, at 95 % confidence. Tags without a scale have none.
+        lower_bound: The minimum lower bound, at 95 % confidence. Tags without a scale have no lower bound.
         count: The minimum number of ratings.
         maximum_count: The maximum number of ratings.
         clients: The minimum number of distinct clients (or servers) that gave the ratings.
@@ -194,7 +194,7 @@ class Gate:
 
     @property
     def is_of_few(self) -> bool:
-        """True for a gate on reviewers or claims. Few ratings pass it, so it is best to collect them first."""
+        """True for a gate on reviewers or payment claims. Few ratings pass it, so it is best to collect these first."""
         return self.payment is not None or bool(self.reviewers)
 
     def _reviewer(self, text: str) -> str:
@@ -214,27 +214,27 @@ class AgentSearch:
     """A search for agents. Agents must meet all conditions; a search without conditions finds every agent.
 
     Attributes:
-        text: Words to search for. For each of them, the name, description, services or capabilities in the registration
-            file must contain a word that begins with it. A word that is not in any file is replaced with similar words
-            from names.
+        text: Words to search for. For each of these words, the name, description, services or capabilities in the
+            registration file must contain a word that begins with it. A word that is not in any file is replaced with
+            similar words from names.
         chains: Match only agents on these chains; on all chains if empty.
         owner: Match only agents with this owner.
         wallet: Match only agents with this wallet.
-        capabilities: Match only agents with all of these capabilities, each a kind and an exact value.
+        capabilities: Match only agents with all of these capabilities, each given as a kind and an exact value.
         services: Match only agents with all of these kinds of services, such as `mcp`, ignoring case.
-        active: Match only agents whose file declares this value; None for all.
-        x402: Match only agents whose file declares this value; None for all.
-        verified_domain: True for agents that are listed by the domain of one of their services, False for all other
-            agents; None for all.
+        active: Match only agents whose registration file declares this value for the field; None for all.
+        x402: Match only agents whose registration file declares this value for the field; None for all.
+        verified_domain: True for agents that a domain of one of their services lists, False for all other agents; None
+            for all.
         alive: Match only agents that respond now, responded before or never responded, according to a watchtower; None
             for all.
         registered_from: Match only agents registered at this time or later, in Unix seconds.
         registered_to: Match only agents registered at this time or earlier, in Unix seconds.
         updated_from: Match only agents last changed at this time or later, in Unix seconds.
         updated_to: Match only agents last changed at this time or earlier, in Unix seconds.
-        metadata: Match only agents with these on-chain metadata entries: the key, and the value or None for any value.
-        rated: True for agents with feedback that counts, False for agents without; None for all.
-        gates: The conditions on ratings. The first gate determines the rank.
+        metadata: Match only agents with these on-chain metadata entries, each a key and a value (None for any value).
+        rated: True for agents with feedback that is included in summaries, False for other agents; None for all.
+        gates: The conditions on ratings. The first gate determines the agents' rank.
         order: The sort order; None to sort by standing.
 
     Raises:
@@ -359,7 +359,7 @@ def require_in_range(*values: int | None) -> None:
 
 
 def storable(text: str) -> str:
-    """Return a text in the form that the index stores, without NUL and lone surrogates, which databases reject."""
+    """Return a text as the index would store it, without NUL and lone surrogates, which databases reject."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 

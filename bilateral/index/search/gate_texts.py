@@ -1,4 +1,4 @@
-"""Gates, capabilities and metadata entries of searches, as fields and text for command lines and URLs."""
+"""Gates, capabilities and metadata entries of searches, as fields and as text for command lines and URLs."""
 
 from decimal import Decimal
 from typing import Annotated, Any, Final
@@ -14,7 +14,7 @@ from bilateral.index.measurements.values import Alive
 from bilateral.index.search.filters import MAX_GATES, MAX_LISTED, AgentSearch, Capability, Gate, Order, Payment, Side
 
 EXAMPLE: Final = "tag=starred,minimum=80,count=5"
-"""A gate as text."""
+"""An example of a gate as text."""
 
 _HEX: Final = "hex:"
 """The prefix of a value in hexadecimal digits."""
@@ -57,7 +57,7 @@ _NAMES: Final = tuple(field.alias or name for name, field in GateFilters.model_f
 
 
 def gate_of(text: str) -> Gate:
-    """Return the gate that a text describes: `name=value`, separated by commas.
+    """Return the gate that a text describes as `name=value` pairs, separated by commas.
 
     The names are the fields of `Gate`; `reviewer` may be repeated. As in URLs, a comma within a value is written as
     `%2C`.
@@ -157,7 +157,7 @@ class AgentFilters(BaseModel):
     updated_to: Annotated[_Time, Field(description="Last changed at this time or earlier, in Unix seconds.")] = None
 
     def search_by(self, gates: tuple[Gate, ...], order: Order | None) -> AgentSearch:
-        """Return the search with these filters and the given gates and order."""
+        """Return the search that has these filters and the given gates and order."""
         lists: dict[str, Any] = {name: tuple(getattr(self, name) or ()) for name in ("chains", "services")}
         lists["capabilities"] = tuple(map(capability_of, self.capabilities or ()))
         lists["metadata"] = tuple(map(entry_of, self.metadata or ()))

@@ -1,4 +1,4 @@
-"""Gates as parts of a search's statements. A search's plan requests these parts once."""
+"""Gates as parts of a search's statements. Each search's plan builds these parts once."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,9 +61,9 @@ class Bounds:
     """The conditions for reading a gate's lower bounds in descending order ("walking down" their index).
 
     Attributes:
-        passing: The conditions under which a summary passes the gate, by chain; empty if the search does not walk down
-            lower bounds.
-        is_best: The condition that the summary is the agent's best.
+        passing: The conditions under which a summary passes the gate, keyed by chain; empty if the search does not walk
+            down lower bounds.
+        is_best: The condition that a summary is the one with the agent's highest lower bound.
     """
 
     passing: Mapping[int, Sequence[sa.ColumnElement[bool]]] = field(default_factory=dict)
@@ -105,7 +105,7 @@ def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, m
 
 
 def has_better(passing: Gate | None = None) -> sa.ColumnElement[bool]:
-    """Return the condition that another registry of the same identity registry has a higher bound for the agent."""
+    """Return the condition that another registry of the identity registry has a higher lower bound for the agent."""
     other, of_other = summary.alias("other").c, registry.alias("of_other").c
     same = [other[name] == summary.c[name] for name in ("chain_id", "agent_id", "side", "tag")]
     bound = unindexed(other.lower_bound)  # other summaries are looked up by their whole key
@@ -187,7 +187,7 @@ def ratings(gate: Gate, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
 
 
 def figures(columns: Any, bound: Any = None) -> tuple[Any, ...]:
-    """Return the columns that gates limit. The lower bound can be replaced with another expression."""
+    """Return the columns on which gates set limits. The lower bound can be replaced with another expression."""
     return columns["count"], columns.counterparts, columns.mean, columns.lower_bound if bound is None else bound
 
 

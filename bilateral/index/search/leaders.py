@@ -75,7 +75,7 @@ class Board(StrEnum):
     """The sort orders of leaderboards."""
 
     STANDING = "standing"
-    """By standing, without withheld agents. It is not available for validators, which have no standings."""
+    """By standing, without withheld agents. This order is not available for validators, which have no standings."""
 
     LOWER_BOUND = "lower_bound"
     """By the lower bound of all ratings. Withheld agents are marked but not excluded."""
@@ -94,9 +94,9 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     limit: int = DEFAULT_LIMIT,
     cursor: str | None = None,
 ) -> Page[Leader]:
-    """Return the best agents for a tag. For each agent, the registry with the best ratings counts.
+    """Return the best agents for a tag. For each agent, the ratings from the registry with the best ratings are used.
 
-    A chain that has not been analysed yet has no leaders, because any other order would be led by false ratings.
+    A chain that has not been analysed yet has no leaders, because false ratings would lead in any other order.
     """
     require_limit(limit)
     stored = key_text(storable(tag))

@@ -1,4 +1,4 @@
-"""A query's words as conditions on registration files. The conditions mean the same on both engines."""
+"""A query's words as conditions on registration files. The conditions have the same meaning on both engines."""
 
 from __future__ import annotations
 
@@ -68,30 +68,30 @@ class Matcher(ABC):
 
     @abstractmethod
     def documents(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.Select[int]:
-        """Return the query for documents that contain all of the terms, and all terms of one choice in their names."""
+        """Return the query for documents that contain all terms, and in their names all terms of one of the choices."""
 
     @abstractmethod
     def begins(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.ColumnElement[bool]:
-        """Return the condition of `documents` on `registration_words` rows, from which a statement can start."""
+        """Return the condition of `documents` on `registration_words` rows, as a statement's starting point."""
 
     def are_common(self, terms: Sequence[Term], count: int) -> bool:  # noqa: ARG002  # SQLite counts fast
-        """Return True if PostgreSQL's statistics show that more files than a limit certainly contain all terms.
+        """Return True if PostgreSQL's statistics show that more files than a limit must contain all terms.
 
         In PostgreSQL, counting would read the entire list for each word, even with a limit.
         """
         return False
 
     def count_up_to(self, documents: sa.Select[int], most: int) -> int:
-        """Return the number of documents that a query finds, counting no further than a limit."""
+        """Return the number of documents that a query finds, counted only up to a limit."""
         limited = documents.limit(most).subquery()
         return self._connection.execute(sa.select(sa.func.count()).select_from(limited)).scalar_one()
 
     def has(self, terms: Sequence[Term]) -> sa.ColumnElement[bool]:
-        """Return the condition that a `registration_words` row contains all of the terms, which reads only this row."""
+        """Return the condition that a `registration_words` row contains all of the terms, which only reads this row."""
         return sa.and_(*(self._has_in("words", term) for term in terms))
 
     def relevance(self, terms: Sequence[Term]) -> sa.ColumnElement[int]:
-        """Return the number of terms that begin words in a name, from a row of `registration_words`."""
+        """Return the expression for the number of terms that begin words in a `registration_words` row's name."""
         points: sa.ColumnElement[int] = sa.literal(0, sa.Integer)
         for term in terms:
             points += sa.case((self._has_in("name_words", term), 1), else_=0)
@@ -210,9 +210,9 @@ class Words:
         matcher: Builds further conditions.
         terms: The words or their replacements.
         has: The condition that a file contains all words; empty if there are no words.
-        relevance: The number of the search's words that occur in a row's name.
-        files: The number of files with all words, counted up to one more than requested; this maximum if there are no
-            words.
+        relevance: The expression for the number of the search's words that occur in a row's name.
+        files: The number of files with all words, counted up to one more than requested; without words, this maximum
+            itself.
     """
 
     matcher: Matcher
@@ -226,7 +226,7 @@ class Words:
         return [self.matcher.begins(self.terms)] if self.terms else []
 
     def names_with(self, count: int, most: int) -> Names:
-        """Return the conditions for names with exactly this many of the words, and the number of their files."""
+        """Return the conditions for names with exactly this many of the words, and the number of matching files."""
         if not self.terms:
             return Names(None, 0, ())
         if len(self.terms) > _MOST_COUNTED:
@@ -244,8 +244,8 @@ class Names:
     """Names that contain a search's words.
 
     Attributes:
-        begin: The condition on files whose names contain at least this many words; None if these are not counted.
-        files: The number of these files; 0 if they are not counted.
+        begin: The condition for files whose names contain at least this many words; None if they are not counted.
+        files: The number of files that meet `begin`; 0 if they are not counted.
         exactly: The condition that a name contains exactly this many words; empty for a search without words.
     """
 

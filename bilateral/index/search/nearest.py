@@ -1,8 +1,8 @@
-"""The meanings of texts as vectors. The vectors of all files are held in memory. Requires the `semantic` extra.
+"""The meanings of texts as vectors. The vectors of all files are held in memory. This needs the `semantic` extra.
 
 A query's vector is compared with the vector of every file; 100,000 vectors take 26 MB. Comparing all of them takes a
-tenth of the time that a database would need. It is exact, because it uses integer products, whose order is the same on
-every machine.
+tenth of the time that a database would need. The comparison is exact, because it uses integer products, whose order is
+the same on every machine.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ DIMENSIONS: Final = 256
 """The number of components in a vector, one byte each."""
 
 SCALE: Final = 254
-"""The factor that turns a unit vector's components into integers. Components above a half are rare, and clipped."""
+"""The factor that turns a unit vector's components into integers. Components above a half are rare and are clipped."""
 
 MOST_LISTED: Final = 200
-"""The number of files in each of the two lists. A page has 20 files, but filters and gates may exclude most files."""
+"""The maximum number of files in each of the two lists. A page has 20 agents, but filters may exclude most files."""
 
 _LEAST: Final = 0.1 * SCALE * SCALE
 """The minimum similarity, a cosine of 0.1, which unrelated texts often reach by chance."""
@@ -50,10 +50,10 @@ _SHARE: Final = 100
 """A word counts if at most one file in this many contains it. For more common words, meaning is a better guide."""
 
 _FEW, _MANY = 10, 1_000
-"""The minimum and maximum of the limit on the number of files that contain a word that counts."""
+"""The bounds of the number of files above which a word is too common to be taken into account."""
 
 _FULL, _SHORT = 0.75, 1.2
-"""The usual BM25 parameters. Each word counts less in a long file, so a file with every word does not lead."""
+"""The usual BM25 parameters. Words have less weight in a long file, so that a file with every word is not first."""
 
 _LEAST_PART: Final = 1 / 3
 """The fraction of the score of a median-length file with all rare words that a file's score must exceed. Otherwise, a
@@ -73,7 +73,7 @@ _LOADED: Final = 10_000
 
 
 class Embedder:
-    """The model, a table of 16 MB with a vector for each token.
+    """The model, which is a table of 16 MB with a vector for each token.
 
     The vector of a text is the mean of its tokens' vectors, and takes a tenth of a millisecond to compute. Only the
     data files of `wordllama` are used, because its code would download missing files from a hub and change the
@@ -161,7 +161,7 @@ class _State:
 
 
 class Meanings:
-    """The vectors of one database, which threads share. Each thread has its own connection."""
+    """The vectors of one database, which all threads share. Each thread has its own connection."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -183,7 +183,7 @@ class Meanings:
     def lists(
         self, connection: Connection, matcher: Matcher, question: NDArray[np.float32], words: Sequence[str]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
-        """Return the rows of the files that are closest by meaning and by rare words, and the numbers of all rows."""
+        """Return the rows of the files closest by meaning, of those closest by rare words, and the ids of all rows."""
         with self._lock:
             self._refresh(connection)
             state = self._state

@@ -1,10 +1,10 @@
-"""A search's plan: its words, filters and gates in resolved form, and how to find its first agents.
+"""A search's plan: the words, filters and gates in resolved form, and how to find the first agents.
 
 A search for agents has two parts, words and ratings, and either may match many agents. The search starts with the part
-that matches fewer. If both match many, it walks down the index of lower bounds, where matching agents are frequent:
-first among agents with all words in their names, then among those with one word fewer. A search without ratings walks
-down the agents in the same way, in the order of their keys, registrations or last changes. A search that sorts by
-standing walks down the standings, with or without ratings.
+that matches fewer. If both match many, the search walks down the index of lower bounds, where matching agents are
+frequent: first among agents with all words in their names, then among those with one word fewer, and so on. A search
+without ratings walks down the agents in the same way, in the order of their keys, registrations or last changes. A
+search that sorts by standing walks down the standings, with or without ratings.
 """
 
 import json
@@ -38,15 +38,15 @@ from bilateral.index.standing.queries import chains_with_standings
 FEW_FILES: Final = 1_000
 """The maximum number of files with a query's words for a search to start with these files and look up their ratings.
 
-This applies to an index of up to 100,000 files. A walk passes more agents if there are more files, so the limit grows
-with the square root of the number of files.
+This is the limit for up to 100,000 files. A walk passes more agents if there are more files, so the limit grows with
+the square root of the number of files.
 """
 
 _USUAL_FILES: Final = 100_000
 """The number of files to which the other limits apply. The limits grow with the square root of the number of files."""
 
 MOST_LISTED: Final = 3_000
-"""The maximum number of files to whose agents PostgreSQL limits a walk. It grows like `FEW_FILES`.
+"""The maximum number of files to whose agents PostgreSQL limits a walk. This number grows like `FEW_FILES`.
 
 These agents are a set in memory, in which the walk looks up each summary. Without a set, the walk reads three tables
 for each summary.
@@ -57,7 +57,7 @@ AGENTS_OF_FILE: Final = 4
 a file."""
 
 FEW_RATED: Final = 2_000
-"""The maximum number of ratings passing a gate for a search to start with these ratings."""
+"""The maximum number of ratings that may pass a gate for a search to start with these ratings."""
 
 MOST_SCANNED: Final = 25 * FEW_RATED
 """The maximum number of ratings per tag that PostgreSQL checks against a gate if it could start with files instead.
@@ -70,7 +70,7 @@ TIMES: Final = {
     Order.REGISTERED: agent.c.registered_at,
     Order.LAST_ACTIVE: agent_activity.c.last_activity,
 }
-"""The columns with the times by which some sort orders sort."""
+"""The columns that contain the times by which some orders sort."""
 
 _OF_AGENTS: Final = (Order.STANDING, Order.RELEVANCE, *TIMES)
 """The sort orders in which a search without a gate walks down an index."""
@@ -85,7 +85,7 @@ MOST_CLAIMS: Final = 1_000
 there are more, domains are widely used, so a walk down all agents soon finds a page of them."""
 
 MOST_MEASURED: Final = 1_000
-"""The maximum number of measured agents for which a search for responding agents starts with these agents."""
+"""The maximum number of measured agents at which a search for responding agents starts with these agents."""
 
 _CONTENTS: Final = sa.select(files.file.c.content_hash).where(files.IS_FROM_HOST).subquery()
 _CLAIMS: Final = (
@@ -105,7 +105,7 @@ class Plan:
     Attributes:
         search: The search, with the default sort order applied.
         words: The search's words; empty when sorting by meaning.
-        few: The maximum number of files with the words in their names for which the search starts with them. See
+        few: The maximum number of files with the words in their names at which the search starts with these files. See
             `FEW_FILES`.
         most: The maximum number of files to whose agents a walk is limited. See `MOST_LISTED`.
         tables: The agent tables and, if the search reads them, the file tables.
@@ -113,7 +113,7 @@ class Plan:
         gates: The gates, as parts of statements.
         begin: The conditions of the single statement that finds all agents; None if the search walks down an index.
         bounds: The conditions of a walk down the lower bounds of the first gate; empty to walk down the agents.
-        closest: The files that are closest to the text in meaning, and their ranks; None in other sort orders.
+        closest: The files that are closest to the text in meaning, and their ranks; None for other sort orders.
         with_standings: The chains whose agents have standings, when sorting by standing.
     """
 
@@ -143,7 +143,7 @@ class Plan:
 
     @property
     def lists_agents(self) -> bool:
-        """True if few enough files contain all words to limit a walk to their agents."""
+        """True if so few files contain all words that a walk can be limited to these files' agents."""
         return self.walks_bounds and self.words.files <= self.most
 
 
@@ -196,7 +196,7 @@ def _few_agents(connection: sa.Connection, search: AgentSearch) -> Sequence[tupl
 
 
 def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] | None:
-    """Return the agents listed in files from hosts: all with a verified domain, and some others; None if too many."""
+    """Return the agents that files from hosts list, including all with a verified domain; None if there are many."""
     rows = connection.execute(_CLAIMS).all()
     if len(rows) > MOST_CLAIMS:
         return None
@@ -235,7 +235,7 @@ def naming_domains(*columns: Any) -> sa.Select[Any]:
 
 
 def has_verified_domain() -> sa.ColumnElement[bool]:
-    """Return the condition that a domain of an agent's services lists the agent."""
+    """Return the condition that the domain of one of an agent's services lists the agent."""
     # PostgreSQL would first hash the domains of all agents, which takes seconds. The offset makes it look up each.
     return naming_domains(sa.literal(1)).correlate(agent).offset(0).exists()
 

@@ -1,7 +1,7 @@
-"""Search for agents by words, capabilities and ratings, and count facets, which show how the found agents differ.
+"""Search for agents by words, capabilities and ratings, and count facets, which show in what the found agents differ.
 
-Words and capabilities are claims by a file's author, and ratings from strangers do not affect whether an agent matches.
-Use gates to find agents that are rated by accounts that you trust.
+Words and capabilities are only claims by a file's author. Use gates on reviewers to find agents that are rated by
+accounts that you trust.
 """
 
 from collections import Counter, defaultdict
@@ -44,14 +44,14 @@ _MOST_SERVICES: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A property in which the found agents differ.
+    """A property with different values among the found agents.
 
     Attributes:
         name: `chain`, `service`, `tag`, `x402`, `verified_domain` or `alive`, which is also the name of the search
             condition for it.
-        values: The property's values with the number of agents for each, the most frequent first. Values of `service`
-            are untrusted text.
-        hosts: The number of hosts for each value of `alive`, because one operator may have thousands of agents.
+        values: The property's values with the number of agents for each, starting with the most frequent. Values of
+            `service` are untrusted text.
+        hosts: The number of hosts for each value of `alive`, given because one operator may have thousands of agents.
     """
 
     name: str
@@ -82,8 +82,8 @@ def search_agents(
     Args:
         search: The conditions.
         limit: The maximum number of agents.
-        cursor: The cursor of the previous page. It identifies a rank and an agent, so new blocks do not shift pages. An
-            agent whose rank changes between two pages may appear twice or not at all.
+        cursor: The cursor from the previous page. A cursor identifies a rank and an agent, so new blocks do not shift
+            pages. An agent whose rank changes between two pages may appear twice or not at all.
 
     Raises:
         InvalidArgumentError: The limit is out of range, or the sort order is by meaning and the `semantic` extra is not
@@ -101,7 +101,7 @@ class FoundAgents(pages.Page[FoundAgent]):
     Attributes:
         items: The agents.
         next: The cursor of the next page; None at the end of the list.
-        is_closest: True if no agent has all words, so that these agents are those closest in meaning.
+        is_closest: True if no agent has all words and `items` are the agents that are closest in meaning.
     """
 
     items: tuple[FoundAgent, ...]  # pydantic does not see the base class's field
@@ -110,7 +110,7 @@ class FoundAgents(pages.Page[FoundAgent]):
 
 
 def by_meaning(search: AgentSearch) -> AgentSearch | None:
-    """Return the search to use if no agent has all words; None if an order is set or `semantic` is not installed."""
+    """Return the search by meaning, used if no agent has all words; None if an order is set or the extra is missing."""
     if search.order is not None or not search.words or not has_model():
         return None
     return replace(search, order=Order.MEANING)

@@ -1,8 +1,8 @@
-"""Reads registration files for searches: the words, the vocabulary of names, and vectors for meanings.
+"""Read registration files for searches: the words in them, the vocabulary of names, and vectors for meanings.
 
-Words are added together with their file and remain after their last file is removed, because a word that is not in any
-file does not match anything. Vectors require the `semantic` extra. Without it, an index has no vectors but works
-normally otherwise.
+Words are added together with the file that contains them. They remain after the last such file is removed, which does
+no harm, because a word that is not in any file matches nothing. Vectors require the `semantic` extra. Without it, an
+index has no vectors but works normally otherwise.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _AT_ONCE: Final = 500
 """The number of files per transaction. It takes a tenth of a second, during which SQLite blocks other writers."""
 
 MAX_SECTION: Final = 1_000
-"""The number of characters per section that a vector covers. Longer texts have more words, but no clearer meaning."""
+"""The maximum number of characters per section in a vector. Longer texts have more words, but no clearer meaning."""
 
 _NAME, _DESCRIPTION, _CAPABILITIES = 2.0, 1.0, 2.0
 """The weights of the sections. Descriptions are the longest and vaguest sections. With equal weights, they would drown
@@ -119,7 +119,7 @@ def _store_words(connection: Connection, words: Iterable[str]) -> None:
 
 
 def fill_vectors(engine: Engine, stop: threading.Event | None = None) -> int:
-    """Compute the vectors that are missing or that a different model computed."""
+    """Compute the vectors that are missing or were computed by another model."""
     count, filled = 0, _AT_ONCE
     while filled == _AT_ONCE and has_model() and not (stop is not None and stop.is_set()):
         with engine.begin() as connection:

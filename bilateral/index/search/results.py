@@ -54,12 +54,12 @@ _TOKEN: Final = re.compile(r"\w+")
 
 
 def is_listed(columns: Any, *names: str) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions that columns have one of the values in the parameters with the same names."""
+    """Return the conditions that each column has one of the values in the parameter with the column's name."""
     return [columns[name].in_(sa.bindparam(name, expanding=True)) for name in names]
 
 
 def rows_about(connection: sa.Connection, statement: sa.Select[Any], agents: Iterable[Key], **values: Any) -> list[Any]:
-    """Return a statement's rows about the given agents. Conditions from `is_listed` also match a few other agents."""
+    """Return a statement's rows that are about the given agents. Conditions from `is_listed` may match others too."""
     requested = set(agents)
     lists = {name: sorted(set(column)) for name, column in zip(KEY, zip(*requested, strict=True), strict=True)}
     return [row for row in connection.execute(statement, lists | values) if (row[0], row[1], int(row[2])) in requested]
@@ -67,7 +67,7 @@ def rows_about(connection: sa.Connection, statement: sa.Select[Any], agents: Ite
 
 @dataclass(frozen=True, slots=True)
 class MatchedRating:
-    """The ratings by which an agent passed a search's first gate.
+    """The ratings with which an agent passed a search's first gate.
 
     Attributes:
         registry: The registry that contains the ratings.
@@ -102,8 +102,8 @@ class FoundAgent:
         x402_support: True if the file states that the agent accepts x402 payments.
         registered_at: The time of the agent's registration, in Unix seconds.
         updated_at: The time of the agent's last on-chain change, in Unix seconds.
-        relevance: The number of words in the query that begin a word in the name; 0 if there is no text.
-        rating: The ratings by which the agent passed the first gate; None if there is no gate.
+        relevance: The number of words in the query with which a word in the name begins; 0 if there is no query text.
+        rating: The ratings with which the agent passed the first gate; None if there is no gate.
         status: The status of the agent's standing on the first gate's side: `ok`, `thin`, `contested` or `held_back`,
             which means that you should not pay the agent; None until an analysis includes the agent.
         standing: The lower bound of the agent's standing.
@@ -171,7 +171,7 @@ def _details(*sizes: int) -> Prepared:
 def matched_ratings(
     connection: sa.Connection, gate: Gate, order: Order, agents: Sequence[Key]
 ) -> dict[Key, MatchedRating]:
-    """Return the ratings of each agent that are best for a gate in the search's sort order."""
+    """Return, for each agent, the ratings that are best for a gate in the search's sort order."""
     values, (most_chains, most_identities, most_ids) = listed(KEY, zip(*agents, strict=True))
     addresses = [row[0] for row in _addresses(most_chains, most_identities).all(connection, values)]
     passing: Iterable[Sequence[Any]]
@@ -244,9 +244,9 @@ class RowDetails:
 
     Attributes:
         rating: The agent's rating summary with the most raters, among tags with a scale; None if there is none.
-        services: The kinds of the agent's first services, untrusted text.
-        last_paid: The amount of the newest payment to the agent, in dollars; None if the index has none.
-        snippet: The place that matches a word of the search; None if only the name matches, or nothing does.
+        services: The kinds of the agent's first services, which are untrusted text.
+        last_paid: The amount of the newest payment to the agent, in dollars; None if the index has no payment.
+        snippet: The place that matches a word of the search; None if only the name or nothing matches.
     """
 
     rating: RatingSummary | None
@@ -258,7 +258,7 @@ class RowDetails:
 def row_details(
     connection: sa.Connection, registries: Registries, agents: Sequence[FoundAgent], text: str | None, side: str
 ) -> dict[str, RowDetails]:
-    """Return the words and figures displayed with agents in search results, by their short ids."""
+    """Return the words and figures displayed with agents in search results, keyed by the agents' short ids."""
     if not agents:
         return {}
     keys = {agent.id: (agent.chain_id, agent.identity_registry, int(agent.agent_id)) for agent in agents}

@@ -65,7 +65,7 @@ class _Part:
 
 
 def steps(plan: Plan, place: _Place) -> Iterator[Iterable[_Part]]:
-    """Yield the steps that find a search's agents, in order. The agents from the statements of one step are merged."""
+    """Yield the steps that find a search's agents, in order. Agents found by the statements of one step are merged."""
     if plan.begin is not None:
         yield [_Part(_all_agents, place, plan.begin)]
     elif plan.search.ranking in (Order.STANDING, Order.RELEVANCE):

@@ -1,4 +1,4 @@
-"""The search tables. `docs/search.md` is their dictionary; a migration creates them."""
+"""The search tables, which `docs/search.md` documents and a migration creates."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -23,11 +23,11 @@ WITH_FILES: Final = (
     .outerjoin(files.file, IS_LOADED)
     .outerjoin(files.registration_file, IS_READ)
 )
-"""Agents joined with their loaded registration files."""
+"""The join of agents with their loaded registration files."""
 
 
 class Words(TypeDecorator[list[str]]):
-    """A set of words: `tsvector` on PostgreSQL; space-separated text on SQLite, which FTS5 indexes."""
+    """A set of words: a `tsvector` on PostgreSQL, and on SQLite space-separated text, which FTS5 indexes."""
 
     impl = sa.Text().with_variant(TSVECTOR(), "postgresql")
     cache_ok = True
@@ -54,7 +54,7 @@ sa.Index("registration_words_by_name", registration_words.c.name_words, postgres
 )
 
 MODEL: Final = "wordllama l2_supercat 256, sections 1"
-"""The model and the selection of text. Vectors with another value are not compared, and are recomputed."""
+"""Identifies the model and the selection of text. Vectors stored with another value are recomputed before use."""
 
 registration_vector: Final = sa.Table(
     "registration_vector",

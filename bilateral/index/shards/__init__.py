@@ -1,1 +1,1 @@
-"""An index on several PostgreSQL servers: each chain's tables are on one of them, and readers use a coordinator."""
+"""An index on several PostgreSQL servers. Each chain's tables are on one server, and readers use a coordinator."""

@@ -1,6 +1,6 @@
-"""The coordinator's side: the foreign tables that replace the coordinator's own, and each chain's location.
+"""The coordinator's side: each chain's location, and the foreign tables that replace the coordinator's own tables.
 
-This module opens all servers, compares them with the settings, and adjusts them to match.
+This module opens all servers, compares them with the settings, and adjusts them to match the settings.
 """
 
 import time
@@ -105,7 +105,7 @@ def identity_of(connection: Connection) -> str:
 
 
 def join(connection: Connection) -> None:
-    """Restore a coordinator's empty tables for a migration, after which `split` removes them."""
+    """Restore a coordinator's empty tables for a migration. Afterwards, `split` removes these tables."""
     forget_reachable(connection)
     own = connection.execute(text("SELECT current_schema()")).scalar_one()
     kinds = text(
@@ -123,13 +123,13 @@ def join(connection: Connection) -> None:
 
 
 def places(connection: Connection) -> list[Placed]:
-    """Return the locations of all chains, by chain id."""
+    """Return the locations of all chains, keyed by chain id."""
     query = "SELECT chain_id, name, number FROM sharded.place JOIN sharded.shard USING (number) ORDER BY chain_id"
     return [Placed(*row) for row in connection.execute(text(query))]
 
 
 def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
-    """Reject settings that place a chain on a shard other than the one that the coordinator recorded."""
+    """Raise an error if the settings place a chain on a shard other than the one that the coordinator has recorded."""
     requested = {chain_id: name for name, shard in shards.items() for chain_id in shard.chains}
     for placed in places(connection):
         if (name := requested.get(placed.chain_id)) is None:
@@ -143,7 +143,7 @@ def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
 
 
 def number_of(connection: Connection, name: str) -> int:
-    """Return a shard's number. A new shard gets the next free number."""
+    """Return a shard's number. A new shard is given the next free number."""
     number = text("SELECT number FROM sharded.shard WHERE name = :name")
     existing = connection.execute(number, {"name": name}).scalar_one_or_none()
     if existing is not None:
@@ -164,7 +164,7 @@ def hold_numbers(connection: Connection) -> None:
 
 
 def connect_shard(connection: Connection, name: str, number: int, url: str) -> None:
-    """Let the coordinator read a shard at the URL in the settings."""
+    """Let the coordinator read a shard, using the shard's URL in the settings."""
     server, parsed = f'"{name}"', parsed_url(url)
     place = {**_OPTIONS, "host": parsed.host, "port": parsed.port, "dbname": parsed.database, **parsed.query}
     connection.exec_driver_sql(f"CREATE SERVER IF NOT EXISTS {server} FOREIGN DATA WRAPPER postgres_fdw")
@@ -188,7 +188,7 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
 
 
 def place_chain(connection: Connection, placed: Placed, schema_name: str) -> None:
-    """Make the coordinator read a chain from a shard from now on."""
+    """From now on, make the coordinator read a chain from a given shard."""
     chain_id = placed.chain_id
     parents = {name: f'"{name}"' for name in served.CHAIN_NAMES}
     parents |= {table.name: f"sharded.{table.name}" for table in (*FEED_TABLES, registry)}
@@ -288,7 +288,7 @@ def opened_shards(shards: Mapping[str, Shard], *, creates: bool = False) -> Iter
 
 @contextmanager
 def of_shard(name: str) -> Iterator[None]:
-    """Add a shard's name to the errors of the shard's database."""
+    """Add a shard's name to the errors that the shard's database raises."""
     try:
         yield
     except DBAPIError as problem:

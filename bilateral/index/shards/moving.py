@@ -1,9 +1,9 @@
-"""Move a chain to a different shard while readers continue to read it.
+"""Move a chain to another shard while readers continue to read the chain.
 
 The rows of the chain are copied in one transaction on each shard, invisible to readers. The coordinator then switches
-all tables of the chain in one step, so readers see the old rows before and the new rows afterwards. The old rows are
-deleted last. An interrupted move can be started again: the coordinator has recorded the chain's location, and rows on
-other shards are removed first.
+all tables of the chain in one step; readers see the old rows before this step and the new rows after it. The old rows
+are deleted last. An interrupted move can be started again: the coordinator has recorded the chain's location, and rows
+on other shards are removed first.
 """
 
 from collections.abc import Callable, Mapping
@@ -53,7 +53,7 @@ _MOVED_CONTENT: Final = text("""
 
 
 def copy_chain(source: Connection, target: Connection, chain_id: int, note: Callable[[str], None]) -> int:
-    """Copy all rows of a chain, and the files to which they refer."""
+    """Copy all rows of a chain, and the files to which these rows refer."""
     source.exec_driver_sql(_MOVED_FILES.format(chain=f"{chain_id:d}"))
     while source.execute(_MOVED_DOMAINS).rowcount:
         pass
@@ -128,7 +128,7 @@ class Migrated:
     Attributes:
         server: The name of the shard, or `coordinator`.
         before: The previous version of the server's tables; None for an empty database.
-        version: The current version.
+        version: The current version of the server's tables.
     """
 
     server: str

@@ -1,8 +1,8 @@
-"""A process that follows chains and stores each in its shard, as other processes store all chains in one database.
+"""A process that follows chains and stores each chain in its shard, instead of all chains in one database.
 
-It also numbers the change feed of all shards, which gives the feed's steps a permanent order. Each shard numbers its
-own steps. The coordinator assigns a second number to each step when it first sees the step, in the order of the step's
-chain. As in an index without shards, a reader that has seen a step has therefore seen all steps with smaller numbers.
+The process also numbers the steps of all shards' feeds, which gives them a permanent order. Each shard numbers its own
+steps. When the coordinator first sees a step, it assigns a second number to the step. Each chain's steps keep their
+order. As in an index without shards, a reader that has seen a step has therefore seen all steps with smaller numbers.
 """
 
 import logging
@@ -76,7 +76,7 @@ def chain_of(chain: ChainSettings) -> int:
 
 
 def shard_of(shards: Mapping[str, Shard], chain_id: int) -> str:
-    """Return the name of the shard that contains a chain."""
+    """Return the name of the shard on which the settings place a chain."""
     for name, shard in shards.items():
         if chain_id in shard.chains:
             return name
@@ -84,7 +84,7 @@ def shard_of(shards: Mapping[str, Shard], chain_id: int) -> str:
 
 
 def require_rows(engine: Engine) -> None:
-    """Reject coordinators in commands that write to chains' tables."""
+    """Raise an error if a command that writes to chains' tables was given a coordinator."""
     with engine.connect() as connection:
         if has_schema(connection, PARTS):
             raise ShardError("", "it stores no chain data: pass --settings without --database to work on each shard")
@@ -158,9 +158,9 @@ def _wait(threads: Iterable[threading.Thread], stop: threading.Event, ends: Coll
 
 
 def follow(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
-    """Follow chains into the shards in the settings. See `follow_chains` for the errors.
+    """Follow chains, and store them in the shards listed in the settings. See `follow_chains` for the errors.
 
-    If a shard is not responding at the start, it is opened after it recovers; until then, only the other shards' chains
+    A shard that is not responding at the start is opened when it recovers; until then, only the other shards' chains
     are followed.
     """
     with engine.connect() as connection:
@@ -220,7 +220,7 @@ _COPY_REGISTRIES: Final = (
 
 
 def number_steps(engine: Engine, failing: set[int] | None = None) -> None:
-    """Number the steps that shards added. Steps on a shard that is not responding wait, which is logged once."""
+    """Number the steps that shards added. Those on a shard that is not responding come later, which is logged once."""
     failing = set() if failing is None else failing
     with engine.connect() as connection:
         chains = [placed.chain_id for placed in coordinator.places(connection)]
@@ -236,9 +236,9 @@ def number_steps(engine: Engine, failing: set[int] | None = None) -> None:
 
 
 def release_restored(engine: Engine, chains: Iterable[int]) -> None:
-    """Let later steps be numbered again after a shard was restored. Call it before the shard's workers start.
+    """Let later steps be numbered again after a shard was restored. Call this before the shard's workers start.
 
-    The shard reuses the numbers of the steps that came after its backup.
+    The restored shard reuses its own numbers of the steps that were added after the backup.
     """
     for chain_id in chains:
         with engine.begin() as connection:
@@ -247,7 +247,7 @@ def release_restored(engine: Engine, chains: Iterable[int]) -> None:
 
 
 def forget_pruned(engine: Engine) -> None:
-    """Delete the steps up to the last one that a shard pruned, because readers with an earlier cursor would miss it."""
+    """Delete all steps up to the last one that a shard pruned, because readers with an earlier cursor would miss it."""
     with engine.begin() as connection:
         coordinator.hold_numbers(connection)
         pruned = [
@@ -259,7 +259,7 @@ def forget_pruned(engine: Engine) -> None:
 
 
 def keep_numbered(engine: Engine, stop: threading.Event, pruning_seconds: float = 60.0) -> None:
-    """Number steps, and delete pruned ones, until the process ends."""
+    """Number steps, and delete pruned steps, until the process ends."""
     looks, failing, is_logged = 0, set[int](), False
     while not stop.wait(_SECONDS):
         looks += 1

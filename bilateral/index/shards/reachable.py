@@ -1,9 +1,9 @@
-"""The rows that the coordinator's readers see while a shard is not responding: those from all other shards.
+"""What the coordinator's readers see while a shard is not responding: the rows from all other shards.
 
-Before the first row, PostgreSQL connects to every server in a plan, even if the server's rows are not needed. The
-schema `reachable` therefore contains a view for each table. The view combines the individual chains, without the shards
-that a reader lists in the setting `bilateral.down`. A chain that is left out is replaced with a function that raises an
-error. A query therefore returns either a complete result or an error that identifies the chain.
+Before it returns the first row, PostgreSQL connects to every server in a plan, even if the server's rows are not
+needed. The schema `reachable` therefore contains a view for each table. The view combines the individual chains, except
+those on shards that a reader lists in the setting `bilateral.down`. A chain that is left out is replaced with a
+function that raises an error. A query therefore returns either a complete result or an error that identifies the chain.
 """
 
 from collections.abc import Iterable, Sequence
@@ -56,7 +56,7 @@ FEED_VIEWS: Final = {
         FROM sharded.numbered_step numbered {notes}
     """,
 }
-"""The change feed with the coordinator's numbers. The last kept block is in the shard, because rollbacks change it."""
+"""The change feed with the coordinator's numbers. The shard provides the last kept block, which rollbacks change."""
 
 _JOINED: Final = "JOIN {notes} there ON numbered.chain_id = there.chain_id AND numbered.shard_step = there.step"
 _STEP_BY_STEP: Final = """CROSS JOIN LATERAL (
@@ -74,7 +74,7 @@ def feed_views(schema_name: str) -> list[str]:
 
 
 def shared_view(table: Table, place: str, rows: str) -> str:
-    """Return the statement that creates a view of a shared table. For each key, the first shard with the key counts."""
+    """Return the statement that creates a view of a shared table. Each row is from the first shard that has its key."""
     columns = ", ".join(f'rows."{column.name}"' for column in table.c)
     same = " AND ".join(f'former."{name}" = rows."{name}"' for name in key_of(table))
     earlier = f"SELECT FROM {rows} former WHERE {same} AND former.shard < rows.shard"  # names from the schema

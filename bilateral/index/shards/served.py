@@ -1,7 +1,7 @@
-"""The shard's side: what the coordinator may read from a shard, and which chains the shard contains.
+"""The shard's side: what the coordinator can read from a shard, and which chains the shard contains.
 
 A shard is an independent index, to which workers write as they would without shards. The coordinator does not store the
-rows of chains. Under the name of each table, it has foreign tables for all shards, which is transparent to readers.
+rows of chains. Its table names stand for the foreign tables of all shards, so readers notice no difference.
 """
 
 from collections.abc import Collection, Iterable
@@ -21,7 +21,7 @@ CHAIN_TABLES: Final[tuple[Table, ...]] = (
     *(table for table in schema.metadata.tables.values() if table is not registry),
     *(table for projection in PROJECTIONS for table in projection.tables),
 )
-"""The tables whose rows each belong to one chain, except for the change feed's tables.
+"""The tables in which each row belongs to one chain, except for the change feed's tables.
 
 The coordinator has copies of `registry`, because each query reads the few rows of that table.
 """
@@ -29,14 +29,14 @@ The coordinator has copies of `registry`, because each query reads the few rows 
 _TABLES: Final = (*CHAIN_TABLES, registry, change_step, removed_change)
 
 OWN_PARTITIONS: Final = frozenset(PARTITIONED_TABLES)
-"""Tables with one partition per chain on a shard. For others, the coordinator reads a view of the chain's rows."""
+"""Tables with one partition per chain on a shard. For other tables, the coordinator reads a view of a chain's rows."""
 
 SHARED_TABLES: Final[tuple[Table, ...]] = tuple(
     table
     for table in (*files.metadata.tables.values(), *(table for reader in READERS for table in reader.tables))
     if table not in CHAIN_TABLES
 )
-"""Files and their contents. Agents on several shards may refer to the same file, of which each shard has a copy."""
+"""Tables of files and their contents. If agents on several shards refer to the same file, each shard has a copy."""
 
 NUMBERED: Final = tuple(
     table
@@ -44,14 +44,14 @@ NUMBERED: Final = tuple(
     for table in tables
     if table.autoincrement_column is not None
 )
-"""Tables whose rows a sequence numbers. Each shard uses its own range, so that the numbers are unique."""
+"""Tables whose rows are numbered by a sequence. Each shard uses a range of its own, so that the numbers are unique."""
 
 VIEWS: Final = {**schema.VIEWS, **files.VIEWS}
-"""The views of an index, by name. Their rows contain the chain's id, so each shard can compute its own part."""
+"""The views of an index, keyed by name. Rows contain the chain's id, so each shard can compute its own part."""
 
 
 CHAIN_NAMES: Final = (*(table.name for table in CHAIN_TABLES), *VIEWS)
-"""The names of tables and views whose rows each belong to one chain."""
+"""The names of the tables and views in which each row belongs to one chain."""
 
 
 def key_of(table: Table) -> list[str]:
@@ -66,7 +66,7 @@ _RANGE: Final = 1 << 40
 
 
 def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, adopts: bool = False) -> bool:
-    """Record the coordinator to which a shard belongs."""
+    """Record, in a shard, the coordinator to which the shard belongs."""
     name, number = shard
     if has_schema(connection, PARTS):
         raise ShardError(name, "the database is that of a coordinator: specify the database of a shard")
@@ -91,7 +91,7 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
 
 
 def require_claim(connection: Connection, coordinator: str, name: str) -> None:
-    """Reject work on a shard that belongs to a different coordinator, whose readers would not notice the changes."""
+    """Raise an error if a shard belongs to another coordinator, whose readers would not notice changes."""
     if not has_schema(connection, SERVED):
         raise ShardError(name, "no coordinator reads this shard yet: run bilateral index shards")
     if connection.execute(text("SELECT coordinator FROM served.claim")).scalar_one() != coordinator:
@@ -113,7 +113,7 @@ def number_anew(connection: Connection, coordinator: Connection) -> None:
 
 
 def require_listed(connection: Connection, name: str, chains: Collection[int]) -> None:
-    """Reject a shard with chains that are missing from the settings."""
+    """Raise an error if a shard contains chains that are missing from the settings."""
     for chain_id in connection.execute(text("SELECT chain_id FROM chain ORDER BY chain_id")).scalars():
         if chain_id not in chains:
             raise ShardError(name, f"database.shards.{name}.chains omits the stored chain {chain_id}: add it")

@@ -1,1 +1,1 @@
-"""Standings and findings: the results of a chain's trust analysis."""
+"""Standings and findings, which are the results of trust analysis."""

@@ -42,7 +42,7 @@ _TRIES: Final = 3
 
 @dataclass(frozen=True)
 class AnalysisSummary:
-    """The figures of an analysis.
+    """The key figures of an analysis.
 
     Attributes:
         identity_registry: The identity registry whose agents were analysed.
@@ -53,9 +53,9 @@ class AnalysisSummary:
         accounts_without_funding: The number of accounts whose first inbound transfer has not been searched for yet.
         findings: The number of findings.
         flagged: The number of accounts that the analysis flags.
-        trusted_accounts: The number of accounts from which the analysis spread trust.
-        unknown_cases: The reviewed accounts that do not occur in the analysis's tables, in lower case. Their cases have
-            no effect.
+        trusted_accounts: The number of trusted accounts from which the analysis spread trust.
+        unknown_cases: Accounts with reviewed cases that do not occur in the analysis's tables, in lower case. These
+            cases have no effect.
     """
 
     chain_id: int
@@ -79,7 +79,7 @@ def analyse(
 
 
 class Analyst:
-    """Analyses an identity registry repeatedly, and only reads the rows of new blocks each time."""
+    """Analyses an identity registry repeatedly, each time reading only the rows of new blocks."""
 
     def __init__(self, engine: Engine, key: AnalysisKey) -> None:
         self._engine = engine
@@ -88,7 +88,7 @@ class Analyst:
         self.claimed = self._reader.claimed  # transactions that the index's rows alone cannot resolve
 
     def analyse(self, reviews: Reviews | None = None, trusted: Sequence[str] = ()) -> AnalysisSummary:
-        """Analyse as of the index's last block, and replace the stored results. See `analyse`."""
+        """Analyse the registry as of the last indexed block, and replace the stored results. See `analyse`."""
         for _ in range(_TRIES):
             try:
                 summary = self._analyse_once(reviews, trusted)
@@ -168,7 +168,7 @@ def _is_still_indexed(connection: Connection, chain_id: int, state: Row[int, byt
 
 
 PAUSE: Final = 1.0
-"""The seconds between two checks for new rows."""
+"""The number of seconds between two checks for new rows."""
 
 LEAST_PAUSE: Final = 10.0
 """The minimum number of seconds between the end of a registry's refresh and the next refresh. The pause is at least as
@@ -188,7 +188,7 @@ class Refresher:
     """Keeps the standings of all identity registries in an index current.
 
     Args:
-        urls: The nodes' URLs by chain. The nodes are queried for accounts' initial funds.
+        urls: The nodes' URLs, keyed by chain id. The nodes are queried for accounts' initial funds.
         only_followed: True to skip chains without URLs, which other processes follow and analyse.
     """
 
@@ -212,11 +212,11 @@ class Refresher:
         self._pools: dict[int, Pool] = {}
 
     def add_nodes(self, urls: Mapping[int, Sequence[str]]) -> None:
-        """Add node URLs, by chain."""
+        """Add the URLs of nodes, keyed by chain id."""
         self._urls.update(urls)
 
     def run(self, stop: threading.Event) -> None:
-        """Refresh until an event is set. If the database fails temporarily, wait for it."""
+        """Refresh standings until an event is set. If the database fails temporarily, wait until it works again."""
         while not stop.is_set():
             try:
                 self.refresh(is_paced=True)
@@ -227,7 +227,7 @@ class Refresher:
             stop.wait(PAUSE)
 
     def refresh(self, *, is_paced: bool = False) -> bool:
-        """Refresh the standings of each registry with new rows. Return True if there was such a registry."""
+        """Refresh the standings of each registry that has new rows. Return True if there was such a registry."""
         with snapshot(self._engine) as connection:
             keys = [
                 key for key in identity_registries(connection) if not self._only_followed or key.chain_id in self._urls

@@ -1,4 +1,4 @@
-"""The stored results of trust analysis: its findings, clusters and scores."""
+"""The stored results of trust analysis: findings, clusters and scores."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ MAX_ROWS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class AnalysisRun:
-    """An analysis.
+    """A stored analysis of an identity registry.
 
     Attributes:
         identity_registry: The identity registry whose agents were analysed.
@@ -45,14 +45,14 @@ class AnalysisRun:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding.
+    """A finding of the trust analysis.
 
     Attributes:
-        id: The number to which pages link.
+        id: The id of the finding, which links to its page contain.
         detector: The detector that produced the finding.
         q_value: The false discovery rate at which the finding is significant.
-        statistic: The statistic behind the finding.
-        sentence: The finding in words.
+        statistic: The statistic on which the finding is based.
+        sentence: A sentence that describes the finding.
         members: The number of accounts in the finding.
     """
 
@@ -82,7 +82,7 @@ class EvidenceRow:
     """An event on which a finding is based.
 
     Attributes:
-        table: The kind of row.
+        table: The kind of table row that records the event.
         log_index: The event's position in the block; None for a transfer of funds.
         transaction: The event's transaction; None if unknown.
     """
@@ -112,13 +112,13 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class TrustScore:
-    """A score that excludes false ratings.
+    """An agent's score, from which false ratings are excluded.
 
     Attributes:
         side: `server`, `client` or `validator`.
-        score: The score; None if no opinions count.
+        score: The score; None if the agent has no opinions that count.
         raters: The number of raters.
-        effective: The equivalent number of independent raters.
+        effective: The number of independent raters to which the raters are equivalent.
         status: `ok`, `thin evidence`, `contested` or `flagged`.
     """
 
@@ -144,7 +144,7 @@ def analysis_run(connection: Connection, chain_id: int, identity: str) -> Analys
 
 
 def findings(connection: Connection, chain_id: int, identity: str, *finding_ids: str) -> tuple[Finding, ...]:
-    """Return an analysis's first 100 findings, strongest first, or only those with the given ids."""
+    """Return an analysis's 100 strongest findings, strongest first, or only the findings with the given ids."""
     finding, member = schema.finding, schema.finding_member
     count = (
         select(func.count())
@@ -163,7 +163,7 @@ def findings(connection: Connection, chain_id: int, identity: str, *finding_ids:
 def findings_about(
     connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]
 ) -> tuple[tuple[Finding, str], ...]:
-    """Return the findings that include one of the given accounts, each with the account's role in the finding."""
+    """Return the findings in which one of the given accounts occurs, each with the account's role in the finding."""
     member = schema.finding_member
     rows = connection.execute(
         select(member.c.finding_id, member.c.part)
@@ -189,7 +189,7 @@ def members_of(
 def evidence_of(
     connection: Connection, chain_id: int, identity: str, finding_ids: Iterable[str]
 ) -> dict[str, tuple[EvidenceRow, ...]]:
-    """Return the events on which each finding is based, up to 200. See `members_of`."""
+    """Return up to 200 of the events on which each finding is based. See `members_of`."""
     names = ("position", "table_name", "block_number", "log_index", "transaction_hash")
     rows = _first_rows(connection, schema.finding_row, (chain_id, identity), finding_ids, names)
     return {
@@ -199,7 +199,7 @@ def evidence_of(
 
 
 def clusters(connection: Connection, chain_id: int, identity: str) -> tuple[Cluster, ...]:
-    """Return an analysis's first 100 clusters of accounts, most suspicious first."""
+    """Return an analysis's 100 most suspicious clusters of accounts, most suspicious first."""
     suspicion = schema.suspicion
     flagged = func.sum(func.coalesce(suspicion.c.is_flagged.cast(schema.analysis.c.trusted_accounts.type), 0))
     rows = connection.execute(

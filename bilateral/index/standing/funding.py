@@ -1,7 +1,7 @@
-"""Find the sources of accounts' initial funds in the chain's past states and blocks.
+"""Find the sources of accounts' initial funds in a chain's past states and blocks.
 
 Once an account has received funds, its balance or its number of transactions stays above zero, because spending takes a
-transaction. Bisection therefore finds the block of the initial funds, which shows their source.
+transaction. Bisection therefore finds the block of the initial funds, which shows where they came from.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -44,11 +44,11 @@ class _Receipt(msgspec.Struct):
 class FundingCollector:
     """Finds and stores the first inbound transfers of accounts that act in the registries.
 
-    Each group of accounts is stored as soon as it is found, so a collector that was stopped resumes at that point.
+    Each group of accounts is stored as soon as it is done, so a stopped collector continues where it left off.
 
     Args:
-        pool: The chain's endpoints. They must be archive nodes.
-        progress: Called with the number of accounts completed so far and the total number of accounts.
+        pool: The chain's endpoints, which must be archive nodes.
+        progress: Called with the number of accounts that have been processed so far and the total number of accounts.
     """
 
     def __init__(

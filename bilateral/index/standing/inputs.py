@@ -1,4 +1,4 @@
-"""The tables of an analysis, built from the rows of one identity registry and of its related registries."""
+"""The tables of an analysis, built from the rows of one identity registry and the registries that belong to it."""
 
 # ruff: noqa: S608  # these statements are made of constants; values are parameters
 
@@ -90,9 +90,9 @@ class IndexedTables:
     """The tables of an analysis, with the event from which each row was derived.
 
     Attributes:
-        tables: The tables. Payments are those in the index. Transfers are accounts' initial funds and the money that
-            paid wallets passed on other than by purchases, because this money may flow back to payers.
-        places: The events from which the rows of each table were derived, by the row's id or position.
+        tables: The tables. They contain the payments in the index. Transfers are accounts' initial funds, and money
+            that paid wallets passed on other than by purchases, because such money may flow back to the payers.
+        places: The events from which the rows of each table were derived, indexed by the row's id or position.
         left_out: The number of rows whose agent is missing from the table of agents, or whose validator has no agent.
     """
 
@@ -107,7 +107,7 @@ def read_tables(connection: Connection, chain_id: int, identity_registry: str) -
 
 
 class TableReader:
-    """Reads the tables of an identity registry's agents repeatedly. It caches opinions, and only reads new ones.
+    """Reads the tables of an identity registry's agents repeatedly. Opinions are cached, so only new ones are read.
 
     Args:
         identity_registry: The identity registry, in checksum form.
@@ -120,7 +120,7 @@ class TableReader:
         self._ratings = opinions.CachedEvents(opinions.RATINGS)
 
     def read(self, connection: Connection) -> IndexedTables:
-        """Read the tables. The result is the same as with a new reader."""
+        """Read the tables. The result is the same as that of a new reader."""
         feedback = pa.concat_tables([cached.read(connection, self._values) for cached in self._feedback])
         ratings = self._ratings.read(connection, self._values)
         left_out = sum(cached.too_large for cached in (*self._feedback, self._ratings))

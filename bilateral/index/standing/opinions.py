@@ -1,4 +1,4 @@
-"""The events that become an analysis's feedback and ratings: their queries, and the columns that cache their rows."""
+"""The events that become an analysis's feedback and ratings: their queries, and the columns in which rows are kept."""
 
 # ruff: noqa: S608  # these statements are made of constants; values are parameters
 
@@ -17,7 +17,7 @@ from bilateral.trust.tables.arrays import contained, distinct_keys, pairs
 from bilateral.trust.tables.schema import COLUMNS, SEALED
 
 Place: TypeAlias = tuple[str, int, int | None, bytes | None]
-"""The event from which a row was derived: table, block number, log index and transaction hash."""
+"""The event from which a row was derived, given by table, block number, log index and transaction hash."""
 
 LARGEST_ID: Final = 2**63 - 1
 """The largest agent id that fits into an Arrow column of 64-bit integers."""
@@ -34,15 +34,15 @@ _PLACE: Final = {"event": pa.string(), "block": pa.int64(), "log": pa.int64(), "
 
 @dataclass(frozen=True)
 class Events:
-    """A kind of row that events add and never change.
+    """A kind of row that events only add and never change.
 
     Attributes:
-        values: The values that the query selects, before each event's time and position. Agent ids come first.
+        values: The values that the query selects, followed by each event's time and position. Agent ids come first.
         source: The table or view that the query reads, with the conditions on its rows.
         tables: The tables of the events. Their rows are counted, to detect insertions among the cached rows.
-        ended: The view, with conditions, of the rows that a later event ended; None if there are no such events.
+        ended: The view, with conditions, of the rows that later events invalidated; None if no events do that.
         columns: The types of the columns, without the position columns.
-        convert: Returns these columns and the names of the events, given the query's values and the times.
+        convert: Given the query's values and the times, returns the values for `columns` and the names of the events.
     """
 
     values: str
@@ -59,7 +59,7 @@ class Events:
 
     @property
     def query(self) -> str:
-        """The query for the rows after a block. The last three columns are block number, log index and hash."""
+        """The query for the rows after a block. The last columns are block number, log index and transaction hash."""
         return (
             f"SELECT {self.values}, block_time, block_number, log_index, transaction_hash FROM {self.source} "
             f"AND chain_id = :chain_id AND {OF_REGISTRY} AND block_number > :last ORDER BY block_number, log_index"
@@ -77,10 +77,10 @@ class CachedEvents:
         self.too_large = 0  # rows that are skipped because their agent's id is too large
 
     def read(self, connection: Connection, values: Mapping[str, Any]) -> pa.Table:
-        """Return all rows as of the last indexed block, by block and log. Rows that are still valid are not read again.
+        """Return all rows as of the last indexed block, in order of block and log. Valid cached rows are not reread.
 
-        Rows are read again after a reorganisation, or if rows were inserted among them, for example to backfill an
-        added registry.
+        Cached rows are read again after a reorganisation, or if rows were inserted among them, for example when a newly
+        added registry was backfilled.
         """
         head, reorganizations, registries = connection.execute(text(_HEAD), values).one()
         if self._mark != (reorganizations, registries, *self._counts(connection, values, self._last)):
@@ -136,7 +136,7 @@ def _table(columns: Iterable[Any], schema: pa.Schema) -> pa.Table:
 
 
 class Places(Sequence[Place]):
-    """The events from which rows were derived. A million of them take 70 MB, a third of the size of tuples."""
+    """The events from which rows were derived. A million of them take 70 MB, a third of what tuples would take."""
 
     def __init__(self, rows: pa.Table) -> None:
         self._columns = [rows[name] for name in _PLACE]
@@ -160,7 +160,7 @@ COUNT: Final = """
 """
 """The query that counts the events from all registries on a chain, using only a database index.
 
-The grouping lets a chain's server count its own events (see `bilateral.index.reading.statistics.count_by_day`).
+The grouping makes a chain's server count the events itself (see `bilateral.index.reading.statistics.count_by_day`).
 """
 
 
@@ -169,12 +169,12 @@ def _count(connection: Connection, table: str, chain_id: int, last: int) -> int:
 
 
 NOBODY: Final = "0x" + "00" * 20
-"""The account that represents no owner and, when an approval is revoked, no operator."""
+"""The zero address, which stands for "no owner" and, when an approval is revoked, for "no operator"."""
 
 OF_REGISTRY: Final = (
     "registry IN (SELECT address FROM registry WHERE chain_id = :chain_id AND identity_registry = :identity)"
 )
-"""The condition that an event row is from a registry that belongs to the identity registry."""
+"""The condition that an event was emitted by a registry that belongs to the identity registry."""
 
 _ACTIONS: Final = (
     (
@@ -203,10 +203,10 @@ _WITHOUT_FUNDING: Final = f"""
 
 
 def accounts_without_funding(connection: Connection, key: AnalysisKey) -> dict[str, int]:
-    """Return accounts whose first inbound transfer has not been looked up, with the block in which each first acted.
+    """Return accounts whose first inbound transfer has not been searched for, and the block in which each first acted.
 
     An account acts when it registers or transfers an agent, becomes an agent's wallet, gives feedback or validates.
-    Anyone can transfer an agent to it, so such a transfer's block counts only if the account did nothing else.
+    Anyone can transfer an agent to an account, so such a block is used only if the account did nothing else.
     """
     values = {"chain_id": key.chain_id, "identity": key.identity_registry, "nobody": NOBODY}
     return {account: int(block) for account, block in connection.execute(text(_WITHOUT_FUNDING), values)}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Standing(Projection):
-    """Standings, findings and sources of funds, which an analysis stores."""
+    """Standings, findings and sources of funds, which analyses store."""
 
     name = "standing"
     tables = tuple(schema.metadata.tables.values())

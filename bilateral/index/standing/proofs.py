@@ -29,7 +29,7 @@ class Senders:
     """The accounts whose money moved in a transaction.
 
     Attributes:
-        caller: The account that sent the transaction. It may have paid in native coins, which do not appear in logs.
+        caller: The account that sent the transaction, possibly to pay in native coins, which do not appear in logs.
         of_tokens: The sender of each token transfer; None if a transfer cannot be read.
     """
 
@@ -38,9 +38,9 @@ class Senders:
 
 
 class ClaimedTransactions:
-    """Transactions whose payments in the index are not from the clients that claim them.
+    """Transactions that clients claim as payments although the index has no payment from these clients in them.
 
-    The index only has some of a transaction's payments: those to agents in listed tokens. The claimed payment may
+    Of a transaction's payments, the index only contains those to agents in listed tokens. The claimed payment may
     therefore be another payment in the same transaction, which only the receipt shows.
     """
 
@@ -49,13 +49,13 @@ class ClaimedTransactions:
         self._unread: dict[str, None] = {}
 
     def senders_in(self, transaction: str) -> Senders | None:
-        """Return the accounts whose money a transaction moved; None if unknown. Transactions to read are queued."""
+        """Return the accounts whose money a transaction moved. If unknown, return None and queue the transaction."""
         if transaction not in self._read and len(self._read) + len(self._unread) < _MOST_READ:
             self._unread[transaction] = None
         return self._read.get(transaction)
 
     def read(self, endpoint: Endpoint, at_most: int) -> int:
-        """Read the receipts of queued transactions, and return their number."""
+        """Read the receipts of queued transactions, and return the number of receipts."""
         noted = list(islice(self._unread, at_most))
         if not noted:
             return 0
@@ -74,15 +74,15 @@ def _senders(receipt: _Receipt) -> Senders:
 
 
 class Proofs:
-    """Finds the payment that feedback proves.
+    """Finds the payment that a feedback entry proves.
 
-    A claim that the index cannot judge counts neither for nor against the client: the index only reads payments in some
-        tokens, people pay from accounts other than those with which they rate, and agents may share a wallet.
+    A claim that the index cannot judge has no effect: the index only reads payments in some tokens, people may pay from
+    accounts other than those with which they rate, and agents may share a wallet.
 
     Args:
-        claims: The block, the log and the claimed transaction of all feedback whose file claims a transaction.
-        transactions: Returns the accounts whose money a claimed transaction moved. If omitted, no account is accused of
-            using someone else's payment as proof.
+        claims: The block, log and claimed transaction of each feedback entry whose file claims a transaction.
+        transactions: A function that returns the accounts whose money a claimed transaction moved. If omitted, no
+            account is accused of using someone else's payment as proof.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Proofs:
         return sorted({block for (block, _), claimed in self._claims.items() if claimed in self._payments})
 
     def of(self, block: int, log: int, client: str, agent_id: int) -> str | None:
-        """Return the id of the payment that the feedback proves; None if there is none."""
+        """Return the id of the payment that the feedback proves; None if the feedback proves no payment."""
         claimed = self._claims.get((block, log), "")
         payments = self._payments.get(claimed, [])
         if not payments:

@@ -1,4 +1,4 @@
-"""Agents' stored standings, and the trust analysis of accounts, clusters and an agent's clients."""
+"""Agents' stored standings, and what trust analysis found about accounts, clusters and an agent's clients."""
 
 import json
 import time
@@ -25,7 +25,7 @@ _MAX_PROBLEM: Final = 500
 """The maximum number of characters of a problem to store."""
 
 STALE_SECONDS: Final = 600.0
-"""The number of seconds by which standings may lag behind their chain before they are stale."""
+"""The number of seconds by which standings may lag behind the chain before they are considered stale."""
 
 _STALE_REFRESHES: Final = 3
 """The minimum lag of stale standings as a multiple of the duration of a refresh, for large indexes."""
@@ -34,7 +34,7 @@ _STALE_REFRESHES: Final = 3
 def stored_standing(
     connection: Connection, chain_id: int, identity: str, agent_id: int, side: str = "server"
 ) -> Standing | None:
-    """Return an agent's standing on one side, with its block and time; None before the first analysis."""
+    """Return an agent's standing on one side, with the standing's block and time; None before the first analysis."""
     same = [standing_refresh.c[name] == standing.c[name] for name in ("chain_id", "identity_registry")]
     query = (
         select(standing, standing_refresh.c.block_number, standing_refresh.c.made_at)
@@ -50,7 +50,7 @@ def stored_standing(
 
 
 def standings_of(connection: Connection, key: AgentKey) -> tuple[Standing, ...]:
-    """Return an agent's standing as a server, and as a client if it was rated as one; empty if not yet analysed."""
+    """Return an agent's standing as a server and, if rated as one, as a client; empty before the first analysis."""
     of_sides = (stored_standing(connection, key.chain_id, key.identity_registry, key.agent_id, side) for side in Side)
     return tuple(stored for stored in of_sides if stored is not None and (stored.side == Side.SERVER or stored.raters))
 
@@ -61,7 +61,7 @@ class Doubt:
 
     Attributes:
         status: `held_back` or `contested`.
-        side: The side to which this status applies, `server` or `client`.
+        side: The side for which the agent has this status, `server` or `client`.
         sentence: The reason, in one sentence.
     """
 
@@ -71,10 +71,10 @@ class Doubt:
 
 
 def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, Doubt]:
-    """Return, by short id, the given agents that are held back or contested on either side.
+    """Return those of the given agents that are held back or contested on either side, keyed by short id.
 
-    If this applies to both sides of an agent, `held_back` takes precedence over `contested`, and then the server side
-    over the client side.
+    For an agent that is doubted on both sides, `held_back` takes precedence over `contested`; if both statuses are
+    equal, the server side takes precedence.
     """
     columns, doubts = standing.c, dict[str, Doubt]()
     for chain_id, requested in numbers_by_chain(ids).items():
@@ -101,7 +101,7 @@ def chains_with_standings(connection: Connection, chains: Sequence[int], side: s
 
 
 def analysed_chains(connection: Connection, chains: Sequence[int]) -> list[int]:
-    """Return the given chains that have been analysed."""
+    """Return those of the given chains that have been analysed."""
     columns = standing_refresh.c
     query = select(columns.chain_id).where(columns.chain_id.in_(chains), columns.block_number.is_not(None)).distinct()
     analysed = set(connection.execute(query).scalars())
@@ -111,7 +111,7 @@ def analysed_chains(connection: Connection, chains: Sequence[int]) -> list[int]:
 def statuses(
     connection: Connection, keys: Sequence[tuple[int, str, int]], side: str = "server"
 ) -> dict[tuple[int, str, int], tuple[str, float, str | None, float | None]]:
-    """Return the agents' standings by chain, registry and id: status, lower bound, first reason and rating."""
+    """Return the agents' status, lower bound, main reason and rating, keyed by chain, registry and id."""
     columns = standing.c
     key = columns.chain_id, columns.identity_registry, columns.agent_id
     is_requested = [
@@ -123,25 +123,25 @@ def statuses(
 
 
 def first_code(reasons: str | None) -> str | None:
-    """Return the code of the main reason."""
+    """Return the code of the main reason in a standing's stored reasons."""
     listed: list[dict[str, Any]] = json.loads(reasons or "[]")
     return listed[0]["code"] if listed else None
 
 
 def identity_registries(connection: Connection) -> list[AnalysisKey]:
-    """Return the identity registries whose agents are in an index, by chain and address."""
+    """Return the identity registries whose agents are in an index, sorted by chain and address."""
     table = events.registry
     query = select(table.c.chain_id, table.c.identity_registry).distinct()
     return [AnalysisKey(*row) for row in connection.execute(query.order_by(*query.selected_columns))]
 
 
 def stored_problem(connection: Connection, key: AnalysisKey) -> str | None:
-    """Return a registry's recorded problem; None if there is none."""
+    """Return the problem that is recorded for a registry; None if there is none."""
     return connection.execute(select(standing_refresh.c.problem).where(key.of(standing_refresh))).scalar_one_or_none()
 
 
 def standings_states(connection: Connection, chain_id: int | None = None) -> dict[int, StandingsState]:
-    """Return the state of each chain's standings. If a chain has several registries, the oldest standings count."""
+    """Return the state of each chain's standings. Of several registries on a chain, the one with the oldest is used."""
     columns, chain = standing_refresh.c, events.chain.c
     query = (
         select(columns.chain_id, columns.block_number, columns.made_at, columns.problem, columns.seconds)
@@ -165,7 +165,7 @@ def _currency(block: int | None, made_at: int | None, seconds: float, head: int)
 
 
 def note_problem(connection: Connection, key: AnalysisKey, problem: str | None) -> None:
-    """Record why the last analysis of a registry failed; None if it succeeded."""
+    """Record why the last analysis of a registry failed, or None if the analysis succeeded."""
     reported = None if problem is None else printable(problem)[:_MAX_PROBLEM]
     note(connection, key, {"problem": reported, "problem_at": None if reported is None else int(time.time())})
 
@@ -177,10 +177,10 @@ def note(connection: Connection, key: AnalysisKey, values: Mapping[str, Any]) ->
 
 
 MAX_CLIENTS: Final = 5_000
-"""The maximum number of an agent's clients to judge. Nodes abort calls that summarise many more clients."""
+"""The maximum number of an agent's clients that are judged. Nodes abort calls that summarise many more clients."""
 
 MAX_ACCOUNTS: Final = 200
-"""The maximum number of accounts in a response, because a ring may have thousands. The most suspicious come first."""
+"""The maximum number of accounts in a response, because a ring may have thousands. The most suspicious are listed."""
 
 _SUSPICION: Final = schema.suspicion
 _AUTHORIZED: Final = events.EVENT_TABLES[NewAuthorizedFeedback]
@@ -194,14 +194,14 @@ class Suspect:
     """The assessment of an account, which is a reason to investigate rather than a verdict.
 
     Attributes:
-        suspicion: The account's rank. For a flagged account, it is at least 2 and the sum of the account's parts: the
+        suspicion: The value that ranks accounts. For a flagged account, it is at least 2 and the sum of `parts`: the
             negative base-10 logarithms of its findings' false discovery rates, and weak signs. For other accounts, it
             ranges from 0 to 1.9 and is based only on weak signs, which take the other parts into account. It is 0 if
             the account never acted or was cleared by human reviewers, and 99 if they confirmed the violation.
         is_flagged: True if the analysis flags the account.
-        cluster: The account's cluster; None if it is in none.
-        trust: The trust that reaches the account from the reader's list; None if no trust does or there is no list.
-        parts: Each detector's share. `tied_by_others` and `weak_signs` only affect the rank.
+        cluster: The account's cluster; None if the account is in no cluster.
+        trust: The trust that reaches the account from the reader's list; None if none does or there is no list.
+        parts: Each detector's share of the suspicion. `tied_by_others` and `weak_signs` only affect the rank.
     """
 
     account: str
@@ -223,10 +223,10 @@ class TrustedClients:
 
     Attributes:
         block_number: The block of the analysis. Clients with only later feedback are not judged and are left out.
-        clients: The accounts that count, most trusted first.
-        left_out: The accounts that gave feedback and do not count.
-        by_list: True if the analysis spread trust from a reader's list. Without a list, there is no protection against
-            Sybils that detectors miss.
+        clients: The accounts whose feedback should count, most trusted first.
+        left_out: The accounts that gave feedback which should not count.
+        by_list: True if the analysis spread trust from a reader's list. Without such a list, there is no protection
+            against Sybils that the detectors miss.
         is_complete: False if the agent has more clients than were judged.
     """
 
@@ -248,7 +248,7 @@ def suspect(connection: Connection, chain_id: int, identity: str, account: str) 
 def flagged_accounts(
     connection: Connection, chain_id: int, identity: str, among: Iterable[str] | None = None
 ) -> frozenset[str]:
-    """Return the accounts that an analysis flags: those among some accounts, or the first 5,000 of all."""
+    """Return the accounts that an analysis flags: those among the given accounts or, without any, the first 5,000."""
     columns = _SUSPICION.c
     query = _judgements(chain_id, identity).with_only_columns(columns.account).where(columns.is_flagged.is_(True))
     query = query.limit(5_000) if among is None else query.where(columns.account.in_(sorted(set(among))))
@@ -273,10 +273,10 @@ def _suspect(row: RowMapping) -> Suspect:
 
 
 def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | None:
-    """Return an agent's clients whose feedback should count; None if there is no analysis.
+    """Return the clients whose feedback on an agent should count; None if there is no analysis.
 
     The rule in `bilateral.trust.policy` is applied to the stored results: a client is left out if it is flagged, if its
-    feedback on this agent is probably false, if it owns the agent or, with a list, if no trust reaches it.
+    feedback on this agent is probably false, if it owns the agent or, given a list, if no trust reaches it.
     """
     analysis, agent = schema.analysis, agent_tables.agent
     of = (key.chain_id, key.identity_registry)

@@ -1,4 +1,4 @@
-"""An analysis's results in the index's database: replace and read them."""
+"""Replace and read an analysis's results in the index's database."""
 
 import json
 import math
@@ -65,8 +65,8 @@ _FINDING: Final = {
 def stored_results(connection: Connection, key: AnalysisKey) -> Results:
     """Return an analysis's stored results.
 
-    They do not include accounts that neither acted nor appear in a finding, evidence by feedback, buyers' payments, the
-    reasons for cases, or signs. The rows behind findings are identified by table, block and log.
+    The stored results do not include evidence by feedback, buyers' payments, the reasons for cases, signs, or accounts
+    that neither acted nor appear in a finding. The rows behind findings are identified by table, block and log.
     """
     accounts, scores, rows = (
         _stored(connection, table, key) for table in (schema.suspicion, schema.trust_score, schema.finding_row)
@@ -157,8 +157,8 @@ def replace_results(
 ) -> list[Note]:
     """Replace an analysis's results within the connection's transaction.
 
-    The inserts may take minutes, during which the index continues. The block at which the results become visible is
-    therefore read after the inserts, and no further block is stored until the transaction ends.
+    The inserts may take minutes, during which the index continues to store blocks. The block at which the results
+    become visible is therefore read afterwards, and no further block is stored until the transaction ends.
     """
     previous, flagged = current_analysis(connection, key), _flagged(connection, key)
     for table in (*schema.RESULT_TABLES, schema.analysis):
@@ -195,7 +195,7 @@ def _numbers(connection: Connection, key: AnalysisKey, previous: RowMapping | No
 
 
 def current_analysis(connection: Connection, key: AnalysisKey) -> RowMapping | None:
-    """Return the row of the last analysis; None if there is none. `is_exact` is False after a reorganisation."""
+    """Return the row of the last analysis; None if there is none. Its `is_exact` is False after a reorganisation."""
     return connection.execute(select(schema.analysis).where(key.of(schema.analysis))).mappings().first()
 
 

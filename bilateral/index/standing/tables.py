@@ -1,6 +1,6 @@
-"""The trust analysis tables. `docs/index.md` is their dictionary.
+"""The trust analysis tables, which `docs/index.md` documents.
 
-Migration 0005 contains the same statements. Each analysis replaces the rows of the previous one.
+Each analysis replaces the rows of the previous analysis.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ standing: Final = _of_registries(
     sa.Column("reasons", sa.Text, nullable=False),
     key=("side", "agent_id"),
 )
-"""One row per agent and side. `rank` is the lower bound; NULL for withheld agents."""
+"""One row per agent and side. `rank` is the lower bound, or NULL for withheld agents."""
 sa.Index(
     "standing_by_rank",
     *(standing.c.chain_id, standing.c.side, standing.c.rank.desc()),
@@ -47,7 +47,7 @@ standing_refresh: Final = _of_registries(
     *optional(sa.BigInteger, "block_number", "made_at"),
     *(sa.Column("seconds", sa.Float(53)), sa.Column("problem", sa.Text), sa.Column("problem_at", sa.BigInteger)),
 )
-"""A registry's last refresh of standings, and the reason if the last analysis failed; NULL if it succeeded."""
+"""The last refresh of each registry's standings, and the reason if the last analysis failed (NULL if it succeeded)."""
 
 
 class FundingState(StrEnum):
@@ -57,7 +57,7 @@ class FundingState(StrEnum):
     """A transaction from another account sent native tokens to the account."""
 
     UNKNOWN = "unknown"
-    """The account had native tokens, but no transaction in the block sent them: a contract or the genesis block did."""
+    """The account had native tokens, but no transaction in its block sent them: a contract or the genesis block did."""
 
     NONE = "none"
     """The account had no native tokens when it first acted in the registries."""
@@ -67,13 +67,13 @@ class Part(StrEnum):
     """The roles that an account can have in a finding."""
 
     ACTOR = "actor"
-    """The account created rows behind the finding."""
+    """The account created rows on which the finding is based."""
 
     BENEFICIARY = "beneficiary"
-    """The account benefits from these rows, and evidence links it to an actor."""
+    """The account benefits from the rows on which the finding is based, and evidence links the account to an actor."""
 
     SUBJECT = "subject"
-    """The rows are about the account. A finding never counts against a subject."""
+    """The rows on which the finding is based are about the account. A finding is never held against a subject."""
 
 
 funding: Final = sa.Table(
@@ -154,7 +154,7 @@ finding_row: Final = _of_registries(
 )
 
 RESULT_TABLES: Final = (suspicion, trust_score, finding, finding_member, finding_row)
-"""The tables in which an analysis replaces all rows of its registry."""
+"""The tables in which an analysis replaces all rows of the analysed registry."""
 
 
 def of_registry(table: Any, chain_id: int, identity: str) -> tuple[Any, ...]:

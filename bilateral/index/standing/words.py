@@ -1,4 +1,4 @@
-"""Standings in plain words: what a status means to someone who considers dealing with the agent, and why."""
+"""Standings in plain words: what a status means to someone who considers dealing with an agent, and the reasons."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -10,10 +10,10 @@ from bilateral.core.values.decision import TRIAL, limit_of
 from bilateral.core.values.standing import OWNER_CHANGED, SHARED_TRIAL, Side, Standing, StandingReason, Status
 
 MARKS: Final = {Status.HELD_BACK: "held back", Status.CONTESTED: "contested"}
-"""How lists mark agents, by the status of the agent."""
+"""The words with which lists mark agents, keyed by the agent's status."""
 
 LEAST_RATING: Final = 70
-"""The minimum rating of an accepted agent, which is the default in policies (`bilateral.checks.policy`)."""
+"""The minimum rating for an agent to be accepted, which is the default in policies (`bilateral.checks.policy`)."""
 
 _UNLESS_OK: Final = {
     Status.HELD_BACK: "No. Its ratings were made up.",
@@ -51,7 +51,7 @@ _OTHER: Final = "{accounts} are part of a finding in the analysis"
 
 
 def sentence_of(reason: StandingReason) -> str:
-    """Return a reason as part of a sentence, without a full stop."""
+    """Return a reason as a clause, without a full stop."""
     figures = reason.figures
     if reason.code in _SAME:
         return _SAME[reason.code]

@@ -1,4 +1,4 @@
-"""The process that keeps the standings in an index current. A crash of the process does not affect the index."""
+"""The process that keeps the standings in an index current. If this process crashes, the index is not affected."""
 
 import logging
 import multiprocessing
@@ -59,7 +59,7 @@ class StandingsProcess:
         self._thread.start()
 
     def end(self) -> None:
-        """Stop the process. Results that have not been stored are lost, and are recomputed next time."""
+        """Stop the process. Results that have not been stored are lost, and are recomputed in the next run."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join(2 * _GRACE_SECONDS)
@@ -104,7 +104,7 @@ _NOTED: Final = 3
 
 
 def note_everywhere(engine: Engine, problem: str) -> None:
-    """Record a problem for each of an index's identity registries that has no record of it yet."""
+    """Record a problem for each identity registry in an index for which it is not recorded yet."""
     try:
         with engine.begin() as connection:
             for key in identity_registries(connection):

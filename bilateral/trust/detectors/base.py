@@ -19,9 +19,9 @@ opinions becomes unusual, and the additional improbability at which the group co
 
 
 class Detector(ABC):
-    """Base class of detectors, each for one kind of manipulation.
+    """The base class of detectors, each of which looks for one kind of manipulation.
 
-    Parameters are constructor arguments. `fit` sets results, whose names end with an underscore.
+    Parameters are passed to the constructor. `fit` sets the results, whose names end with an underscore.
 
     Attributes:
         name: The detector's name, as recorded in findings.
@@ -51,7 +51,7 @@ def puppetry(context: Context, accounts: Ints, rows: Ints) -> float:
 
 @dataclass(frozen=True)
 class Trial:
-    """One of a detector's tests that may lead to a finding.
+    """One of a detector's tests, which may lead to a finding.
 
     Attributes:
         level: The false discovery rate below which there is a finding.

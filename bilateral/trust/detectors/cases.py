@@ -125,7 +125,7 @@ _AROUND: Final = 5
 
 
 def surroundings(source: Ints, target: Ints, reviewed: Ints, label: Ints, size: int) -> Floats:
-    """Return how guilty each account's counterparties are according to the reviewed cases."""
+    """Return features that describe how guilty each account's counterparties are, according to the reviewed cases."""
     degree = np.bincount(source, minlength=size) + np.bincount(target, minlength=size)
     weight = 1 / np.log2(2 + np.maximum(degree[source], degree[target])) ** 3
     labels = np.full(size, -1, np.int64)

@@ -79,7 +79,7 @@ class _Cells:
 
 
 class CoTargeting(Detector):
-    """Tests each group of related accounts against each subject.
+    """Tests whether groups of related accounts judge the same subjects too often.
 
     Attributes:
         cells_: The number of tests.

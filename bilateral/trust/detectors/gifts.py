@@ -62,10 +62,10 @@ def gifts_of(ledger: Ledger) -> Ints:
 
 
 def moving(context: Context, rows: Ints) -> Flags:
-    """Mark opinions by raters who received gifts, unless equally high praise by other raters suggests refunds.
+    """Mark opinions by raters who received gifts, unless other raters' equally high praise suggests refunds.
 
-    Each rater counts with its highest opinion, and the raters' median is compared, so a few low opinions hide nothing.
-    Other raters count only if they paid or judge several subjects, and are not among the youngest raters.
+    The median of the raters' highest opinions is compared with other raters' opinions, so a few low opinions hide
+    nothing. Other raters count only if they paid or judge several subjects, and are not among the youngest raters.
     """
     opinions, size = context.ledger.opinions, context.ledger.subjects
     if not len(rows):

@@ -1,4 +1,4 @@
-"""Lockstep: one subject's raters are mostly young, unpaid accounts with few opinions, or arrive in one burst.
+"""Lockstep: one subject's raters are mostly young, non-paying accounts with few opinions, or arrive in one burst.
 
 Each opinion is ranked among all opinions by how little its rater risks: a young account that wrote few other opinions
 and did not pay risks the least. A subject with too many of the lowest ranks yields a finding; a newcomer's single

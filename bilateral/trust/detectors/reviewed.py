@@ -1,10 +1,10 @@
 """Propagation from reviewed cases: accounts that share funds with accounts that reviewers found guilty.
 
-The probability is that the group's next member is guilty, given the verdicts on its reviewed members (Laplace's rule of
-succession). One case says little about a large group, whereas twenty say a lot. An innocent member lowers the
-probability as much as a guilty one raises it. Anyone can send a fresh account its first funds, so an account that never
-sent money to its group is ranked but not flagged. With two hundred cases or more, a transfer model also learns from
-them (`CaseModel`). The model ranks accounts and flags none.
+The detector estimates the probability that a group's next member is guilty, given the verdicts on its reviewed members
+(Laplace's rule of succession). One case says little about a large group, whereas twenty say a lot. An innocent member
+lowers the probability as much as a guilty one raises it. Anyone can send a fresh account its first funds, so an account
+that never sent money to its group is ranked but not flagged. With two hundred cases or more, a transfer model also
+learns from them (`CaseModel`). The model ranks accounts and flags none.
 """
 
 from itertools import pairwise

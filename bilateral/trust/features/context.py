@@ -33,14 +33,15 @@ _TIMES: Final = 20
 """The number of time segments within which ages are compared. At the start of a market, every account is young."""
 
 MOSTLY: Final = 0.5
-"""If at least this share of a client's money comes back, its payments prove nothing. Cashback is less than this, and so
-is a refund to a repeat client."""
+"""If at least this share of a client's money comes back, its payments prove nothing. Cashback is a smaller share, and
+so is a refund to a repeat client.
+"""
 
 RECORDED: Final = 0.05
 """The share of paid feedback below which the market is assumed not to record payments."""
 
 RARE: Final = 60
-"""The maximum number of raters of a rare subject. Sharing a more common one means nothing, and gives too many pairs."""
+"""The maximum number of raters of a rare subject. Sharing a more common subject means nothing."""
 
 _ALIKE: Final = 0.5
 """The minimum spread of log amounts. If most clients pay one price, paying it twice a day is still usual."""
@@ -72,17 +73,17 @@ class Context:
         gave, got: The money that each pair's client gave its server, and the money that came back without a service in
             return.
         paid: Marks the opinions whose rater had paid the agent a usual amount and did not get most of it back.
-        freshness: For each opinion, the share of opinions from the same time whose raters are no older.
+        freshness: For each opinion, the share of opinions from the same time whose raters are no older than its rater.
         paid_share: The share of feedback whose rater paid.
         payer_share: The mean, over raters, of the share of their feedback that is paid. Because writing feedback is
             cheap, a flood from a few accounts must not make a market look as if its payments were not recorded.
         mean: The mean percentage of each kind of opinion.
         grounded: Marks the first opinions of pairs whose rater paid, or judges several subjects.
         grounded_count, grounded_sum: The number of grounded opinions and the sum of their percentages, by subject.
-        risk: For each opinion, the share of opinions whose rater risks no more. A rater risks the least if its account
-            is young, has few other opinions, did not pay, and gives an extreme value. 1 for an opinion that is not the
-            first of its pair.
-        youth: The share of opinions whose rater risks no more, based only on age and number of opinions.
+        risk: For each opinion, the share of opinions whose rater risks no more than its rater. A rater risks the least
+            if its account is young, has few other opinions, did not pay, and gives an extreme value. The value is 1 for
+            an opinion that is not the first of its pair.
+        youth: Like `risk`, but based only on the age of the rater's account and on its number of opinions.
     """
 
     ledger: Ledger
@@ -109,7 +110,7 @@ class Context:
 
     @cached_property
     def sharing(self) -> Sharing:
-        """The raters that share several rare subjects, which have at most `RARE` raters."""
+        """The pairs of raters that share several rare subjects. A rare subject has at most `RARE` raters."""
         ledger, opinions = self.ledger, self.ledger.opinions
         rows = self.pair[opinions.kind[self.pair] != Kind.CONSTANT_TAG]
         return sharing(opinions.rater[rows], opinions.subject[rows], (ledger.accounts, ledger.subjects), RARE)
@@ -224,7 +225,7 @@ def _exchanged(ledger: Ledger, money: Money, first: Ints) -> tuple[Floats, Float
 
 
 def _freshness(ledger: Ledger, ties: Ties) -> Floats:
-    """For each opinion, return the share of opinions from the same time whose raters are no older."""
+    """For each opinion, return the share of opinions from the same time whose raters are no older than its rater."""
     times, rater = ledger.opinions.ts, ledger.opinions.rater
     out = np.ones(len(times), np.float32)
     for part in np.array_split(lexical_order(times), max(1, min(_TIMES, len(times) // 200))):
@@ -262,7 +263,7 @@ def _mean_of_raters(rater: Ints, paid: Flags, size: int) -> float:
 
 
 def unpaid_odds(context: Context, rows: Ints) -> float:
-    """Return the probability that so few opinions are paid by chance."""
+    """Return the probability that as few of the opinions, or fewer, would be paid by chance."""
     base = context.paid_share
     chosen = rows[context.ledger.opinions.kind[rows] == Kind.FEEDBACK]
     if not len(chosen) or base < RECORDED:
@@ -271,13 +272,13 @@ def unpaid_odds(context: Context, rows: Ints) -> float:
 
 
 def inflation_odds(context: Context, rows: Ints) -> float:
-    """Return the probability that opinions are so far from other accounts' opinions by chance.
+    """Return the probability that the opinions would differ as much from other accounts' opinions by chance.
 
-    The mean of each subject is compared with that of other raters' grounded opinions about it, shrunk towards the mean
-    of its kind. Opinions about one subject count as one, so that friends who all rate the same good agent highly do not
-    look odd. Two tests are run, one of deviations in a single direction and one of squared deviations, because praise
-    of one subject does not make up for slander of another. Other raters count only if they paid or judge several
-    subjects, so that nobody can frame a rater by contradicting it from new accounts.
+    For each subject, the mean of the opinions is compared with the mean of other raters' grounded opinions, shrunk
+    towards the mean of all opinions of that kind. Opinions about one subject count as one, so that friends who all rate
+    the same good agent highly do not look odd. Two tests are run, one of deviations in a single direction and one of
+    squared deviations, because praise of one subject does not make up for slander of another. Other raters count only
+    if they paid or judge several subjects, so that nobody can frame a rater by contradicting it from new accounts.
     """
     opinions = context.ledger.opinions
     rows = rows[np.isfinite(opinions.percent[rows]) & (opinions.kind[rows] != Kind.CONSTANT_TAG)]

@@ -1,8 +1,8 @@
 """Exchanges: accounts that fund many independent accounts. Sharing such a source of funds does not tie two accounts.
 
 Anyone can send dust to many accounts, or make a few of their own accounts buy from each other. An exchange is therefore
-recognised by what its customers spend for good: money that stayed with sellers whom early buyers with other sources of
-funds also paid.
+recognised by what its customers spend and do not get back: money that stayed with sellers whom early buyers with other
+sources of funds also paid.
 """
 
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class Purchases:
     """The money from each payer to each owner that stayed with the owner.
 
     Attributes:
-        lost: The money, capped at the usual price.
+        lost: The money that stayed with the owner, capped at the usual price.
         usual: The usual price: the median of the early payers' mean payments; 0 if there are none.
         is_early: Marks the early payers.
         by_early: The number of early payers of each owner.
@@ -97,7 +97,7 @@ class Purchases:
         return float(self.lost[self.by_early[self.owner] >= _SEVERAL].sum()) >= max(_ENOUGH * self.usual, 1e-9)
 
     def independence(self, root: Ints) -> Floats:
-        """Return what each account spent with sellers that have other sources of funds: at most 1, in usual prices."""
+        """Return what each account spent with sellers that have other sources of funds: at most 1 usual price."""
         if not self.is_enough:
             return np.zeros(len(root))
         others = (self.by_early[self.owner] >= _SEVERAL) & (root[self.owner] != root[self.payer])

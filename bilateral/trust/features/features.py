@@ -1,6 +1,6 @@
-"""Features: numbers for what is odd about an account, each of which says little by itself.
+"""Features: numbers that measure what is odd about an account, each of which says little by itself.
 
-An opinion is odd if no business between the accounts is visible, if it differs widely from other opinions, if its
+An opinion is odd if no business between its two accounts is visible, if it differs widely from other opinions, if its
 author is young, or if hardly anyone judges its subject. Each sign is measured for every opinion, and aggregated by the
 opinion's author and by the account it is about. `bilateral.trust.features.signs` also considers neighbouring accounts.
 """
@@ -64,7 +64,7 @@ their means. Strangers could control the values of the last two by choosing whom
 
 
 def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield each feature for all accounts; nan where the value is unknown."""
+    """Yield each feature's values for all accounts; nan where a value is unknown."""
     by_rater, by_rated = judgements.by_rater, judgements.by_rated
     yield "opinions", np.log1p(by_rater.count)
     yield "received", np.log1p(by_rated.count)

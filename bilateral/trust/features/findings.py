@@ -28,7 +28,7 @@ class Basis(StrEnum):
     """The kind of evidence on which a finding is based. Different kinds of evidence are independent of each other."""
 
     CONTROL = "common control"
-    """The accounts were created or funded by one party, or send their money to one."""
+    """The accounts were created or funded by one party, or send their money to one party."""
     MONEY = "money"
     """Payments come back, or gifts exceed what was paid."""
     OPINIONS = "opinions"

@@ -34,7 +34,7 @@ class Judgements:
         rater: The account that judges.
         rated: The account responsible for the subject.
         kind: The kind of opinion.
-        height: How far the percentage is above the mean of its kind.
+        height: How far the percentage is above the mean of all opinions of its kind.
         praise: Marks the favourable judgements.
         praised: The positions of the favourable judgements. Selecting by position takes a fifth as long as by mask.
         traced: Marks the judgements whose two accounts are also connected as client and server by other rows: payments,
@@ -42,10 +42,10 @@ class Judgements:
         distance: How far the percentage is above other raters' opinions about the subject; for a validation, also above
             those of clients.
         validated: The positions of the validations.
-        by_rater, by_rated: The judgements by each rater, and about each responsible account.
-        by_praised: The favourable judgements about each responsible account.
-        in_turn: The order by rater and time.
-        by_payer, by_seller: The purchases, by payer and by the agent's owner.
+        by_rater, by_rated: The judgements, grouped by rater and by responsible account.
+        by_praised: The favourable judgements, grouped by responsible account.
+        in_turn: The order of the judgements by rater and time.
+        by_payer, by_seller: The purchases, grouped by payer and by the agent's owner.
     """
 
     rows: Ints
@@ -106,7 +106,7 @@ class Judgements:
 def validated_distance(
     agent: Ints, subject: Ints, validated: Ints, height: Floats, weight: Floats | None = None
 ) -> Floats:
-    """Return how far validations are above other opinions about the agent, which may be weighted."""
+    """Return how far validations are above the (optionally weighted) mean of other opinions about the agent."""
     judged, feedback = subject[validated], agent[subject[validated]]  # the subject of feedback has its agent's number
     concerned = np.zeros(len(agent), bool)
     concerned[judged] = concerned[feedback] = True

@@ -1,4 +1,4 @@
-"""Money between accounts: the part that stayed with its receiver, and the trust that follows it.
+"""Money between accounts: the part that stayed with its receiver, and the trust that follows this money.
 
 An opinion costs its rater what the rater spent and did not get back. Accounts of one party can pay each other at no
 cost, so only money that reached other parties counts: the attacker no longer controls it, and it did not come back.
@@ -47,7 +47,7 @@ class Money:
     Attributes:
         keys: The receiver-sender pairs, encoded by `pairs`, in ascending order. Opinions are sorted by rated account,
             so each search for what raters paid starts near the previous one.
-        amount: The money of each pair.
+        amount: The money that each pair's sender sent to the receiver.
         gifts: The part of the money that did not pay for any service.
         paid_at: The time of each pair's first payment; infinity if there is none.
         size: The number of accounts.
@@ -101,7 +101,7 @@ class Money:
         return out
 
     def retained_money(self) -> tuple[Ints, Ints, Floats]:
-        """Return the pairs whose receiver kept money, and the amount: what it received minus what it sent back."""
+        """Return the pairs whose receiver kept money, and the money kept: what it received minus what it sent back."""
         receiver, sender = unpaired(self.keys, self.size)
         left = self.amount - self.between(receiver, sender)
         some = left > 0

@@ -19,7 +19,7 @@ DAY: Final = 86400.0
 
 
 def starts_of_days(keys: Ints, times: Floats) -> Ints:
-    """Return the first row for each key and day, from rows ordered by key and time."""
+    """Return the position of the first row for each key and day. The rows must be ordered by key and time."""
     return np.flatnonzero(first_of(keys) | first_of(np.floor(times / DAY)))
 
 

@@ -23,8 +23,8 @@ class Sharing:
 
     Attributes:
         left, right: The two raters of each pair.
-        count: The number of subjects that they share.
-        expected: The number that they would share by chance.
+        count: The number of subjects that the two raters share.
+        expected: The number of subjects that the two raters would share by chance.
         raters: The number of raters that were compared.
     """
 

@@ -13,7 +13,7 @@ SMALLEST = 1e-300
 
 
 def excess(observed: Ints | Floats, expected: Floats) -> Floats:
-    """Return the probability of at least such a count if counts follow a Poisson distribution."""
+    """Return the probability of a count at least as large as observed, if counts follow a Poisson distribution."""
     tail = stats.poisson.sf(np.asarray(observed) - 1, np.maximum(expected, 1e-12))
     return np.maximum(np.asarray(tail, np.float64), SMALLEST)
 

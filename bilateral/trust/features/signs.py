@@ -199,7 +199,7 @@ class Model:
         return cls(edges, *(Trees.of(data[name]) for name in ("alone", "among", "again")))
 
     def scores(self, context: Context, chosen: Ints) -> tuple[Floats, Ints]:
-        """Return the log odds that accounts are attackers, as in the training worlds, and the accounts' codes."""
+        """Return the log odds that accounts are attackers, learned from training worlds, and the accounts' codes."""
         judgements = Judgements.of(context)
         codes = np.zeros((len(self.edges), len(chosen)), np.uint8)
         rows = self.coded(features(context, judgements), chosen, codes, 0)
@@ -211,7 +211,7 @@ class Model:
         return score, codes
 
     def coded(self, features: Iterable[tuple[str, Floats]], chosen: Ints, codes: Ints, row: int) -> int:
-        """Write feature codes, and return the row after the last."""
+        """Write feature codes into rows, and return the number of the row after the last one."""
         for name, column in features:
             _write_codes(np.asarray(column[chosen], np.float32), self.edges[name], codes[row])
             row += 1
@@ -274,11 +274,11 @@ def model() -> Model:
 def weak_signs(context: Context, by_findings: Floats) -> tuple[Floats, Floats, RankReasons | None]:
     """Return the weak-sign suspicion of each account that judges or is judged, and its oddness, both up to `MOST`.
 
-    The third value explains the highest ranks.
+    The third returned value explains the highest ranks.
 
-    In a market that is odd as a whole, both values are lowered for all accounts. Oddness is lowered only to the extent
-    that raters who paid or judge several subjects are odd, so a flood of odd empty accounts does not make an attacker's
-    raters look usual.
+    In a market that is odd as a whole, suspicion and oddness are lowered for all accounts. Oddness is lowered only to
+    the extent that raters who paid or judge several subjects are odd, so a flood of odd empty accounts does not make an
+    attacker's raters look usual.
     """
     ledger = context.ledger
     acts = ledger.acting

@@ -1,4 +1,4 @@
-"""Spending: what accounts paid to sellers that early, independent buyers trust, in usual purchases.
+"""Spending: what accounts paid to sellers that early, independent buyers trust, measured in usual purchases.
 
 A payment to one's own seller costs only a fee, because the money comes back. Money paid to sellers that unconnected
 buyers also pay is gone, so only this money backs an opinion and proves that faking it would have been expensive.

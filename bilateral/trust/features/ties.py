@@ -20,7 +20,7 @@ FUNDER: Final = "one funder"
 """The name of the grouping by first funds only, regardless of time and amount."""
 
 COLLECTOR: Final = "one collector of their money"
-"""The name of the grouping by where money ends up. It only ranks, because escrows and bridges also collect money."""
+"""The name of the grouping by where money ends up. It affects only ranks, as escrows and bridges also collect money."""
 
 _SENDERS: Final = 150
 """The maximum number of accounts that send to one collector."""
@@ -65,7 +65,7 @@ class Grouping:
 
     @property
     def label(self) -> str:
-        """The accounts' common property, used in sentences."""
+        """The accounts' common property, in a form for sentences."""
         return _RUNS.get(self.name, self.name)
 
 
@@ -76,7 +76,7 @@ class Ties:
     Attributes:
         funder: The source of each account's first funds; -1 if unknown.
         funding: The position of the transfer that funded each account; -1 if unknown.
-        root: The earliest account in each account's chain of funding, below any exchange.
+        root: The account to which each account's funding is traced back, stopping at accounts that an exchange funded.
         is_hub: Marks the exchanges. A tie through an exchange means nothing.
         born: The time at which each account first appears.
         acknowledged: Marks the accounts that sent money to their funder or its other accounts, unless those accounts
@@ -204,7 +204,7 @@ def _earliest(size: int, *events: tuple[Ints, Floats]) -> Floats:
 
 
 def roots(funder: Ints, is_hub: np.ndarray) -> Ints:
-    """Follow the chain of funding back to the last account below an exchange."""
+    """Follow chains of funding back to their start, or to an account that an exchange funded."""
     parent = np.where((funder >= 0) & ~is_hub[np.maximum(funder, 0)], funder, np.arange(len(funder)))
     root = np.arange(len(funder))
     for _ in range(DEPTH):

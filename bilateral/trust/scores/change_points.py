@@ -71,7 +71,7 @@ class Voices:
         at: The opinions' times.
         weight: The opinions' weights, relative to a usual opinion.
         last_weight: The rater's weight at the rater's last opinion about a subject; 0 at the rater's other opinions.
-        is_alike: Marks the opinions about payments at least as large as the payments in complaints about the subject.
+        is_alike: Marks the opinions whose raters paid at least half of what the subject's critics paid on average.
     """
 
     subject: Ints

@@ -1,7 +1,7 @@
 """Scores of subjects: a robust mean of opinions that are not false, its interval and lower bound, and a status.
 
-Each score comes with the number of raters, the effective number of opinions, the share removed, and a lower bound.
-`abstain` is set if there is too little evidence for a score worth acting on.
+Each score comes with the number of raters, the effective number of opinions, the share of raters removed, and a lower
+bound. `abstain` is set if there is too little evidence for a score worth acting on.
 """
 
 from dataclasses import dataclass
@@ -122,9 +122,10 @@ _TELLING: Final = 0.25
 """The minimum rater weight at which opinions can show that a subject changed: more than the oddest raters have."""
 
 PROVEN: Final = 10.0
-"""The number of backed raters who must call an agent bad for it to be rejected. With fewer, it can still be tried, last
-in every list. A rival who spends sixty dollars, including these raters' purchases elsewhere, gets fewer raters
-(`tests/trust/test_slander.py`)."""
+"""The number of backed raters who must call an agent bad for it to be rejected. With fewer, the agent can still be
+tried, but comes last in every list. A rival who spends sixty dollars, including purchases elsewhere by these raters,
+gets fewer raters (`tests/trust/test_slander.py`).
+"""
 
 _ALIKE: Final = 0.5
 """The minimum size of payments, relative to the complainers' payments, for other opinions to count against the

@@ -1,9 +1,9 @@
 """Suspicion: a ranking of accounts by all available evidence and, separately, the accounts that are held back.
 
-A wrong rank does little harm; holding an account back does. Learned weak signs therefore only rank accounts. An account
-is held back by evidence of two independent kinds, by a fact, or by strong evidence of common control, which causes few
-false discoveries, however large the market is. Within a kind, only the strongest finding counts. Being the subject of a
-finding does not count, because anyone can praise or slander anyone.
+A wrong rank does little harm, but wrongly holding an account back does a lot. Learned weak signs therefore only rank
+accounts. An account is held back by evidence of two independent kinds, by a fact, or by strong evidence of common
+control, which causes few false discoveries, however large the market is. Within a kind, only the strongest finding
+counts. Being the subject of a finding does not count, because anyone can praise or slander anyone.
 """
 
 from collections.abc import Sequence

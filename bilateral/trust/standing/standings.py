@@ -1,4 +1,4 @@
-"""Standings: the only figure by which agents are ranked, gated and decided on.
+"""Standings: the only figures on which rankings of agents, gates and payment decisions are based.
 
 An agent has one standing as a server and one as a client, starting with the first analysis that includes it.
 """

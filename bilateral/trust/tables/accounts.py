@@ -24,7 +24,7 @@ LISTED: Final = frozenset({"operators", "holders"})
 """The columns in the agents table that contain lists of accounts."""
 
 HEXADECIMAL: Final = "^0[xX]"
-"""The prefix of addresses for which case is ignored."""
+"""The prefix of the addresses whose case is ignored."""
 
 _ADDRESS: Final = "^(0[xX][0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$"
 """An EVM address, or the base58 form of a 32-byte account address on a foreign chain."""

@@ -1,4 +1,4 @@
-"""Small array operations shared by several detectors: groups, counts, joins, and percentiles of sorted edges."""
+"""Small array operations shared by several detectors: groups, counts, joins, and percentiles."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -197,7 +197,7 @@ def runs(groups: Ints, times: Floats, gap: float) -> Ints:
 
 
 def percentiles(values: Floats, weights: Floats | None = None) -> Floats:
-    """For each row, return the share of rows whose value is no larger, in (0, 1]."""
+    """Return, for each row, the share of rows whose value is no larger than that row's, in (0, 1]."""
     if not len(values):
         return np.zeros(0)
     order = lexical_order(values)

@@ -64,7 +64,7 @@ def coded_together(columns: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[I
 
 
 def encoded(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return strings as codes for one dictionary, in one chunk."""
+    """Return strings as a dictionary-encoded column with a single dictionary and a single chunk."""
     coded = pc.dictionary_encode(texts)
     if not coded.num_chunks:
         return coded
@@ -112,12 +112,12 @@ def shared_codes(column: pa.ChunkedArray) -> Ints:
 
 
 def equal(column: pa.ChunkedArray, text: str) -> Flags:
-    """Mark the rows that contain a string."""
+    """Return a mask of the rows whose value equals the given string."""
     return np.asarray(positions(column, pa.array([text])) == 0, np.bool_)
 
 
 def floats(column: pa.ChunkedArray) -> Floats:
-    """Return a column as floats up to the largest value, with 0 for null and nan."""
+    """Return a column as floats, clipped to `LARGEST` in either direction, with 0 for null and nan."""
     values = np.asarray(pc.fill_null(column, 0.0), np.float64)
     return np.clip(np.nan_to_num(values, nan=0.0), -LARGEST, LARGEST)
 
@@ -128,7 +128,7 @@ def integers(column: pa.ChunkedArray) -> Ints:
 
 
 def flags(column: pa.ChunkedArray, *, missing: bool = False) -> Flags:
-    """Return a column as flags."""
+    """Return a column as an array of Booleans."""
     return np.asarray(pc.fill_null(column, missing), np.bool_)
 
 

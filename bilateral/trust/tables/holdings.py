@@ -1,4 +1,4 @@
-"""For agents that changed hands: the accounts that held them, and the time from which each account did so.
+"""The accounts that held the agents that changed hands, and the time from which each account held an agent.
 
 The analysis treats each tenure of an agent as a separate agent that belongs to the account that held it then. Evidence
 from before a handover therefore counts only for the previous holder: an owner cannot sell an agent's standing, remove
@@ -37,11 +37,11 @@ class Holdings:
 
     @cached_property
     def ended(self) -> Flags:
-        """Marks the holdings after which a different account held the agent."""
+        """Marks the holdings after which another account held the agent."""
         return np.append(self.agent[:-1] == self.agent[1:], np.zeros(min(len(self.agent), 1), bool))
 
     def tenures(self, agents: int) -> Ints:
-        """Return each holding's tenure number: the agent's number if current, or else a number after all agents."""
+        """Return each holding's tenure number: current ones have the agent's number, others a higher one."""
         return np.where(self.ended, agents + np.cumsum(self.ended) - 1, self.agent)
 
     def at(self, agent: Ints, time: Floats, agents: int) -> Ints:

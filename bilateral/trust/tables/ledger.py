@@ -1,6 +1,6 @@
 """The encoded tables: every account, agent and opinion as numbers in arrays.
 
-All detectors read this form, so they see the same data whatever table it comes from.
+All detectors read these arrays, so they see the same data, whatever tables it comes from.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,8 @@ class Ledger:
         coins: The coins' symbols.
         moved: The position of each transfer in its table.
         funding: The position in `src` of the transfer that funds each account; -1 if unknown.
-        funder: The source of each account's first inbound transfer; -1 if unknown, or if the account acted before.
+        funder: The source of each account's first inbound transfer; -1 if unknown, or if the account acted before that
+            transfer.
         funded_at: The time of that transfer; nan if unknown.
         funded_with: The amount of that transfer; nan if unknown.
         dropped: The number of rows left out because they refer to an unknown agent.

@@ -16,7 +16,7 @@ class EigenTrust:
     trust that honest accounts pass to one of them by mistake.
 
     Attributes:
-        trust_: The trust of each account; it sums to 1.
+        trust_: The trust of each account; the values sum to 1.
         reached_: Marks the accounts that trust reaches.
         iterations_: The number of rounds until convergence.
     """

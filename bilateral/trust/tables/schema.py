@@ -71,7 +71,7 @@ OPTIONAL: Final[dict[str, dict[str, pa.DataType]]] = {
 }
 """The optional columns of each table.
 
-`operators` are the accounts that an owner approved for an agent, now or earlier. `holders` are the accounts that held
+`operators` are the accounts that an owner approved for an agent, now or earlier. `holders` lists the accounts that held
 the agent, and since when; it may be null for an agent that never changed hands. Opinions about an agent and payments to
 it belong to its holder at the time, or to nobody if that account is null (unknown). `blind` is true for a rating that
 was sealed before its server could see the client's feedback, so it cannot be a response to that feedback. `funds` is

@@ -23,9 +23,9 @@ class Keyed:
 
 
 def first_reaching(rows: Keyed, searches: Keyed) -> Ints:
-    """Return, for each search, the first row in its group with a key and a value at least as large as its own.
+    """Return, for each search, the first row in its group whose key and value are at least as large as its own.
 
-    Whatever the sizes of the groups, the running time grows as for sorting, not with the product of rows and searches.
+    Whatever the sizes of the groups, the running time grows like sorting, not with the product of rows and searches.
     """
     place = _reaching(rows.value, _places(rows, searches), searches.value)
     exists = place < len(rows.group)

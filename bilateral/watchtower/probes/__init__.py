@@ -41,7 +41,7 @@ def probe(
         target: The endpoint.
         settings: The settings for all probes.
         is_deep: True to also read what changes rarely: tools, signatures, payment terms.
-        previous: The facts of earlier probes by name, newer ones replacing older ones. With these, one request
+        previous: The facts of earlier probes by name; newer facts replace older ones. With these facts, one request
             suffices, and what only a deep probe reads remains valid until the next deep probe.
     """
     if _PLACEHOLDER.search(target.url):

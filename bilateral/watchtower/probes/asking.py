@@ -98,7 +98,7 @@ class Asker:
         """Reject a request that could act, pay, or identify the sender.
 
         Raises:
-            ForbiddenRequestError: The request could do so.
+            ForbiddenRequestError: The request could act, pay, or identify the sender.
         """
         names = {name.lower() for name in request.headers}
         is_plain = names <= _HEADERS and request.headers.get("accept-encoding") == "identity"
@@ -183,7 +183,7 @@ def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
 
 
 def digest(value: Any) -> str:
-    """Return the hash of a JSON value's canonical form (RFC 8785) or, if it has none, of Python's output."""
+    """Return the hash of a JSON value's canonical form (RFC 8785) or, without such a form, of Python's JSON output."""
     try:
         content = rfc8785.dumps(value)
     except rfc8785.CanonicalizationError:  # a number that JavaScript cannot represent exactly

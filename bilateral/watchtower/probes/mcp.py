@@ -18,7 +18,7 @@ from bilateral.watchtower.probes.asking import MIB, Asker, digest, result, resul
 
 STATELESS: Final = "2026-07-28"
 HANDSHAKE: Final = "2025-11-25"
-"""The versions to request. In the handshake, a server responds with the version that it supports."""
+"""The protocol versions to request. In the handshake, a server responds with the version that it supports."""
 
 _Reply: TypeAlias = dict[str, Any]
 

@@ -26,7 +26,7 @@ _MOST_OPTIONS: Final = 20
 
 
 def probe_x402(asker: Asker) -> Probe:
-    """Request a route's price, with the method that its listing declares, or else one that it allows."""
+    """Request a route's price, with the method that its listing declares, or else one that the route allows."""
 
     def ask(verb: str) -> Answer:
         return asker.ask(verb, asker.target.url, **(_EMPTY_BODY if verb == "POST" else {}))
