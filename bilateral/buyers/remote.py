@@ -109,7 +109,7 @@ class ScoredPayment:
 
 @dataclass(frozen=True)
 class PaidFeedback(ScoredPayment):
-    """A seller's feedback on the buyer in one payment.
+    """A seller's feedback on the buyer who made a payment.
 
     Attributes:
         tags: Up to ten words.

@@ -134,7 +134,7 @@ def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     tags: list[str] | None = optional("TAG", "A word that describes the buyer; may be repeated.", "--tag"),
     note: Note = "",
 ) -> None:
-    """As the agent's owner or wallet, give feedback on the buyer in one payment. Sends no transaction."""
+    """As the agent's owner or wallet, give feedback on the buyer who made a payment. Sends no transaction."""
     remote, signer = buyers_module("remote"), invocation.signer
     paid_feedback = remote.PaidFeedback(paid.payment(buyer, str(signer.address)), score, tuple(tags or ()), note)
     accepted = remote.send(paid.service, paid_feedback, signer)

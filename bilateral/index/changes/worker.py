@@ -27,8 +27,8 @@ class FeedLimits:
     """The limits of the change feed. The oldest steps are removed when the feed exceeds one of these limits.
 
     Attributes:
-        days: The maximum age of a step. Readers are assumed to be offline for less than a month, and reorganisations to
-            be shorter.
+        days: The maximum age of a step. Readers should not be offline for longer, nor reorganisations reach further
+            back.
         steps: The maximum number of steps. A chain with a block every two seconds produces at most 1.3 million in 30
             days.
     """

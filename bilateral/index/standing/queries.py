@@ -276,7 +276,7 @@ def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | N
     """Return the clients whose feedback on an agent should count; None if there is no analysis.
 
     The rule in `bilateral.trust.policy` is applied to the stored results: a client is left out if it is flagged, if its
-    feedback on this agent is probably false, if it owns the agent or, given a list, if no trust reaches it.
+    feedback on this agent is probably false, if it owns the agent, or if no trust from the list reaches it.
     """
     analysis, agent = schema.analysis, agent_tables.agent
     of = (key.chain_id, key.identity_registry)

@@ -1,6 +1,6 @@
 """The check of a service identified only by its URL: price, declaration, agent, file, ratings and verdict.
 
-The verdict comes from `bilateral.checks`, so this module also needs the extra `index`.
+The verdict comes from `bilateral.checks`, so this module also requires the `index` extra.
 """
 
 import re
