@@ -74,9 +74,9 @@ def test_readings_of_the_eips_figure_are_those_of_the_recorded_ones():
     first, neighbour = FIGURES["rateClient, first in a word"], FIGURES["rateClient, a neighbour"]
     three, many = (FIGURES[f"rateClients, {count} new neighbours, each"] for count in (3, 32))
     assert f"Any contract needs at least {floors()['rateClient, first in a word']:,}" in TEXT
-    assert f"Our calls take {first:,} and {neighbour:,}." in TEXT
-    assert f"our calls take {first - 21_344:,} and {neighbour - 21_344:,}:" in TEXT
-    assert f"takes {three:,} gas per rating for three neighbouring clients, and {many:,} for 32." in TEXT
+    assert f"This project's calls take {first:,} and {neighbour:,}." in TEXT
+    assert f"project's calls take {first - 21_344:,} and {neighbour - 21_344:,}." in TEXT
+    assert f"takes {three:,} gas per rating for three clients with adjacent ids, and {many:,} for 32." in TEXT
 
 
 def test_page_about_the_companion_shows_recorded_figures():

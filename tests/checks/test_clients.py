@@ -154,13 +154,15 @@ def test_account_of_the_server_itself_is_related(rated):
 def test_age_of_an_account_without_an_agent_counts_from_what_it_did_first(rated, feedback_event):
     policy = Policy(minimum_age_days=2)
     fresh = rated.client(STRANGER, policy=policy)
-    assert "The account was never seen; the policy requires 2 days." in {reason.sentence for reason in fresh.reasons}
+    assert "The account has never been seen; the policy requires an age of 2 days." in {
+        reason.sentence for reason in fresh.reasons
+    }
     assert (fresh.figures["age_days"], fresh.figures["first_seen"]) == (None, None)
     first = rated.block(feedback_event)
     rated.block(feedback(2, STRANGER, 90, 2), hours=47)
     young = rated.client(STRANGER, policy=policy)
     (reason,) = [reason for reason in young.reasons if reason.code == "too_young"]
-    assert reason.sentence == "The account was first seen 1 day ago; the policy requires 2 days."
+    assert reason.sentence == "The account was first seen 1 day ago; the policy requires an age of 2 days."
     assert [(entry.event, entry.block) for entry in reason.evidence] == [("NewFeedback", first)]
     rated.block(feedback(2, STRANGER, 90, 3), hours=1)
     assert "too_young" not in codes(rated.client(STRANGER, policy=policy))

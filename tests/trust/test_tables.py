@@ -41,7 +41,7 @@ def test_chunks_with_dictionaries_of_their_own_are_read_together(tmp_path):
 
 
 def test_a_folder_without_agents_is_refused(tmp_path):
-    with pytest.raises(InvalidArgumentError, match=r"no agents\.parquet in .*: specify a folder of tables"):
+    with pytest.raises(InvalidArgumentError, match=r"has no agents\.parquet: specify a folder of tables"):
         Tables.read(tmp_path)
 
 

@@ -217,7 +217,7 @@ def test_unused_eip3009_payment_can_be_settled_before_valid_before_and_never_at_
 def test_payment_of_another_kind_cannot_be_looked_up(look_up):
     settlement = look_up({"type": "voucher"})
     assert (state_of(settlement), settlement.signed) == (UNKNOWN, None)
-    assert "the payment contains none of authorization and permit2Authorization" in settlement.problem
+    assert "the payment contains none of the parts authorization and permit2Authorization" in settlement.problem
 
 
 def test_node_that_knows_no_nonces_says_nothing_about_a_payment(sign, look_up, payment_chain):

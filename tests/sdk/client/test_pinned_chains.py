@@ -65,7 +65,7 @@ def test_a_signature_without_a_pin_names_the_chain_too(connect, owner, reviewer,
     client = connect(reviewer if write == "signed feedback" else owner, deployment=None)
     with suppress(TransactionDroppedError):  # the node does not know the transaction to replace
         WRITES[write](client, agent, reviewer)
-    assert [told.getMessage()[:40] for told in caplog.records] == ["Signing for chain 31337 (home:made), by "]
+    assert [told.getMessage()[:40] for told in caplog.records] == ["Signing for chain 31337 (home:made), as "]
 
 
 @pytest.mark.usefixtures("on_record")

@@ -36,7 +36,7 @@ def with_word(number, value):
     ("change", "told"),
     [
         (with_word(0, 0), r"index, 0, is not between 1 and 2\^64 - 1"),
-        (with_word(2, 19), "19 decimals"),
+        (with_word(2, 19), "decimals 19 is out of range"),
         (with_word(1, 10**38 + 1), "1e38"),
         (lambda data: data[:64], "NewFeedback in an unexpected form"),
         (lambda _: b"", "NewFeedback in an unexpected form"),
