@@ -236,9 +236,8 @@ def main() -> None:
     for way, values in scores.items():
         of_kinds = [values, *(values[kind :: len(KINDS)] for kind in range(len(KINDS)))]
         figures.append(table_row(way, *(f"{sum(listed) / len(listed):.3f}" for listed in of_kinds)))
-    places = ", ".join(f"for {number} if it lists them {shape}" for shape, number in counts.items())
-    figures += ["", "For how many questions a file that lists all themes would be among the ten closest:"]
-    figures.append(f"{places}.")
+    places = " and ".join(f"for {number} questions if it lists them {shape}" for shape, number in counts.items())
+    figures += ["", f"A file stuffed with all themes would be among the ten closest {places}."]
     times = table_head(f"question, on `{reader.dialect}`", *COLUMNS)
     gate = Gate(tag="starred", minimum=50, count=3)  # type: ignore[arg-type]  # a whole number
     for name, gates in (("by meaning", ()), ("by meaning, gated", (gate,))):
