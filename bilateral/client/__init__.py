@@ -1,4 +1,4 @@
-"""The client for the registries. `Client` is blocking and `AsyncClient` asynchronous; both have the same methods."""
+"""The clients for the registries: `Client` is blocking, `AsyncClient` asynchronous. Both have the same methods."""
 
 from bilateral.client.aio.client import AsyncClient, AsyncClients, AsyncWriteBatch
 from bilateral.client.aio.runner import AsyncHandle, AsyncSignalBatch

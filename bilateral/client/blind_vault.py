@@ -1,8 +1,8 @@
-"""The vault, which stores salts and sealed ratings before anything is signed.
+"""The vault, which stores sealed ratings and their salts on disk before anything is signed.
 
 A rating whose salt is lost can never be opened, and two envelopes with different ratings for the same interaction would
-contradict each other. The vault therefore stores the first rating for each interaction on disk, and returns that rating
-on every later call.
+contradict each other. The vault therefore stores the first rating for each interaction, and returns that rating on
+every later call.
 """
 
 from __future__ import annotations  # so that error messages can quote the annotations
@@ -67,7 +67,7 @@ class Sealed:
 
     Attributes:
         chain_id: The chain's EIP-155 id.
-        opening: The opening of the seal.
+        opening: The rating or feedback and its salt, which open the seal.
         signed: The most recently signed envelope; None if the program stopped before signing one.
     """
 
@@ -87,15 +87,15 @@ class BlindVault:
     def keep(
         self, domain: Domain, envelope: SealedFeedback | SealedRating, opening: FeedbackOpening | RatingOpening
     ) -> Opening:
-        """Store an opening, unless the vault already has one for these sides and this interaction.
+        """Store an opening, unless the vault already contains one for the same client, server and interaction.
 
         Args:
-            domain: The registry's domain.
+            domain: The registry's EIP-712 domain.
             envelope: The envelope that is to be signed. Its seal and deadline are ignored.
             opening: The opening, with a new salt.
 
         Returns:
-            The stored opening: the first one for this interaction, which has the same rating as the one passed.
+            The opening that was stored first for this interaction. Its rating is the same as that of `opening`.
 
         Raises:
             InvalidArgumentError: The rating is out of range.
@@ -117,7 +117,7 @@ class BlindVault:
             database.execute(_SIGN, (signed.to_json(), *_key(domain, signed.envelope)))
 
     def count_interaction(self, registry: object, client: str, interaction: bytes) -> int:
-        """Count a client's paid interaction. The same interaction is counted only once.
+        """Record a client's paid interaction, and count the client's interactions. Repeated calls count only once.
 
         Args:
             registry: The identity registry of the server's agent.
@@ -152,7 +152,7 @@ class BlindVault:
         ]
 
     def _connect(self) -> sqlite3.Connection:
-        """Open the file. SQLite writes a transaction to the disk before it returns."""
+        """Open the file so that every committed transaction is written to disk immediately."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
         database = sqlite3.connect(self.path, timeout=_TIMEOUT)

@@ -1,8 +1,8 @@
 """The client's results: immutable, typed, and safe to create from any untrusted on-chain data.
 
 Values are `Decimal`, times are `datetime` in UTC, addresses are in checksum form, and strings are `ChainText`. Invalid
-data from third parties never raises an error: a document that cannot be loaded is None, and the result includes the
-problem.
+data from third parties never raises an error: a document that cannot be loaded is None, and the result contains the
+reason.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class Agent:
     """An agent, as described on chain and in its registration file.
 
     Attributes:
-        id: The agent, with its chain.
+        id: The agent's id, which includes its chain.
         registry: The agent's identity registry.
         owner: The owner of the agent's token.
         wallet: The wallet that receives the agent's payments; None if the agent has no wallet.
@@ -74,9 +74,9 @@ class Registered:
 
     Attributes:
         agent: The new agent.
-        owner: The agent's owner, which is also its wallet.
+        owner: The agent's owner, which is initially also the agent's wallet.
         uri: The URI of the agent's registration file.
-        metadata: The metadata with which the agent was registered, in the order of its events.
+        metadata: The metadata set at registration, in the order of the events.
         domain: The domain; empty unless the agent was registered with `new_agent`.
     """
 
@@ -173,9 +173,9 @@ class FeedbackEntry:
         is_revoked: True if the client revoked the entry.
         event: The fields that only the event contains; None if they were not requested.
         file: The feedback file; None if it is missing, was not requested, or cannot be loaded.
-        file_problem: The error that prevented the file from being loaded. If the on-chain hash matches a different
-            serialisation of the same content, `file` is set, and this is the `HashMismatchError` that identifies the
-            serialisation.
+        file_problem: The error that prevented the file from being loaded; None if there is none. If the on-chain hash
+            matches only another serialisation of the same content, `file` is set, and this is a `HashMismatchError`
+            that identifies that serialisation.
     """
 
     id: FeedbackId
@@ -234,17 +234,16 @@ class ReputationSummary:
         count: The number of feedback entries in the average.
         value: The average as the registry computes it, multiplied by `10 ** decimals` and rounded toward zero. It fits
             in 128 bits, but may exceed 1e38, the limit for a single feedback value.
-        decimals: The most frequent number of decimals; the smallest one in case of a tie. If `value` would then exceed
-            128 bits, the largest number of decimals that fits. 0 if there is no feedback.
+        decimals: The number of decimals in `value`: the most frequent number among the entries (in a tie, the lowest),
+            or fewer if `value` would otherwise exceed 128 bits; 0 if there is no feedback.
         tag1: The first tag that feedback must have; an empty string matches any tag.
         tag2: The second tag that feedback must have; an empty string matches any tag.
         reviewers: The clients whose feedback is included.
         is_everybody: True if no reviewers were passed, so that feedback from every client is included. Anyone can give
-            any amount of feedback, so such a summary is meaningless for an agent that somebody wants to promote.
-        first_tags: The first tags of the included feedback, sorted from most to least frequent; None if they were not
-            read.
-        is_computed_here: True if the node rejected the registry's computation as too large, and the SDK client computed
-            the same average from the feedback.
+            any amount of feedback, so such a summary is meaningless if somebody wants to promote the agent.
+        first_tags: The first tags of the included feedback, most frequent first; None if they were not read.
+        is_computed_here: True if the node rejected the registry's computation as too large, and the SDK computed the
+            same average instead.
     """
 
     agent: AgentId
@@ -260,7 +259,7 @@ class ReputationSummary:
 
     @property
     def mixed_tags(self) -> tuple[ChainText, ...]:
-        """The first tags if the average mixes several, which measure different things; otherwise empty."""
+        """The first tags if the averaged feedback has several, and so measures different things; otherwise empty."""
         return self.first_tags if self.first_tags is not None and len(self.first_tags) > 1 else ()
 
     @property
@@ -271,14 +270,14 @@ class ReputationSummary:
 
 @dataclass(frozen=True)
 class SettledRecord:
-    """A buyer's payments that the registry settled itself.
+    """The payments of a buyer that the registry itself settled.
 
     Attributes:
         payments: The number of payments.
         volume: The sum of the payments' amounts, in millionths of a dollar.
         first_payment_at: The time of the first payment; None if there are no payments.
         last_payment_at: The time of the last payment; None if there are no payments.
-        minimum_sellers: A lower bound on the number of different sellers that were paid; at most 96.
+        minimum_sellers: A lower bound for the number of different sellers that the buyer paid; at most 96.
     """
 
     payments: int
@@ -350,8 +349,8 @@ class SettledPayment:
         buyer: The account that paid.
         seller: The agent that was paid; None if the paid account has no primary agent.
         amount: The amount, in millionths of a dollar.
-        nonce: The nonce of the authorisation.
-        refusal: The reason why the payment does not count for the buyer; None if it counts.
+        nonce: The nonce of the payment authorisation.
+        refusal: The reason why the payment does not count toward the buyer's record; None if it counts.
     """
 
     buyer: str
@@ -362,13 +361,13 @@ class SettledPayment:
 
     @property
     def is_counted(self) -> bool:
-        """True if the payment counts for the buyer."""
+        """True if the payment counts toward the buyer's record."""
         return self.refusal is None
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """A Merkle root of a service's state, as posted in the registry.
+    """A Merkle root of buyers' states, as posted in the registry.
 
     Attributes:
         epoch: The epoch, counted from 1.

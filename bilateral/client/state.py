@@ -51,7 +51,7 @@ class TransactionSigner(Protocol):
 @checked_class
 @dataclass(frozen=True)
 class SignedFeedback:
-    """Feedback that a client has signed, for any account to send (`giveFeedbackBySig`).
+    """Feedback that a client has signed, and that any account may send (`giveFeedbackBySig`).
 
     Attributes:
         feedback: The signed message.
@@ -89,7 +89,7 @@ class SignedFeedback:
 @checked_class
 @dataclass(frozen=True)
 class FeedbackAuthorization:
-    """An authorisation by an agent's owner for a client to rate the agent (FeedbackAuth).
+    """An agent owner's authorisation for a client to rate the agent (FeedbackAuth).
 
     Attributes:
         auth: The signed message.
@@ -101,7 +101,7 @@ class FeedbackAuthorization:
 
     @property
     def encoded(self) -> bytes:
-        """`feedbackAuth` in the registry's encoding, to be passed to the client."""
+        """The authorisation as the registry's `feedbackAuth` bytes, to be passed to the client."""
         return encode_feedback_auth(self.auth, self.signature)
 
     def __str__(self) -> str:
@@ -115,7 +115,7 @@ class ResponseLink:
 
     Attributes:
         uri: The URI of the response, which must not be empty.
-        hash: The keccak-256 hash of the content; all zeros if the URI commits to the content.
+        hash: The keccak-256 hash of the content; all zeros if the URI itself commits to the content.
     """
 
     uri: str
@@ -125,7 +125,7 @@ class ResponseLink:
 @checked_class
 @dataclass(frozen=True)
 class Signal:
-    """A measurement by a watchtower (best practices, "Watchtower Monitoring").
+    """A measurement by a watchtower, a service that probes agents (best practices, "Watchtower Monitoring").
 
     Attributes:
         agent_id: The agent that was measured.
@@ -208,14 +208,14 @@ class _Signed:
 
 
 class RemoteSigner:
-    """A substitute for an account whose key is not available. The client that uses it must be in dry-run mode.
+    """A signer for an account whose key is not available. The client that uses it must be in dry-run mode.
 
-    It returns a signature that was made in advance. If there is none, it raises an error that contains the message to
-    sign. This error becomes the cause of a `SignerFailedError`.
+    It returns a signature that was made in advance or, without one, raises an error that contains the message to sign.
+    The client then raises a `SignerFailedError`, with that error as its cause.
 
     Args:
         address: The account.
-        signature: The account's signature of the only message that it will have to sign; None if there is none.
+        signature: The account's signature of the only message to be signed; None if it has not been made yet.
     """
 
     def __init__(self, address: str, signature: bytes | None = None) -> None:
@@ -231,7 +231,7 @@ class RemoteSigner:
         return _Signed(self._signature)
 
     def sign_transaction(self, transaction: Any, /) -> NoReturn:
-        """Raise an error, because the wallet signs and sends transactions itself."""
+        """Raise an error, because the account's own wallet signs and sends transactions."""
         del transaction
         raise TypeError(
             "this client cannot send transactions, because its signer is remote: create it with dry_run=True"
@@ -261,11 +261,11 @@ class ClientState:
     Attributes:
         requested: The deployment, or the name of a packaged deployment; None for the packaged one on the node's chain.
         pinned_chain: The chain that the caller specified; None to trust the node.
-        signer: Signs transactions and messages; None for a client that can only read.
+        signer: The signer of transactions and messages; None for a client that can only read.
         store: The store of documents.
-        loader: Loads documents.
+        loader: The loader of documents.
         dry_run: True if writes are checked but not sent.
-        is_collecting: True if writes are prepared for a batch to send.
+        is_collecting: True if writes are collected in a batch instead of being sent individually.
         poll_interval: Seconds between checks of whether a transaction is in a block.
         max_fee_per_gas: The maximum fee per gas that the client signs, in wei; None for the default limits.
         max_cost: The maximum cost of a transaction that the client signs, in wei; None for no limit.
@@ -273,8 +273,8 @@ class ClientState:
         nonces: The client's next nonce, and when it was determined.
         log_range: The observed limit on the block range that the node accepts in a request for logs.
         checked: The addresses at which the expected registry was found.
-        is_chain_announced: True once the chain for which the client signs has been logged. The chain is logged only if
-            the node alone determines it.
+        is_chain_announced: True once the client has logged for which chain it signs, which it does if the chain is
+            known only from the node.
         first_block: The block in which the identity registry was deployed; None until it is looked up.
     """
 
@@ -304,7 +304,7 @@ class Sent(Generic[T]):
         registry: The registry that the transaction calls.
         transaction: The transaction in web3.py's form.
         gas: The node's gas estimate.
-        decode: Builds the result from the registry's events.
+        decode: The function that builds the result from the registry's events.
         hash: The transaction's hash; None if it was not sent.
         raw: The signed transaction; None if it was not signed.
         earlier: The hashes of the earlier equivalent transactions that this one replaces.

@@ -29,12 +29,12 @@ class AsyncAgentMethods(AsyncRunner):
     async def register_agent(
         self, uri: str = "", *, file: RegistrationFile | None = None, metadata: Mapping[str, bytes | str] | None = None
     ) -> AsyncHandle[Registered]:
-        """Register an agent that the signer owns (ERC-8004, `register`).
+        """Register a new agent, owned by the signer (ERC-8004, `register`).
 
         Args:
             uri: The URI of the agent's registration file. It may be empty, and can be set later.
-            file: The registration file, as an alternative to `uri`. It is saved to the client's store. It cannot
-                contain the agent's id yet; `set_agent_uri` adds the id.
+            file: The registration file, as an alternative to `uri`. It is saved to the client's document store. It
+                cannot contain the agent's id yet; `set_agent_uri` adds that later.
             metadata: On-chain metadata values, keyed by metadata key; text is stored as UTF-8.
 
         Raises:
@@ -47,7 +47,7 @@ class AsyncAgentMethods(AsyncRunner):
         """Load an agent from the chain, with its registration file unless `load_file` is False.
 
         Args:
-            load_file: False to skip the file. If loading the file fails, no error is raised: see `Agent.file_problem`.
+            load_file: False to skip the file. A loading error is not raised, but stored in `Agent.file_problem`.
 
         Raises:
             ContractRevertError: The agent does not exist (`erc721_nonexistent_token`).
@@ -70,8 +70,8 @@ class AsyncAgentMethods(AsyncRunner):
         Args:
             agent_id: The agent; the signer must own it or be allowed to act for it.
             uri: The URI. An empty string removes the existing URI.
-            file: The registration file, as an alternative to `uri`. The client saves it to its store, after adding the
-                agent to the file's registrations if it is missing there.
+            file: The registration file, as an alternative to `uri`. The client adds the agent to the file's list of
+                registrations if necessary, and saves the file to its document store.
 
         Raises:
             InvalidArgumentError: Both `uri` and `file` are passed, or neither is.
@@ -90,11 +90,11 @@ class AsyncAgentMethods(AsyncRunner):
         remove_services: Sequence[str] = (),
         fields: Mapping[str, Any] | None = None,
     ) -> AsyncHandle[AgentUriSet]:
-        """Change an agent's registration file: load it, change it, store it, and set its URI (`setAgentURI`).
+        """Change an agent's registration file: load, edit and store the file, then set the agent's URI (`setAgentURI`).
 
         Fields that are not passed stay unchanged. The new file lists the agent among its registrations. If another
         program sets the URI after the file is loaded but before the transaction is in a block, that program's change is
-        lost.
+        overwritten.
 
         Args:
             agent_id: The agent. The signer must own it or be allowed to act for it.
@@ -108,7 +108,7 @@ class AsyncAgentMethods(AsyncRunner):
 
         Raises:
             DocumentError: The current file cannot be loaded. Nothing was sent.
-            InvalidArgumentError: The agent has no file, nothing would change, or the file lacks a service to remove.
+            InvalidArgumentError: The agent has no file, nothing would change, or a service to remove is missing.
             MalformedDocumentError: A new value has the wrong type, or the new file lacks a field that ERC-8004
                 requires.
             ContractRevertError: The registry reverts with `not_authorized` or `erc721_nonexistent_token`.
@@ -131,18 +131,19 @@ class AsyncAgentMethods(AsyncRunner):
 
         Args:
             agent_id: The agent; the signer must own it or be allowed to act for it.
-            new_wallet_signer: The signer for the new wallet; by default the client's signer, if it is the new wallet.
+            new_wallet_signer: The new wallet's signer; by default the client's signer, if its address is `new_wallet`.
             deadline: When the signature expires, at most five minutes after the time of the transaction's block. The
-                default is four minutes after the last block's time or this machine's time, whichever is later, but no
-                more than five minutes after the last block if that leaves at least a minute. Required with `signature`.
+                default is four minutes after the last block's time or this machine's time, whichever is later. It is
+                limited to five minutes after the last block if that is at least a minute away. Required with
+                `signature`.
             signature: The wallet's signature of `AgentWalletSet`, if it was made in advance.
 
         Raises:
             MissingSignerError: Neither a signer for the wallet nor the wallet's signature was passed.
             InvalidArgumentError: A signature is passed without a deadline, or together with a signer.
             ContractRevertError: The registry reverts with `bad_wallet`, `expired`, `deadline_too_far`,
-                `invalid_wallet_signature`, `not_authorized` or `erc721_nonexistent_token`. If a difference between this
-                machine's time and the chain's time may have caused `deadline_too_far`, the error's advice says so.
+                `invalid_wallet_signature`, `not_authorized` or `erc721_nonexistent_token`. If `deadline_too_far` may be
+                due to a difference between this machine's clock and the chain's time, the error's advice says so.
         """
         return await self._write(
             agents.set_wallet(self.state, agent_id, new_wallet, new_wallet_signer, deadline, signature)
@@ -178,7 +179,7 @@ class AsyncAgentMethods(AsyncRunner):
 
         Args:
             agent_id: The agent; the signer must own it or be allowed to act for it.
-            new_owner: The new owner. If it is a contract, it must accept tokens.
+            new_owner: The new owner. A contract must implement the ERC-721 receiver interface.
 
         Raises:
             ContractRevertError: The registry reverts with `erc721_invalid_receiver`, `erc721_insufficient_approval` or
@@ -206,7 +207,7 @@ class AsyncAgentMethods(AsyncRunner):
         """Register an agent for the signer under an unverified domain (ERC-8004 of August 2025, `newAgent`).
 
         Args:
-            domain: The domain, which must not be empty. The case of ASCII letters is ignored in comparisons.
+            domain: The domain, which must not be empty. Comparisons ignore the case of ASCII letters.
 
         Raises:
             ContractRevertError: The registry reverts with `invalid_domain`, `domain_already_registered` or
@@ -221,8 +222,8 @@ class AsyncAgentMethods(AsyncRunner):
 
         Args:
             agent_id: The agent, which the signer must own.
-            domain: The new domain; empty keeps the current one. If another agent of the same owner holds the domain,
-                that agent loses the domain in the same transaction.
+            domain: The new domain; empty keeps the current one. If another agent of the same owner has this domain,
+                that agent loses it in the same transaction.
             address: The new owner, which must not have an agent yet; None keeps the current owner.
 
         Raises:
@@ -233,9 +234,9 @@ class AsyncAgentMethods(AsyncRunner):
         return await self._write(directory.update_agent(self.state, agent_id, domain, address))
 
     async def release_agent_domain(self, agent_id: AgentLike) -> AsyncHandle[DirectoryEntry]:
-        """Release an agent's domain, so that others can register it (`releaseAgentDomain`).
+        """Release an agent's domain, which anyone can then register (`releaseAgentDomain`).
 
-        An agent without a domain stays unchanged. To move a domain to another agent of the same owner, call
+        If the agent has no domain, nothing changes. To move a domain to another agent of the same owner, call
         `update_agent` for that agent instead, so that nobody else can register the domain in between.
 
         Args:
@@ -247,13 +248,13 @@ class AsyncAgentMethods(AsyncRunner):
         return await self._write(directory.release_agent_domain(self.state, agent_id))
 
     async def resolve_by_domain(self, domain: str) -> DirectoryEntry:
-        """Find the agent that holds a domain (ERC-8004 of August 2025, `resolveByDomain`).
+        """Find the agent to which a domain belongs (ERC-8004 of August 2025, `resolveByDomain`).
 
         Args:
             domain: The domain; the case of ASCII letters is ignored.
 
         Raises:
-            ContractRevertError: The agent does not exist (`agent_not_found`).
+            ContractRevertError: No agent has this domain (`agent_not_found`).
         """
         return await self._run(directory.resolve_by_domain(self.state, domain))
 
@@ -264,12 +265,12 @@ class AsyncAgentMethods(AsyncRunner):
             address: The account.
 
         Raises:
-            ContractRevertError: The agent does not exist (`agent_not_found`).
+            ContractRevertError: The account has no primary agent (`agent_not_found`).
         """
         return await self._run(directory.resolve_by_address(self.state, address))
 
     async def set_primary_agent(self, agent_id: AgentLike) -> AsyncHandle[PrimaryAgentChosen]:
-        """Choose the signer's primary agent (`setPrimaryAgent`).
+        """Choose the signer's primary agent: the agent as which the signer rates others (`setPrimaryAgent`).
 
         Args:
             agent_id: The agent; the signer must be its owner or wallet.
@@ -280,13 +281,14 @@ class AsyncAgentMethods(AsyncRunner):
         return await self._write(directory.set_primary_agent(self.state, agent_id))
 
     async def prove_agent(self, agent_id: AgentLike) -> AsyncHandle[AgentProven]:
-        """Prove to a foreign identity registry's companion that an agent exists (`proveAgent`). Anyone may do so.
+        """Prove to the companion contract of a foreign identity registry that an agent exists (`proveAgent`).
 
-        A batch of ratings (`rate_clients`, `rate_validators`) is rejected if an agent's id exceeds the highest proven
-        id, so first prove the newest agent in the batch. This project's own identity registry needs no proof.
+        Anyone may call this. A batch of ratings (`rate_clients`, `rate_validators`) is rejected if an agent's id
+        exceeds the highest proven id, so first prove the agent with the highest id in the batch. This project's own
+        identity registry needs no proof.
 
         Raises:
-            MissingRegistryError: The deployment has no companion.
+            MissingRegistryError: The deployment has no companion contract.
             ContractRevertError: The agent does not exist (`erc721_nonexistent_token`).
         """
         return await self._write(directory.prove_agent(self.state, agent_id))

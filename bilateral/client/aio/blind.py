@@ -32,18 +32,18 @@ class AsyncBlindMethods(AsyncRunner):
     ) -> SignedEnvelope:
         """Seal and sign a rating of a client, as the signer's primary agent. No transaction is sent.
 
-        The vault stores the salt before anything is signed. If you repeat the call after a crash, the same seal is
-        signed again.
+        The vault stores the seal's random salt before anything is signed. If you repeat the call after a crash, the
+        same seal is signed again.
 
         Args:
-            vault: The vault that stores the opening.
+            vault: The vault that stores the opening (the rating and its salt).
             rating: The rating, from 0 to 100.
-            client: The client's account, which will give the feedback.
+            client: The client's account, from which the client gives feedback.
             interaction: The id of the interaction, 32 bytes; see
                 `bilateral.core.signatures.blind_ratings.payment_interaction`.
             lifetime: Seconds until the envelope expires; at most 14 days.
 
-        Returns: The server's envelope, to be passed to the client.
+        Returns: The server's signed envelope, to be passed to the client.
 
         Raises:
             InvalidArgumentError: An argument is out of range, or `client_id` is not the primary agent of `client`.
@@ -67,11 +67,11 @@ class AsyncBlindMethods(AsyncRunner):
         agent_id: AgentLike | None = None,
         lifetime: int = MAX_CLIENT_LIFETIME,
     ) -> SignedEnvelope:
-        """As the client to which a server made an offer, seal and sign feedback about that server. Nothing is sent.
+        """Seal and sign feedback about a server, as the client to which that server made an offer. Nothing is sent.
 
         Args:
-            vault: The vault, which stores the salt before anything is signed.
-            offer: The server's envelope. It is verified first.
+            vault: The vault, which stores the seal's random salt before anything is signed.
+            offer: The server's envelope, which is verified first.
             value: See `give_feedback`.
             tag1: See `give_feedback`.
             tag2: See `give_feedback`.
@@ -84,7 +84,7 @@ class AsyncBlindMethods(AsyncRunner):
             lifetime: Seconds until the envelope expires; at most one hour.
 
         Returns:
-            The client's envelope, to be passed to a relayer or to `seal_ratings`.
+            The client's signed envelope, to be passed to a relayer or to `seal_ratings`.
 
         Raises:
             InvalidArgumentError: The offer is invalid, expired or for another client, or an argument is out of range.
@@ -97,7 +97,7 @@ class AsyncBlindMethods(AsyncRunner):
         return await self._run(blind.seal_feedback(self.state, vault, offer, draft, agent_id, lifetime))
 
     async def verify_envelope(self, envelope: SignedEnvelope) -> None:
-        """Check an envelope: its deadline, its signature, and that each agent is the primary agent of its account.
+        """Check an envelope's deadline and signature, and that each side's agent is its account's primary agent.
 
         Args:
             envelope: The envelope from either side.
@@ -129,19 +129,20 @@ class AsyncBlindMethods(AsyncRunner):
         confirmations: int = 1,
         timeout: float = TIMEOUT,
     ) -> AsyncHandle[OpenedRatings]:
-        """Open one side or both sides of a sealed pair (`open`, `openFeedback`, `openRating`).
+        """Reveal one or both ratings of a sealed pair (`open`, `openFeedback`, `openRating`).
 
         Args:
             pair: The sealed pair.
-            openings: The openings of one side or both. While the client's feedback is sealed, the server's opening is
-                rejected unless the client's opening is passed as well. This restriction ends 14 days after the client's
-                deadline.
-            confirmations: The number of blocks that must confirm the seal, including the block that contains it. If a
-                reorganisation removed the seal after the opening, the server could still change its rating.
+            openings: The opening of one side, or of both. Until the client's feedback has been opened, the server's
+                opening is rejected unless the client's opening is passed as well. This restriction ends 14 days after
+                the client's deadline.
+            confirmations: The number of blocks that must confirm the seal, including the block that contains it.
+                Without confirmations, a reorganisation could remove the seal after the opening, and the server could
+                then change its rating.
             timeout: How many seconds to wait for these blocks.
 
         Raises:
-            SealMismatchError: An opening does not belong to the pair.
+            SealMismatchError: An opening does not match the pair.
             SealUnsettledError: The seal did not get enough confirmations in time. Nothing was sent.
             InvalidArgumentError: No opening is passed, `confirmations` is 0 or less, or the client must open first.
             ContractRevertError: The registry reverts with `unknown_pair`, `already_rated` or `self_feedback`.
@@ -165,7 +166,7 @@ class AsyncBlindMethods(AsyncRunner):
         Raises:
             InvalidArgumentError: The chain may have a public mempool, or an envelope or opening is missing.
             EnvelopeMismatchError: The envelopes do not belong together.
-            SealMismatchError: An opening does not belong to its envelope.
+            SealMismatchError: An opening does not match its envelope.
             ContractRevertError: The registry reverts with an error listed for `seal_ratings` or `open_ratings`.
         """
         operation = blind.exchange(self.state, envelopes, openings, accept_public_mempool=accept_public_mempool)

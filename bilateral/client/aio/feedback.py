@@ -35,7 +35,7 @@ class AsyncFeedbackMethods(AsyncRunner):
         Args:
             value: The value. A `FeedbackValue` is stored unchanged; any other value must be meaningful for `tag1`.
             tag1: What is measured; may be empty.
-            tag2: The qualifier; may be empty.
+            tag2: The qualifier of `tag1`, such as a period; may be empty.
             endpoint: The endpoint that was used; may be empty.
             feedback_file: The result of `prepare_feedback_file`. It is completed with on-chain data and stored in the
                 client's store.
@@ -62,13 +62,13 @@ class AsyncFeedbackMethods(AsyncRunner):
         """Read one feedback entry with its event and, by default, its file.
 
         Args:
-            agent_id: The agent that was rated, or a `FeedbackId` in place of the first three arguments.
+            agent_id: The agent that was rated; or a `FeedbackId`, which replaces the first three arguments.
             client_address: The client that rated the agent.
-            feedback_index: The entry's index among that client's feedback, from 0 as in textual ids (best practices).
+            feedback_index: The index among that client's feedback, counted from 0 as in textual ids (best practices).
             load_file: True to load the file.
 
         Raises:
-            InvalidArgumentError: The arguments identify the feedback incompletely or twice.
+            InvalidArgumentError: The arguments do not fully identify the feedback, or identify it twice.
             ContractRevertError: The feedback does not exist (`index_out_of_bounds`).
         """
         return await self._run(reading.get(self.state, agent_id, client_address, feedback_index, load_file=load_file))
@@ -127,7 +127,7 @@ class AsyncFeedbackMethods(AsyncRunner):
             agent_ids: Additional agents.
             reviewers: The clients whose feedback to search; all clients by default. If no agent is passed, the whole
                 chain's logs are searched for these clients' feedback, which can take a long time.
-            tags: Tags that the feedback must have, each as either its first or its second tag.
+            tags: Tags that the feedback must all have, each as either the first or the second tag.
             capabilities: Kinds of MCP capability (`tools`, `prompts`, `resources`). The file must contain at least one
                 of them.
             skills: A2A or OASF skills. The file must contain at least one of them.
@@ -136,11 +136,11 @@ class AsyncFeedbackMethods(AsyncRunner):
             min_value: The minimum value.
             max_value: The maximum value.
             include_revoked: True to find revoked feedback too.
-            load_files: True to look up events and load files. How long this takes depends on untrusted servers: up to
-                the loader's time limit for each file, with up to sixteen files loading at a time. A search by fields in
-                the file always loads files, and does not find feedback whose file cannot be loaded.
-            load_seconds: The number of seconds after which no further file is loaded. The remaining files are treated
-                as timed out (`DocumentTimeoutError`), so a search by fields in the file omits their feedback.
+            load_files: True to look up events and load files. The time needed depends on untrusted servers: each file
+                may take up to the loader's time limit, and at most sixteen files are loaded at a time. A search by
+                fields in the file always loads files, and omits feedback whose file cannot be loaded.
+            load_seconds: The number of seconds after which no further file starts loading. The remaining files count as
+                timed out (`DocumentTimeoutError`), so a search by fields in the file omits their feedback.
 
         Returns:
             The feedback, sorted by agent, client and index.
@@ -179,8 +179,8 @@ class AsyncFeedbackMethods(AsyncRunner):
             tag2: The second tag that feedback must have; an empty string matches any tag.
             reviewers: The clients that you trust. By default, the average includes all clients that have ever given the
                 agent feedback, and the result's `is_everybody` is True.
-            read_tags: True to also determine which first tags the average combines, if `tag1` is not set. This reads
-                all feedback in the average, in one or more calls.
+            read_tags: True to also determine which first tags the averaged feedback has, if `tag1` is not set. This
+                reads all of that feedback, in one or more calls.
 
         Returns:
             The average exactly as the registry computes it. If a node rejects the computation as too large, the client
@@ -195,14 +195,14 @@ class AsyncFeedbackMethods(AsyncRunner):
         feedback_index: int | None = None,
         response: str | ResponseLink | Mapping[str, str | bytes | None] | None = None,
     ) -> AsyncHandle[FeedbackResponse]:
-        """Respond to a feedback entry (ERC-8004, `appendResponse`). Anyone may do so.
+        """Respond to a feedback entry (ERC-8004, `appendResponse`). Anyone may respond.
 
         Args:
             agent_id: The agent that was rated, or a `FeedbackId`.
             client_address: The client that rated the agent.
             feedback_index: The index among that client's feedback, counted from 0.
-            response: Either the response's location, as a `ResponseLink` or `{"uri": …, "hash": …}`, or its text, a
-                non-empty string that is saved to the client's store as `{"text": …, "createdAt": …}`.
+            response: Either the response's location, as a `ResponseLink` or `{"uri": …, "hash": …}`, or its non-empty
+                text, which is saved to the client's document store as `{"text": …, "createdAt": …}`.
 
         Raises:
             InvalidArgumentError: The feedback is not fully identified, or the response has an unsupported format.
@@ -213,7 +213,7 @@ class AsyncFeedbackMethods(AsyncRunner):
     async def get_responses(
         self, agent_id: AgentLike | FeedbackId, client_address: str | None = None, feedback_index: int | None = None
     ) -> list[FeedbackResponse]:
-        """Look up the responses to a feedback entry in the chain's logs.
+        """Search the chain's logs for the responses to a feedback entry.
 
         Args:
             agent_id: The agent that was rated, or a `FeedbackId`.

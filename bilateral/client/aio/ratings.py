@@ -13,7 +13,7 @@ from bilateral.core.values.arguments import checked_class
 
 @checked_class
 class AsyncRatingMethods(AsyncRunner):
-    """Methods with which servers rate their clients and validators (EIP-8004a). Ratings are final."""
+    """Methods for servers to rate their clients and validators (EIP-8004a). Ratings are final."""
 
     async def rate_client(  # noqa: PLR0913  # a rating and the facts that it depends on
         self,
@@ -28,16 +28,17 @@ class AsyncRatingMethods(AsyncRunner):
         """As the signer's primary agent, rate a client (EIP-8004a, `rateClient`). Ratings are final.
 
         The registry checks that the rater and the client's owner are as expected (`rateClientAs`), because a
-        reorganisation can assign the client's id to another agent. If the registry lacks this function, the SDK client
-        calls `rateClient`, which checks neither, or raises an error if you passed `server_id` or `owner`.
+        reorganisation can assign the client's id to another agent. If the registry lacks this function, the SDK calls
+        `rateClient`, which checks neither; if you passed `server_id` or `owner`, it raises an error instead.
 
         Args:
             rating: The rating, from 0 to 100.
             server_id: The server that rates; by default the signer's primary agent at the time of the call.
             owner: The client's expected owner; by default its owner at the time of the call.
-            confirmations: For how many blocks, including the latest, the client must have had its current owner. With
-                the default, 1, the call does not wait. Choose as many blocks as a reorganisation may replace. The node
-                must still have the state at the first of these blocks; most nodes retain it for the last 128 blocks.
+            confirmations: The number of blocks, including the latest, for which the client must have had its current
+                owner. With the default of 1, the call does not wait. Choose as many blocks as a reorganisation may
+                replace. The node must still have the state of the first of these blocks; most nodes retain the states
+                of the last 128 blocks.
             timeout: How many seconds to wait for these blocks.
 
         Raises:
@@ -135,7 +136,7 @@ class AsyncRatingMethods(AsyncRunner):
         """Return the rating that a server gave a client (EIP-8004a, `getClientRating`).
 
         Returns:
-            The rating, whose `rating` is None if the server has not rated the agent.
+            The result. Its `rating` is None if the server has not rated the client.
         """
         return await self._run(ratings.get(self.state, RatingKind.CLIENT, client_id, server_id))
 
@@ -191,10 +192,10 @@ class AsyncValidationMethods(AsyncRunner):
         """As the validator, respond to a request, replacing any earlier response (ERC-8004, `validationResponse`).
 
         Args:
-            response: 0 for failed, 100 for passed, or any value in between.
+            response: The result, from 0 (failed) to 100 (passed).
             response_uri: The URI of the evidence; may be empty.
             response_hash: The hash of the evidence; None if there is no hash.
-            tag: A category that the validator chooses; may be empty.
+            tag: A category of the validator's choice; may be empty.
 
         Raises:
             InvalidArgumentError: The response does not fit in a uint8, or a hash is malformed.
@@ -217,7 +218,7 @@ class AsyncValidationMethods(AsyncRunner):
     ) -> validation.ValidationSummary:
         """Average the latest responses to an agent's validation requests (ERC-8004, `getSummary`).
 
-        The summary is read in a single call, which a node may reject if the agent has a very large number of requests.
+        The average is read in a single call, which a node may reject if the agent has a very large number of requests.
 
         Args:
             validators: The validators whose responses to include. By default, all validators are included, even any

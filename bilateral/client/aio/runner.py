@@ -36,21 +36,21 @@ class AsyncHandle(SentTransaction[T]):
     async def wait(self, timeout: float = TIMEOUT, *, confirmations: int = 1) -> T:
         """Wait for the transaction, and return its result, decoded from its events.
 
-        You can call it again, even after an error, because the transaction may still be included in a block.
+        You can call this method again, even after an error, because the transaction may still be included in a block.
 
         Args:
             timeout: The maximum time to wait, in seconds.
             confirmations: The number of blocks that must confirm the transaction, including its own.
 
         Raises:
-            TransactionPendingError: The transaction does not have enough confirmations yet, or the node did not report
-                them.
+            TransactionPendingError: When the timeout expired, the transaction did not have enough confirmations, or the
+                node did not report them.
             TransactionDroppedError: The transaction is not in a block, and the node has dropped it.
             TransactionReplacedError: A different transaction with the same nonce is in a block.
             ContractRevertError: The registry reverted the transaction, because its state changed after the simulation.
             TransactionFailedError: The transaction failed, and the node returned no reason.
             UnexpectedAnswerError: The transaction succeeded, but its receipt or events do not match what was sent.
-            NotSentError: Nothing was sent: the client only simulates its writes (dry run).
+            NotSentError: Nothing was sent, because this is a dry run, or a batch that has not been sent yet.
         """
         result: T = await self._run(confirming.wait(self._state, self._require_sent(), timeout, confirmations))
         return result
@@ -59,8 +59,8 @@ class AsyncHandle(SentTransaction[T]):
         """Send the transaction again with fees an eighth higher, or at the node's current quote if that is higher.
 
         Returns:
-            A handle for the faster transaction, whose `wait` also succeeds if the slower one is included. If this
-            transaction is already in a block, this handle is returned.
+            A handle for the new transaction. Its `wait` also succeeds if the original transaction is included in a
+            block instead. If that has already happened, the handle is for the original transaction.
 
         Raises:
             FeeLimitError: The fees exceed the client's limits.
@@ -110,11 +110,11 @@ class AsyncSignalBatch:
 
 @checked_class
 class AsyncRunner(AsyncClosing):
-    """Runs operations. See `AsyncClient` for the arguments.
+    """The base class that runs a client's operations. See `AsyncClient` for the arguments.
 
     Attributes:
         state: The settings that operations use.
-        runner: Runs operations to completion.
+        runner: The object that runs operations to completion.
     """
 
     def __init__(  # noqa: PLR0913  # settings, all but one with a default
@@ -167,8 +167,8 @@ class AsyncRunner(AsyncClosing):
         Raises:
             UnknownDeploymentError: No deployment was passed, and the package has none for the node's chain.
             WrongChainError: The node's chain differs from the deployment's or from `chain_id`.
-            WrongIdentityRegistryError: The deployment has a companion, but one of its registries belongs to the wrong
-                identity registry.
+            WrongIdentityRegistryError: The deployment has a companion contract, but one of its registries belongs to
+                another identity registry.
         """
         return await self._run(registries.connect(self.state))
 

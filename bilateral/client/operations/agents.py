@@ -30,7 +30,7 @@ from bilateral.documents import RegistrationFile
 from bilateral.node.steps import Operation, together
 
 _WALLET_LIMIT: Final = timedelta(minutes=5)
-"""The registry's limit on how far a deadline may lie after the time of the transaction's block."""
+"""The maximum time from the transaction's block to the deadline, as enforced by the registry."""
 
 _WALLET_LEEWAY: Final = timedelta(minutes=1)  # the clocks of nodes and users differ by seconds
 _WALLET_REASONS: Final = ("expired", "deadline_too_far")
@@ -199,7 +199,7 @@ def seconds(time: datetime) -> int:
 
 
 def _uri_of(uri: str, file: RegistrationFile | None) -> str | Unstored:
-    """Return the URI argument, or a placeholder for the URI of a file that is not stored yet."""
+    """Return the `uri` argument, or a placeholder for the URI of a file that is not stored yet."""
     if file is None:
         return uri
     if uri:
@@ -210,7 +210,7 @@ def _uri_of(uri: str, file: RegistrationFile | None) -> str | Unstored:
 
 
 def naming(file: RegistrationFile, agent: GlobalAgentId) -> RegistrationFile:
-    """Return a registration file, with the agent added to its registrations if it is missing there."""
+    """Return a registration file, with the agent added to the file's registrations unless already listed."""
     if file.registration_of(agent) is not None:
         return file
     entry = {"agentId": int(agent.agent), "agentRegistry": str(agent.registry)}
@@ -219,7 +219,7 @@ def naming(file: RegistrationFile, agent: GlobalAgentId) -> RegistrationFile:
 
 
 def _domain(state: ClientState, token_id: int) -> Operation[tuple[Any, ...]]:
-    """Read an agent's domain. It is empty if the agent has none, or if the registry has no directory."""
+    """Read an agent's domain. The result is empty if the agent has no domain, or if the registry has no directory."""
     try:
         (entry,) = yield from registries.call(state, Registry.IDENTITY, "getAgent", token_id)
     except registries.NO_FUNCTION:
@@ -231,11 +231,11 @@ def wallet_deadline() -> Operation[tuple[datetime, str]]:
     """Return a deadline for a wallet's consent, and the advice to give if the registry rejects the deadline.
 
     The next block's time is assumed to be the last block's time or this machine's clock, whichever is later, because
-    there may not have been a block for a while. However, a node may simulate transactions at the time of the last
-    block. The deadline is therefore four minutes after the later of the two times, but at most five minutes after the
+    there may not have been a block for a while. However, a node may simulate the transaction as of the last block's
+    time. The deadline is therefore four minutes after the later of the two times, but at most five minutes after the
     last block if that leaves at least a minute. If this machine's clock is more than four minutes ahead of the last
-    block, either there was no block for that long or the clock is wrong. Such a simulation then fails, before anything
-    is sent.
+    block (because there was no block for that long, or the clock is wrong), such a simulation fails, and nothing is
+    sent.
     """
     last, clock = (yield from registries.block_time()), datetime.now(UTC)
     now = max(last, clock)

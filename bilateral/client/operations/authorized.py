@@ -23,12 +23,12 @@ from bilateral.node.steps import Operation
 LIFETIME: Final = timedelta(days=1)  # clients usually act within a day; longer permissions are riskier
 
 _PAGE: Final = 1000
-"""How many entries to read per call. This takes about six million gas, which every node allows."""
+"""How many entries to read per call. Reading them uses about six million gas, which every node allows."""
 
 
 @dataclass(frozen=True)
 class AuthorizedFeedbackEntry:
-    """One feedback entry that the agent's owner had authorised.
+    """A feedback entry that the agent's owner authorised.
 
     Attributes:
         client: The client that gave the feedback.
@@ -125,7 +125,7 @@ def give(
     feedback_auth: FeedbackAuthorization | bytes | str,
     draft: Draft,
 ) -> Operation[Sent[AuthorizedFeedbackEntry]]:
-    """See `Client.give_authorized_feedback`. The draft's own value is replaced by the score."""
+    """See `Client.give_authorized_feedback`. The score replaces the draft's own value."""
     agent = registries.agent_of((yield from registries.connect(state)), agent_id)
     client = registries.require_address(state)
     words = [tag_word(tag) for tag in (draft.tag1, draft.tag2)]
@@ -274,7 +274,7 @@ def voided_deadline(state: ClientState, client_address: str | None) -> Operation
 
 
 def _require_later_deadline(state: ClientState, client: str, deadline: int) -> Operation[None]:
-    """Reject a deadline that the client has invalidated. Registries without that feature accept any."""
+    """Reject a deadline that the client has invalidated. If the registry lacks that feature, accept any deadline."""
     try:
         (voided,) = yield from registries.call(state, Registry.REPUTATION, "getVoidedDeadline", client)
     except registries.NO_FUNCTION:

@@ -33,9 +33,9 @@ class BlindStatus:
     """The state of a server's rating of a client.
 
     Attributes:
-        state: The state: none, open, sealed or blind.
+        state: The state: none, open, sealed, or blind (sealed, then opened).
         pair_hash: The hash of the stored pair; 0 if no pair is stored.
-        is_feedback_open: True if the feedback in the stored pair has been opened.
+        is_feedback_open: True if the client's feedback in the stored pair has been opened.
     """
 
     client: AgentId
@@ -224,7 +224,7 @@ def _sign(
     draft: blind_ratings.SealedFeedback | blind_ratings.SealedRating,
     opening: Opening,
 ) -> Operation[SignedEnvelope]:
-    """Store an opening, then sign its envelope. If this is repeated after a crash, it signs the stored seal again."""
+    """Store an opening, then sign its envelope. Repeating the call after a crash signs the same seal again."""
     domain = yield from _domain(state)
     stored: Opening = yield Blocking(partial(vault.keep, domain, draft, opening))
     envelope = type(draft)(*draft.common, stored.seal_for(draft), draft.deadline)
@@ -255,7 +255,7 @@ def speaks_as(state: ClientState, account: str) -> Operation[int]:
 
 
 def _require_agent(state: ClientState, side: str, account: str, expected: int) -> Operation[None]:
-    """Reject an account with an unexpected primary agent, because the registry would reject its envelope."""
+    """Raise an error if an account's primary agent is not the expected one: the registry would reject its envelope."""
     agent_id = yield from speaks_as(state, account)
     if agent_id != expected:
         raise InvalidArgumentError(
@@ -266,7 +266,7 @@ def _require_agent(state: ClientState, side: str, account: str, expected: int) -
 def _openings_of(
     pair: blind_ratings.Pair, openings: Sequence[Opening]
 ) -> tuple[FeedbackOpening | None, RatingOpening | None]:
-    """Return the client's and the server's opening, after checking that they match their envelopes."""
+    """Return the client's opening and the server's, after checking that they match their envelopes."""
     client, server = None, None
     for opening in openings:
         if isinstance(opening, FeedbackOpening):
@@ -281,7 +281,7 @@ def _openings_of(
 
 
 def _await_seal(state: ClientState, pair: blind_ratings.Pair, confirmations: int, timeout: float) -> Operation[None]:
-    """Wait until a pair's seal has the given number of confirmations, including its own block."""
+    """Wait until a pair's seal has the given number of confirmations, including the block that contains it."""
     if confirmations < 1:
         raise InvalidArgumentError(f"confirmations must be at least 1, not {confirmations}")
     end = time.monotonic() + timeout

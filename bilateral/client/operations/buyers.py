@@ -1,4 +1,4 @@
-"""Operations on buyers' records, which are backed by payments: reads, settlements and anchors."""
+"""Operations on buyers' payment-backed records: reads, settlements and the posting of Merkle roots."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
@@ -231,7 +231,7 @@ def record_payments(
 def _require_not_settled(
     state: ClientState, chain_id: int, transactions_: Mapping[bytes, Collection[tuple[str, int]] | None]
 ) -> Operation[None]:
-    """Check that the registry itself did not settle and count these payments, which its contract cannot check."""
+    """Reject payments that the registry itself settled and counted, because its contract cannot detect them."""
     deployment = yield from registries.connect(state)
     if chain_id != deployment.chain_id:
         return
@@ -281,7 +281,7 @@ def record_reviews(
 def _attested(
     kind: type[kinds.Event], records: Sequence[T], fields_of: Callable[[T], Mapping[str, Any]] = vars
 ) -> Callable[[Sequence[kinds.Event]], tuple[T, ...]]:
-    """Return a decoder that requires an event for each record. Reject an empty list, which would do nothing."""
+    """Return a decoder that requires an event for each record. Reject an empty list of records."""
     if not records:
         raise errors.InvalidArgumentError("pass at least one record")
 
@@ -294,8 +294,8 @@ def _attested(
 
 
 VERIFY_GAS: Final = 1_000_000
-"""The gas limit for a verification, which uses 300,000 gas. If the gas runs out, Semaphore's verifier returns false
-instead of failing, so an estimate of the gas would be too low.
+"""The gas limit for a verification, which uses about 300,000 gas. A gas estimate would be too low, because Semaphore's
+verifier returns false instead of failing if it runs out of gas.
 """
 
 ROOTS: Final = 3  # one for each tier that has a group

@@ -1,4 +1,4 @@
-"""Waits for transactions, and returns their outcome: the result decoded from the receipt, or the error."""
+"""Functions that wait for a transaction and return its outcome: the result decoded from the receipt, or the error."""
 
 import time
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 LAG_SECONDS: Final = 15.0
-"""The maximum number of seconds by which a node may lag behind another with the same host name."""
+"""The maximum number of seconds by which one node may lag behind another node with the same host name."""
 
 
 def read_receipt(hash_: str) -> Operation[dict[str, Any] | None]:
@@ -41,16 +41,16 @@ def transaction_count(state: ClientState, block: str = "latest") -> Operation[in
 
 
 def is_nonce_used(state: ClientState, nonce: int, block: str = "latest") -> Operation[bool]:
-    """Check whether the signer's transaction with a nonce is in the given block or an earlier one."""
+    """Check whether the signer had used a nonce by the end of the given block."""
     return (yield from transaction_count(state, block)) > nonce
 
 
 def has_its_nonce(state: ClientState, nonce: int, hash_: str, *, is_priced_out: bool) -> Operation[bool | None]:
-    """After a node reported that a nonce is already used, check whether this transaction itself used it.
+    """Check whether the transaction itself used its nonce, after the node reported that the nonce is already used.
 
-    The transaction may have done so, because a proxy can forward it twice and report only the second result. The node
-    may not have received the transaction yet, so only a block with a different transaction of the same nonce proves
-    that this one did not use the nonce.
+    This can happen if a proxy forwards the transaction twice and reports only the second result. A transaction that the
+    node does not have may still be on its way, so only a block that contains a different transaction with the same
+    nonce proves that this transaction did not use it.
     """
     end = time.monotonic() + LAG_SECONDS
     while True:
@@ -69,7 +69,7 @@ def has_its_nonce(state: ClientState, nonce: int, hash_: str, *, is_priced_out: 
 
 
 def _in_block(state: ClientState, nonce: int) -> Operation[str | None]:
-    """Return the hash of the signer's transaction with a nonce if it is in a block, searching recent blocks first."""
+    """Return the hash of the signer's mined transaction with a nonce, or None. Recent blocks are searched first."""
     used = yield from registries.latest_block()
     if not (yield from is_nonce_used(state, nonce, hex(used))):
         return None
@@ -127,7 +127,7 @@ def wait(state: ClientState, sent: Sent[T], timeout: float, confirmations: int) 
 
 
 def _receipt(sent: Sent[Any]) -> Operation[tuple[str, dict[str, Any] | None]]:
-    """Return the hash and receipt of a transaction, or of a transaction that it was meant to replace."""
+    """Return the hash and receipt of a transaction, or of an earlier transaction that it was meant to replace."""
     for hash_ in (str(sent.hash), *sent.earlier):
         receipt = yield from read_receipt(hash_)
         if receipt is not None:

@@ -39,7 +39,7 @@ class DirectoryEntry:
 
 @dataclass(frozen=True)
 class AgentProven:
-    """The result of proving to a companion that an agent exists, so that batches of ratings can include the agent.
+    """The result of proving to the companion contract that an agent exists, so that rating batches can include it.
 
     Attributes:
         is_highest: True if no agent with a higher id had been proven earlier.
@@ -182,7 +182,7 @@ def resolve(state: ClientState, address: str, *, load_file: bool) -> Operation[R
 
 
 def _first_by_wallet(state: ClientState, address: str) -> Operation[int | None]:
-    """Return the first agent whose current wallet is an address, found in the logs."""
+    """Search the logs for the first agent whose current wallet is the given address."""
     events = yield from registries.events(state, Registry.IDENTITY, MetadataSet, [None, _WALLET_TOPIC])
     wallet = bytes.fromhex(address[2:])
     for agent_id in dict.fromkeys(event.agent_id for event in events if event.metadata_value == wallet):

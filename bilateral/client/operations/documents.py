@@ -18,7 +18,7 @@ from bilateral.node.steps import Blocking, Operation
 M = TypeVar("M", bound="DocumentModel")
 
 _AT_A_TIME: Final = 16
-"""How many documents to load at a time, so that a slow server hardly delays the others."""
+"""How many documents to load at a time, so that one slow server hardly delays the other documents."""
 
 _PLACEHOLDER: Final = "ipfs://" + "b" * 59  # the length of a CID of version 1 in base32
 
@@ -34,7 +34,7 @@ def load(
 def load_all(
     state: ClientState, model: type[M], links: Sequence[tuple[str, bytes]], seconds: float = math.inf
 ) -> Operation[list[tuple[M | None, DocumentError | None]]]:
-    """Load many documents as `load` does, several at a time, so that a slow server hardly delays the rest."""
+    """Load many documents like `load`, several at a time, so that one slow server hardly delays the other documents."""
     end = time.monotonic() + seconds
 
     def read(link: tuple[str, bytes]) -> tuple[M | None, DocumentError | None]:
@@ -77,12 +77,12 @@ class Unstored:
 
 
 def are_published(state: ClientState, arguments: Sequence[Any]) -> bool:
-    """Return whether storing a call's documents would publish them even if the call later fails."""
+    """Return whether storing a call's documents would publish them, even if the call later failed."""
     return not isinstance(state.store, DataUriStore) and any(isinstance(argument, Unstored) for argument in arguments)
 
 
 def rehearsed(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """Return a call's arguments for its simulation, with a placeholder of typical length for each unknown URI."""
+    """Return a call's arguments for simulation, with a placeholder of typical length for each URI not yet known."""
     return tuple(_PLACEHOLDER if isinstance(argument, Unstored) else argument for argument in arguments)
 
 

@@ -26,7 +26,7 @@ Link: TypeAlias = "tuple[str, bytes | str | None]"
 
 @dataclass(frozen=True)
 class Draft:
-    """Feedback to be given. See `Client.give_feedback`."""
+    """The feedback to give. See `Client.give_feedback`."""
 
     value: HumanValue | FeedbackValue
     tag1: str = ""
@@ -42,7 +42,7 @@ class Draft:
 
     @property
     def all_endpoint(self) -> str:
-        """The endpoint that was used: the caller's or, if the caller passed none, the file's. It may be empty."""
+        """The endpoint that the caller passed or, if none was passed, the endpoint in the file; may be empty."""
         return self.endpoint or (self.file.endpoint if self.file else None) or ""
 
 
@@ -110,7 +110,7 @@ def reference(
 
 
 def file_link(state: ClientState, agent: AgentId, draft: Draft) -> Operation[tuple[str | Unstored, bytes]]:
-    """Return the feedback file's URI and hash. If the file itself was passed, complete it first."""
+    """Return the feedback file's URI and hash. If the caller passed the file itself, complete it first."""
     if draft.file is None:
         return documents.link(*draft.link, "the file's hash")
     if draft.link != ("", None):
@@ -129,7 +129,7 @@ def file_link(state: ClientState, agent: AgentId, draft: Draft) -> Operation[tup
 
 
 def feedback_decoder(agent: AgentId, client: str) -> Callable[[Sequence[Event]], FeedbackEntry]:
-    """Return a function that creates a feedback entry from the event for a client's feedback."""
+    """Return a function that creates a feedback entry from the event of a client's feedback."""
 
     def decode(events: Sequence[Event]) -> FeedbackEntry:
         event = transactions.require_event(events, NewFeedback, agent_id=agent.token_id, client_address=client)
@@ -159,7 +159,7 @@ def read_response(agent: AgentId, event: ResponseAppended) -> FeedbackResponse:
 def _response_link(
     response: str | ResponseLink | Mapping[str, str | bytes | None] | None,
 ) -> tuple[str | Unstored, bytes]:
-    """Return a response's location: the caller's or, if the response is text, a location in the client's store."""
+    """Return the location that the caller passed or, for a text response, a placeholder for the stored text's URI."""
     if isinstance(response, ResponseLink):
         return response.uri, hash_bytes(response.hash, "the response's hash")
     if isinstance(response, str) and response:

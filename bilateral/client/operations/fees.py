@@ -15,14 +15,14 @@ _BLOCKS: Final = 10
 """The number of blocks whose tips are compared: with fewer, one block dominates; with more, surges are noticed late."""
 
 HISTORY: Final = Rpc("eth_feeHistory", (hex(_BLOCKS), "latest", [50]))
-"""The request whose result is passed to `quote`."""
+"""The request for recent fees, whose result is passed to `quote`."""
 
 
 def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
-    """Return the fees to pay: enough for twice the base fee, plus the tip that others recently paid.
+    """Return the fees to pay: up to twice the base fee, plus the tip that other senders recently paid.
 
-    If the node returns only a gas price, the limit for tips applies to the whole price, because the node may hide the
-    base fee, and anything above the base fee goes to the block's author.
+    If the node returns only a gas price, the tip limit applies to the whole price: the base fee is unknown, and
+    everything above the base fee goes to the block's author.
     """
     max_fee, max_tip = _limits(state, (yield from registries.connect(state)).chain_id)
     try:
@@ -60,7 +60,7 @@ def most(transaction: Mapping[str, Any]) -> int:
 
 
 def require_cost(state: ClientState, transaction: Mapping[str, Any]) -> None:
-    """Check that a transaction's cost is within the client's limit."""
+    """Raise an error if a transaction's cost exceeds the client's limit."""
     if state.max_cost is not None and most(transaction) > state.max_cost:
         raise FeeLimitError("cost", most(transaction), state.max_cost, "max_cost")
 

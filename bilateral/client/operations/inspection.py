@@ -1,4 +1,4 @@
-"""Inspection of a deployment's registries: their code, their owners, and whether they share an identity registry."""
+"""Inspection of a deployment's registries: their code and owners, and whether they share an identity registry."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -32,7 +32,7 @@ _QUESTIONS: Final = tuple(
         ("getAgentWallet(uint256)", bytes(32)),
     )
 )
-"""Calls to the views that distinguish registries."""
+"""Calls to view functions whose results identify a registry."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class RegistryReport:
         has_code: True if there is a contract at the address.
         version: The result of the registry's `getVersion`; None if it lacks that function.
         identity_registry: The identity registry to which this registry belongs; None for an identity registry.
-        implementation: The contract whose code a proxy runs (EIP-1967); None for a contract that is not such a proxy.
+        implementation: The contract whose code a proxy runs (EIP-1967); None if the contract is not such a proxy.
         owner: The account that can change a proxy's code; None if the contract is not a proxy or does not expose its
             owner.
         problem: The first problem that was found; None if there is none.
@@ -81,7 +81,7 @@ class DeploymentReport:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """The problems that were found, from the reports on all registries."""
+        """The problems listed in the reports on all registries."""
         return tuple(registry.problem for registry in self.registries if registry.problem is not None)
 
 

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class RatingKind(StrEnum):
-    """The role of the agent that a server rated: client or validator."""
+    """The role in which a server rates an agent: client or validator."""
 
     CLIENT = "client"
     VALIDATOR = "validator"
@@ -27,7 +27,7 @@ class RatingKind(StrEnum):
 
 @dataclass(frozen=True)
 class Rating:
-    """A rating by a server (EIP-8004a), which is final.
+    """A server's rating of a client or validator (EIP-8004a), which is final.
 
     Attributes:
         kind: The role in which the subject was rated.
@@ -48,10 +48,10 @@ class Rating:
 
 @dataclass(frozen=True)
 class Expectation:
-    """The facts on which a rating depends, and which may change before its transaction is in a block.
+    """The facts on which a rating depends, and which may change before the rating's transaction is in a block.
 
     Attributes:
-        server_id: The agent that rates; None for the signer's primary agent.
+        server_id: The server that rates; None for the signer's primary agent.
         owner: The subject's expected owner, for a single rating; None for the current owner.
         confirmations: For how many blocks, including the latest, the subject must have had its current owner.
         timeout: How many seconds to wait for these blocks.
@@ -137,7 +137,7 @@ def get_many(state: ClientState, client_ids: Sequence[AgentLike], server_id: Age
 
 
 def _server(state: ClientState, expected: Expectation) -> Operation[int | None]:
-    """Return the agent that rates; None if the identity registry has no primary agents."""
+    """Return the server that rates; None if the identity registry does not support primary agents."""
     if expected.server_id is not None:
         return registries.agent_of((yield from registries.connect(state)), expected.server_id).token_id
     signer = registries.require_address(state)
@@ -150,7 +150,7 @@ def _server(state: ClientState, expected: Expectation) -> Operation[int | None]:
 
 
 def _owners(state: ClientState, subjects: Sequence[AgentId], expected: Expectation) -> Operation[list[str]]:
-    """Return the agents' owners once they have been unchanged for the expected number of blocks."""
+    """Wait until the agents' owners have been the same for the required number of blocks, and return the owners."""
     if expected.confirmations < 1:
         raise InvalidArgumentError(f"confirmations must be at least 1, not {expected.confirmations}")
     end = time.monotonic() + expected.timeout
@@ -179,7 +179,7 @@ def _owners_at(state: ClientState, subjects: Sequence[AgentId], block: str) -> O
 
 
 def _owner_then(state: ClientState, subject: AgentId, block: str) -> Operation[str | None]:
-    """Return an agent's owner at the end of an earlier block, or None if the agent or registry did not exist."""
+    """Return an agent's owner at the end of an earlier block, or None if the agent or registry did not exist then."""
     try:
         (owner,) = yield from _owners_at(state, [subject], block)
     except (ContractRevertError, UnexpectedAnswerError):
@@ -195,7 +195,7 @@ def _send(  # noqa: PLR0913, PLR0917  # a call, the facts that it checks, and it
     expected: Expectation,
     decode: Callable[[Sequence[Event]], T],
 ) -> Operation[Sent[T]]:
-    """Send ratings with the function that checks rater and owners or, if it is missing, the specification's."""
+    """Send ratings with the function that checks the rater and owners or, if missing, with EIP-8004a's function."""
     if facts[0] is not None:
         try:
             call = f"{function}As", (*arguments, *facts)

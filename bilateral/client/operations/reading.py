@@ -57,9 +57,9 @@ def get(
 
 @dataclass(frozen=True)
 class Selection:
-    """The feedback to read: with which tags (empty for any), with or without revoked entries, as of which block.
+    """The feedback to read: its tags (empty for any), whether to include revoked entries, and as of which block.
 
-    If no clients are passed and the feedback must be read in parts, the list of clients is as of the latest block.
+    If no clients are specified and the feedback must be read in parts, the list of clients is as of the latest block.
     """
 
     tag1: str = ""
@@ -154,7 +154,7 @@ def responses(
 
 
 def with_event(entry: FeedbackEntry, events: Sequence[NewFeedback]) -> FeedbackEntry:
-    """Return the entry with the fields that only its event contains, if that event is among those passed."""
+    """Return the entry, with the fields that only its event contains if `events` includes that event."""
     entries = (feedback.read_feedback(entry.id.agent.chain_id, event) for event in events)
     return next((replace(entry, event=new.event) for new in entries if new.id == entry.id), entry)
 
@@ -162,7 +162,7 @@ def with_event(entry: FeedbackEntry, events: Sequence[NewFeedback]) -> FeedbackE
 def with_files(
     state: ClientState, entries: Sequence[FeedbackEntry], seconds: float = math.inf
 ) -> Operation[list[FeedbackEntry]]:
-    """Return the entries with their files or loading errors. No file starts loading after the given seconds."""
+    """Return the entries with their files or loading errors. After `seconds`, no further file is loaded."""
     links = {entry.id: (entry.event.uri, entry.event.hash) for entry in entries if entry.event and entry.event.uri}
     loaded = yield from documents.load_all(state, FeedbackFile, list(links.values()), seconds)
     results = dict(zip(links, loaded, strict=True))
@@ -198,7 +198,7 @@ def _read_at_once(
 def _read_from(
     state: ClientState, agent: AgentId, clients: Sequence[str], selection: Selection
 ) -> Operation[list[FeedbackEntry]]:
-    """Read the feedback from these clients, splitting calls that are too large in half, down to single entries."""
+    """Read these clients' feedback. Calls that are too large are split in half repeatedly, down to single entries."""
     try:
         return (yield from _read_at_once(state, agent, clients, selection))
     except registries.TOO_LARGE as error:
@@ -243,7 +243,7 @@ class Query:
 
     @property
     def asks_files(self) -> bool:
-        """True if the search needs data that only the files contain."""
+        """True if the search needs data that only the feedback files contain."""
         return bool(self.capabilities or self.skills or self.tasks or self.names)
 
     def matches_state(self, entry: FeedbackEntry) -> bool:
@@ -310,7 +310,7 @@ def search(
 def _feedback_events(
     state: ClientState, agents: Sequence[AgentId], clients: Sequence[str] | None
 ) -> Operation[list[NewFeedback]]:
-    """Return the events of all feedback for the given agents (empty: all) by the given clients (None: all)."""
+    """Return the events of all feedback for the agents (all if empty) from the clients (all if None)."""
     about = [registries.topic(agent.token_id) for agent in agents] or None
     by = None if clients is None else [registries.topic(client) for client in clients]
     return (yield from registries.events(state, Registry.REPUTATION, NewFeedback, [about, by]))

@@ -1,4 +1,4 @@
-"""Reads from the chain: the registries' addresses, results and events."""
+"""Functions that read from the chain: registry addresses, call results and events."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ _OURS_ALONE: Final = frozenset(
         *("agentOf", "giveFeedbackBySig", "voidSignaturesThrough", "getVoidedDeadline"),
     }
 )
-"""Functions that the canonical registries lack. This project's registries never revert without data."""
+"""Functions that canonical registries lack. This project's registries never revert without data, so such a revert shows
+that the function is missing."""
 
 
 _MAY_BE_TOO_LARGE: Final = frozenset(
@@ -56,7 +57,8 @@ _MAY_BE_TOO_LARGE: Final = frozenset(
         *("getFeedbackPage", "getClientFeedbackPage", "getClientRatings"),
     }
 )
-"""Views that a node may reject as too large. If they revert without data, they are not necessarily missing."""
+"""View functions whose calls a node may reject as too large. A revert without data does not prove that such a function
+is missing."""
 
 
 def address_of(state: ClientState) -> str | None:
@@ -79,7 +81,7 @@ def require_address(state: ClientState) -> str:
 
 
 def connect(state: ClientState) -> Operation[Deployment]:
-    """Return the deployment. The node's chain id is checked once, even if a deployment was passed."""
+    """Return the deployment. The first call checks the node's chain id, even if the caller passed a deployment."""
     if state.deployment is None:
         chain_id = yield from chain_id_of_node()
         if state.pinned_chain not in {None, chain_id}:
@@ -102,7 +104,7 @@ def chain_id_of_node() -> Operation[int]:
 
 
 def connect_to_sign(state: ClientState) -> Operation[Deployment]:
-    """Return the deployment. If only the node determines the chain, log once for which chain the client signs."""
+    """Return the deployment. If the chain is known only from the node, log once for which chain the client signs."""
     deployment = yield from connect(state)
     is_node_trusted = state.pinned_chain is None and not isinstance(state.requested, Deployment)
     if is_node_trusted and not state.is_chain_announced:
@@ -126,7 +128,7 @@ def chain_of(agent: AgentLike) -> int:
 
 
 def agent_of(deployment: Deployment, agent: AgentLike) -> AgentId:
-    """Return the agent that the argument identifies, with its chain."""
+    """Return the id of the agent that the argument identifies, including its chain."""
     parsed = _parse(agent)
     if isinstance(parsed, AgentId):
         return parsed.on(deployment.chain_id)
@@ -191,7 +193,7 @@ def raise_if_explained(error: Exception) -> None:
 
 @contextmanager
 def blame_registry(registry: Registry) -> Iterator[None]:
-    """Report invalid values that a registry returned as the registry's error, not the caller's."""
+    """Convert errors about invalid values that a registry returned: the registry is to blame, not the caller."""
     try:
         yield
     except (errors.MalformedIdentifierError, errors.UnrepresentableValueError) as error:
@@ -210,7 +212,7 @@ def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation
 
 
 def require_registry(state: ClientState, registry: Registry) -> Operation[str]:
-    """Return a registry's address after probing it: a transaction to an address without code has no effect."""
+    """Return a registry's address after checking its contract: transactions to an address without code do nothing."""
     deployment = yield from connect(state)
     address = deployment.address_of(registry)
     if address in state.checked:
@@ -253,7 +255,7 @@ def events(
     topics: Sequence[Topic] = (),
     matches: Callable[[RawLog], bool] | None = None,
 ) -> Operation[list[E]]:
-    """Read the events of one kind that a registry logged, oldest first. The node filters them by topic."""
+    """Read a registry's events of one kind, oldest first. The node filters them by topic."""
     deployment = yield from connect(state)
     first = "0x" + topic_of(registry, kind).hex()
     log_filter = LogFilter((deployment.address_of(registry),), [first, *topics])
@@ -306,7 +308,7 @@ _WALLET: Final = "getAgentWallet"
 
 
 def require_one_identity_registry(deployment: Deployment) -> Operation[None]:
-    """Check that a companion, and the registries that use it, belong to the deployment's identity registry."""
+    """Check that the companion contract and the registries that use it belong to the deployment's identity registry."""
     several = (Registry.COMPANION, Registry.BIDIRECTIONAL, Registry.AUTHORIZED, Registry.BUYERS)
     present = [registry for registry in several if getattr(deployment, attribute_of(registry)) is not None]
     results = yield Batch(tuple(Rpc("eth_call", (question(deployment, registry), "latest")) for registry in present))
@@ -340,7 +342,7 @@ def require_answer(deployment: Deployment, registry: Registry, answer: Any) -> N
 
 
 _IS_VALID_SIGNATURE: Final = bytes.fromhex("1626ba7e")
-"""The selector of ERC-1271's `isValidSignature(bytes32,bytes)`, which is also the result for a valid signature."""
+"""The selector of ERC-1271's `isValidSignature(bytes32,bytes)`, which a contract returns if a signature is valid."""
 
 _DIGEST_BYTES: Final = 32  # of keccak-256, as EIP-712 signs it
 

@@ -108,13 +108,13 @@ _PRICES: Final = {
 }
 """The fee fields of each replaceable transaction type, in the order in which they are signed (EIP-2930, 1559).
 
-Blobs (EIP-4844) and delegations (EIP-7702) are not supported, because a replacement without them would have a different
-effect.
+Transactions with blobs (EIP-4844) or delegations (EIP-7702) are not supported: a replacement would lack these, and thus
+have a different effect.
 """
 
 
 def require_transaction(answer: Any, hash_: str, sender: str, chain_id: int) -> dict[str, Any]:
-    """Check that the signer signed a transaction with this hash, and return it in web3.py's form."""
+    """Check that `sender` signed the transaction with this hash, and return the transaction in web3.py's form."""
     record = answers.record(answer)
     kind = answers.quantity(record.get("type", "0x0" if record.get("maxFeePerGas") is None else "0x2"))
     if kind not in _PRICES:
@@ -160,7 +160,7 @@ class _Signed:
 
     @classmethod
     def legacy(cls, record: Mapping[str, Any], fields: list[Any]) -> _Signed:
-        """Encode an untyped transaction. Its chain is in the signature's `v` (EIP-155)."""
+        """Encode an untyped transaction. The signature's `v` contains its chain id (EIP-155)."""
         v, r, s = (answers.quantity(record.get(name)) for name in "vrs")
         chain_id = None if v in _V_WITHOUT_CHAIN else (v - 35) // 2
         protection = [] if chain_id is None else [max(chain_id, 0), 0, 0]

@@ -1,7 +1,7 @@
 """A watchtower's measurements, each published once per period (best practices, "Watchtower Monitoring").
 
-The registry stores the period as `tag2`, so one call per agent shows which of a period's signals are already on chain.
-The signals' endpoints are read from their events. To complete an interrupted run, repeat it.
+The registry stores each signal's period as `tag2`, so one call per agent shows which of a period's signals are already
+on chain. The signals' endpoints are read from events. Repeating an interrupted run completes it.
 """
 
 import time
@@ -26,10 +26,11 @@ _Key: TypeAlias = "tuple[AgentId, str, str]"
 """A signal's agent, tag and endpoint."""
 
 _FIRST_BLOCKS: Final = 10_000
-"""How many of the latest blocks to search for events first. An interrupted run is at most a few hours old."""
+"""How many of the latest blocks to search for events first, because an interrupted run is at most a few hours old."""
 
 _ROUNDS: Final = 5
-"""The maximum number of attempts while a parallel run uses the same key. Each rechecks which signals are missing."""
+"""The maximum number of attempts while a parallel run uses the same key. Each attempt rechecks which signals are
+missing."""
 
 _SETTLING_SECONDS: Final = 120.0
 """The maximum time to wait for pending transactions: ten blocks on the slowest chain."""
@@ -68,7 +69,7 @@ class _Batch:
         return tuple(str(transaction.hash) for transaction in self.sent.values())
 
     def interrupted(self, why: str) -> BatchInterruptedError:
-        """Return the error that reports how far publishing got."""
+        """Return an error that reports which signals were sent before the interruption."""
         missing = self.requested.keys() - self.present - self.sent.keys()
         return BatchInterruptedError(self.hashes, len(missing), why)
 
@@ -107,7 +108,7 @@ def publish(state: ClientState, signals: Sequence[Signal], period: str) -> Opera
 
 
 def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Published]:
-    """Publish the missing signals. If a parallel run with the same key uses a nonce, recheck which are missing."""
+    """Publish the missing signals. If a parallel run with the same key takes a nonce, recheck which are missing."""
     # The nonces are used in order, starting after the last transaction, so of two simultaneous runs only one can send
     # each. `batch` records the progress, whatever happens.
     for _ in range(_ROUNDS):
@@ -137,7 +138,7 @@ def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Publis
 
 
 def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
-    """Return the signer's next nonce once it has no pending transactions, and record which signals are on chain."""
+    """Wait for the signer's pending transactions, record which signals are on chain, and return the next nonce."""
     # The nonce and the signals must be read at the same block. Of two nodes behind one host name, one may lag behind: a
     # nonce from one and signals from the other would cause all signals to be published again.
     started_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""Simulates, prices, signs and sends transactions, individually or in batches."""
+"""Functions that simulate, price, sign and send transactions, individually or in batches."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +21,11 @@ T = TypeVar("T")
 E = TypeVar("E", bound="Event")
 
 _NONCE_TRIES: Final = 5
-"""How many further nonces to try if another program with the same key has already used one."""
+"""How many further nonces to try if another program with the same key has already used the first one."""
 
 _NONCE_MEMORY_SECONDS: Final = 60.0
-"""How long this client's own nonce count is used. After that, all nodes behind a load balancer should agree."""
+"""How many seconds to trust this client's own nonce count. After that, all nodes behind a load balancer should
+agree."""
 
 
 class NonceUsedError(Exception):
@@ -55,7 +56,7 @@ def prepare(
 ) -> Operation[Sent[T]]:
     """Simulate a transaction, and set its gas limit and fees. It has no nonce yet.
 
-    If the arguments contain a document, it is stored once the simulation succeeds.
+    Any document in the arguments is stored once the simulation has succeeded.
     """
     sender = registries.require_address(state)
     if documents.are_published(state, arguments):
@@ -118,7 +119,7 @@ def sign(state: ClientState, prepared: Sent[T], nonce: int) -> Operation[Sent[T]
 
 
 def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operation[None]:
-    """Return normally if a transaction was sent although the node returned an error; otherwise, raise an error."""
+    """Return normally if the transaction was sent even though the node reported an error. Otherwise, raise an error."""
     hash_, nonce = str(signed.hash), int(signed.transaction["nonce"])
     node_message = failure.node_message if isinstance(failure, errors.NodeError) else ""
     meaning = Refusal.of(failure)
@@ -150,7 +151,7 @@ def remember_nonce(state: ClientState, nonce: int) -> None:
 
 
 def require_event(events: Sequence[Event], kind: type[E], **expected: Any) -> E:
-    """Return the first event of a kind that has the expected fields."""
+    """Return the first event of the given kind whose fields have the expected values."""
     matching = [event for event in events if isinstance(event, kind)]
     for event in matching:
         if all(getattr(event, name) == value for name, value in expected.items()):
@@ -184,7 +185,7 @@ def _later_nonce(state: ClientState, nonce: int) -> int:
 
 
 def _send_with_next_nonce(state: ClientState, prepared: Sent[T]) -> Operation[Sent[T]]:
-    """Send with the next nonce, or a later one if another program with the same key used it first."""
+    """Send a transaction with the next nonce or, if another program with the same key used that first, a later one."""
     refusal = ""
     nonce = _later_nonce(state, prepared.nonce)
     for _ in range(_NONCE_TRIES):
@@ -260,7 +261,7 @@ def _send(state: ClientState, prepared: Sequence[Sent[Any]], note: Callable[[int
 
 
 def _send_part(state: ClientState, part: Sequence[Sent[Any]]) -> Operation[list[Exception | None]]:
-    """Send signed transactions in one request. For each, return None if the node accepted it, otherwise the error."""
+    """Send signed transactions in one request. Return None for each that the node accepted, and the error otherwise."""
     requests = tuple(Rpc("eth_sendRawTransaction", ("0x" + bytes(signed.raw or b"").hex(),)) for signed in part)
     try:
         answers = yield Batch(requests)

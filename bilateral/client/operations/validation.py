@@ -60,14 +60,14 @@ class ValidationAnswered:
 
 @dataclass(frozen=True)
 class ValidationStatus:
-    """A request and its last response, as the registry stores them.
+    """A validation request and its last response, as the registry stores them.
 
     Attributes:
         validator: The requested validator.
         response: The last response, from 0 to 100; 0 if there is none yet.
         response_hash: The hash included in the last response; all zeros if it has none.
         tag: The tag included in the last response; may be empty.
-        last_update: The time of the last response or, if there is none yet, of the request.
+        last_update: The time of the last response or, if there is none yet, the time of the request.
     """
 
     request_hash: bytes
@@ -86,11 +86,11 @@ class ValidationStatus:
 
 @dataclass(frozen=True)
 class ValidationSummary:
-    """The average of an agent's latest responses.
+    """The average of the latest responses to an agent's validation requests.
 
     Attributes:
-        count: The number of requests whose latest response is in the average.
-        average: The average, truncated to an integer by the registry; None if there are no such responses.
+        count: The number of requests whose latest responses are averaged.
+        average: The average, which the registry truncates to an integer; None if there are no matching responses.
         tag: The tag that responses must have; an empty string matches any tag.
         validators: The validators whose responses are included; empty for all validators.
     """
@@ -177,7 +177,7 @@ def of_validator(state: ClientState, validator_address: str) -> Operation[list[b
 
 
 def _requests(state: ClientState, function: str, of: int | str, topics: Sequence[Any]) -> Operation[list[bytes]]:
-    """Return the hashes of requests. Anyone may add requests, so they are read from logs if the call is too large."""
+    """Return requests' hashes. If the call is too large (anyone may add requests), read the hashes from the logs."""
     try:
         (hashes,) = yield from registries.call(state, Registry.VALIDATION, function, of)
     except registries.TOO_LARGE as error:

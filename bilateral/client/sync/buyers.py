@@ -29,26 +29,26 @@ class BuyerMethods(Runner):
     """Methods for buyers' records, which are backed by payments (Buyer Reputation Protocol, section 8)."""
 
     def settle_payment(self, payment: SignedPayment) -> Handle[SettledPayment]:
-        """Submit an x402 payment and record it in the same transaction (`settle`). Anyone may do so.
+        """Submit an x402 payment and record it in the same transaction (`settle`). Anyone may call this.
 
         Args:
             payment: The payment that the buyer signed, with the seller's wallet as the payee.
 
         Raises:
-            ContractRevertError: The registry or the token reverts with `token_not_listed`, `payment_fell_short`, or an
-                error from the token, for example because the nonce has already been used.
+            ContractRevertError: The registry reverts with `token_not_listed` or `payment_fell_short`, or the token
+                reverts, for example because the nonce has already been used.
         """
         return self._write(buyers.settle(self.state, payment))
 
     def record_payment(self, buyer: str, amount: int, transaction_hash: bytes | str) -> Handle[AttestedPayment]:
-        """As the attestor, record the only payment in a transaction on the registry's chain (`recordPayment`).
+        """As the attestor, record a transaction's only payment, made on the registry's chain (`recordPayment`).
 
         Args:
             buyer: The account that paid.
             amount: The amount, in millionths of a dollar.
 
         Raises:
-            PaymentSettledHereError: The registry itself settled and counted the payment, so it would be counted twice.
+            PaymentSettledHereError: The registry settled and counted the payment; recording it would count it twice.
             MissingReceiptError: The node has no receipt for the transaction, so it is unknown who settled the payment.
             ContractRevertError: The registry reverts with `not_role_holder`, `payment_too_high` or
                 `payment_already_recorded`.
@@ -58,7 +58,7 @@ class BuyerMethods(Runner):
     def record_payments(self, chain_id: int, records: Sequence[PaymentRecord]) -> Handle[tuple[AttestedPayment, ...]]:
         """As the attestor, record payments made on one chain, either all or none (`recordManyPayments`).
 
-        Payments by the same buyer cost the least gas when they are adjacent.
+        To save gas, place payments by the same buyer next to each other.
 
         Args:
             chain_id: The EIP-155 id of the chain on which the payments were made.
@@ -66,7 +66,7 @@ class BuyerMethods(Runner):
 
         Raises:
             InvalidArgumentError: The list of payments is empty.
-            PaymentSettledHereError: The registry itself settled and counted a payment, so it would be counted twice.
+            PaymentSettledHereError: The registry settled and counted a payment; recording it would count it twice.
             MissingReceiptError: The node has no receipt for a payment's transaction on the registry's own chain.
             ContractRevertError: The registry reverts with `not_role_holder`, `payment_time_out_of_range` or
                 `payment_already_recorded`.
@@ -98,7 +98,7 @@ class BuyerMethods(Runner):
         return self._write(buyers.record_feedbacks(self.state, feedbacks))
 
     def record_buyer_reviews(self, reviews: Sequence[BuyerReviews]) -> Handle[tuple[BuyerReviews, ...]]:
-        """As the attestor, set buyers' reviews and disputes, either all or none (`recordReviews`). It is safe to retry.
+        """As the attestor, set buyers' reviews and disputes, either all or none (`recordReviews`). Retrying is safe.
 
         Args:
             reviews: The reviews and disputes, for at least one buyer.
@@ -110,7 +110,7 @@ class BuyerMethods(Runner):
         return self._write(buyers.record_reviews(self.state, reviews))
 
     def anchor_root(self, epoch: int, root: bytes | str) -> Handle[Anchor]:
-        """As the anchorer, post the Merkle root of the next epoch (`anchorRoot`).
+        """As the anchorer, post the Merkle root of buyers' states for the next epoch (`anchorRoot`).
 
         Args:
             epoch: The epoch, from `get_next_epoch`. Repeating the call for the same epoch has no further effect.
@@ -143,8 +143,8 @@ class BuyerMethods(Runner):
     def get_buyer_score(self, buyer: str) -> int:
         """Return a buyer's score, from 0 to 100, based on the settled and attested records (`getBuyerScore`).
 
-        The score reflects only payments, reviews and disputes that were settled or attested. If payments are missing,
-        the score is too low; if disputes are missing, the score is too high.
+        The score reflects only what was settled or attested. Missing payments make the score too low; missing disputes
+        make it too high.
 
         Args:
             buyer: The account.
@@ -207,7 +207,7 @@ class BuyerMethods(Runner):
         return self._run(buyers.root_of(self.state, epoch))
 
     def verify_buyer(self, buyer_state: BuyerState, epoch: int, proof: Sequence[bytes]) -> bool:
-        """Return whether an epoch's anchored tree contains a buyer's state (`verifyBuyer`).
+        """Return whether a buyer's state is in the Merkle tree of an epoch (`verifyBuyer`).
 
         Args:
             proof: The sibling hashes, from the leaf up.
@@ -220,8 +220,8 @@ class BuyerMethods(Runner):
     def verify_credential(self, credential: TierCredential, signature: bytes) -> bool:
         """Return whether a credential is valid now and was signed by the attestor (`verifyCredential`).
 
-        Validity is checked at the time of the latest block. You must also compare the credential's holder with the
-        account that presents it.
+        Validity is checked at the time of the latest block. The caller must also check that the account presenting the
+        credential is its holder.
 
         Args:
             signature: The attestor's signature.
@@ -237,7 +237,7 @@ class BuyerMethods(Runner):
         return self._run(buyers.tokens(self.state))
 
     def post_tier_roots(self, epoch: int, policy: bytes | str, roots: Sequence[int]) -> Handle[TierRootsPosted]:
-        """As the attestor, post the roots of today's buyer groups (`postTierRoots`). They cannot be replaced later.
+        """As the attestor, post today's buyer group roots, one for each tier (`postTierRoots`). Roots are final.
 
         Args:
             epoch: The UTC day, in days since the Unix epoch.
@@ -245,7 +245,7 @@ class BuyerMethods(Runner):
             roots: The roots for `verified`, `trusted` and `premium`. The root of a tier without members is 1.
 
         Raises:
-            InvalidArgumentError: There are not exactly three roots.
+            InvalidArgumentError: The number of roots is not three.
             ContractRevertError: The contract reverts with `not_the_attestor`, `epoch_over`, `roots_already_posted` or
                 `root_out_of_range`.
         """
@@ -270,17 +270,17 @@ class BuyerMethods(Runner):
         scope: bytes | str,
         message: bytes | str,
     ) -> None:
-        """Verify a private tier proof with a fixed gas limit (`verifyTier`). An invalid proof raises an error.
+        """Verify a private proof of a tier, with a fixed gas limit (`verifyTier`). An invalid proof raises an error.
 
-        The contract does not track which proofs have been used. To detect reuse, store the proofs' nullifiers.
+        The contract does not record which proofs have been used. To detect reuse, store each proof's nullifier.
 
         Args:
             nullifier: The proof's nullifier.
             points: The eight coordinates of the proof's points.
             policy: The hash of the scoring policy's name.
             minimum: The lowest tier to accept.
-            epoch: The UTC day of the roots: today or yesterday.
-            scope: The scope hash of the place and day of use; see `bilateral.buyers.private.tiers.private_gate_scope`.
+            epoch: The UTC day of the roots, today or yesterday, in days since the Unix epoch.
+            scope: The hash of the place and UTC day of use; see `bilateral.buyers.private.tiers.private_gate_scope`.
             message: The hash that binds the proof to one use; see `bilateral.buyers.private.tiers.use_message`.
 
         Raises:

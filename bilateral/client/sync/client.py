@@ -72,7 +72,7 @@ class WriteBatch(Methods):
         Raises:
             ContractRevertError: A registry would revert one of the writes. Nothing was sent.
             InsufficientFundsError: The signer cannot pay for all writes. Nothing was sent.
-            FeeLimitError: A write exceeds the client's limits. Nothing was sent.
+            FeeLimitError: A write exceeds the client's fee limits. Nothing was sent.
             BatchInterruptedError: Sending stopped partway. Only the writes whose handles have a hash were sent.
         """
         writes, handles = self._writes, self._handles
@@ -95,8 +95,8 @@ class WriteBatch(Methods):
 class Client(Methods, BlindMethods):
     """A client for the registries on one chain, connected to one node.
 
-    A read returns what is currently on chain. A write is checked and simulated first, and returns a handle once it is
-    sent: `handle.wait()` returns the result, decoded from the transaction's events.
+    Read methods return the current on-chain state. A write method checks and simulates the transaction, sends it, and
+    returns a handle: `handle.wait()` returns the result, decoded from the transaction's events.
 
     Tasks in the same event loop may share a client.
 
@@ -111,34 +111,35 @@ class Client(Methods, BlindMethods):
             If no `Deployment` is passed either, the node determines the chain, and the first write logs its id and name
             (logger `bilateral.client`).
         store: The store for documents. By default, each document becomes a `data:` URI that contains it.
-        loader: Loads documents; `Loader()` by default.
-        dry_run: True to only simulate writes: every check is made, the transaction is simulated and its gas estimated,
-            but no transaction is signed or sent. The handle then contains the transaction but no hash. A document is
-            not stored if storing would publish it; a placeholder replaces its URI. Some messages are still signed: by
-            `authorize_feedback` and `sign_feedback`, which never send anything, and by `set_agent_wallet`, whose
-            simulation needs the new wallet's consent.
+        loader: The loader of documents; `Loader()` by default.
+        dry_run: True to only simulate writes: the transaction is checked and simulated, and its gas is estimated, but
+            it is not signed or sent. The handle then contains the transaction but no hash. A document whose storage
+            would publish it is not stored; a placeholder replaces its URI. Some methods still sign messages:
+            `authorize_feedback` and `sign_feedback`, which never send anything, and `set_agent_wallet`, which needs the
+            new wallet's consent for the simulation.
         max_fee_per_gas: The maximum fee per gas that the client signs, in wei; it also limits the tip. By default, the
-            address book's limits for the chain apply, with a separate limit for the tip, and for the gas price if the
-            node returns no base fee. A write that exceeds a limit raises `FeeLimitError`.
+            packaged address book's limits for the chain apply. They include a separate limit for the tip, which also
+            applies to the gas price if the node returns no base fee. A write that exceeds a limit raises
+            `FeeLimitError`.
         max_cost: The maximum cost of a transaction that the client signs, in wei: gas limit times fee per gas, plus
             value. There is no limit by default.
         request_timeout: The maximum time for one request to the node, in seconds, from the request's first byte to the
-            response's last byte, including retries. Providers have their own timeouts.
+            response's last byte, including retries. A provider uses its own timeouts instead.
         poll_interval: Seconds between checks of whether a transaction is in a block.
     """
 
     def batch(self) -> WriteBatch:
-        """Collect writes in a context, and send them together when it ends.
+        """Collect writes in a context manager, and send them together when its block ends.
 
-        The batch has the same methods as the client. Its writes return handles, which get their transactions when the
-        context ends. Writes that depend on each other need separate batches, because all writes are simulated before
-        any of them is sent.
+        The batch has most of the client's methods. Its writes return handles, which get their transactions when the
+        block ends. Writes that depend on each other need separate batches, because all writes are simulated before any
+        of them is sent.
         """
         return WriteBatch(self)
 
     @checked
     def find_transaction(self, transaction_hash: str) -> Handle[bool]:
-        """Find a transaction from the signer, such as one that another program sent.
+        """Find a transaction of the signer's account, such as one that another program sent.
 
         Args:
             transaction_hash: The transaction's hash, 0x and 64 hexadecimal digits.
@@ -164,7 +165,8 @@ class Client(Methods, BlindMethods):
 
         Returns:
             The address with its primary agent (`agentOf`), if any. If the registry lacks that function, or the account
-            chose no agent in a companion, the logs are searched for an agent whose current wallet is this address.
+            has chosen no agent in the companion contract, the logs are searched for an agent whose current wallet is
+            this address.
         """
         return self._run(directory.resolve(self.state, address, load_file=load_file))
 
@@ -173,10 +175,10 @@ class Client(Methods, BlindMethods):
         """Publish a watchtower's measurements for one period (best practices, "Watchtower Monitoring").
 
         Each measurement becomes a feedback entry by the signer, with the signal's tag as `tag1` and the period as
-        `tag2`. If the signer has already published a signal for the same agent, tag, endpoint and period on chain, the
-        new signal is skipped, so you can complete an interrupted run by repeating the call. A revoked signal is treated
-        as not published. All signals are checked before the first one is sent. The call first waits for the signer's
-        pending transactions.
+        `tag2`. A signal is skipped if the signer has already published one for the same agent, tag, endpoint and
+        period, so you can complete an interrupted run by repeating the call. Revoked signals do not count as published.
+        All signals are checked before the first one is sent. The call first waits for the signer's pending
+        transactions.
 
         Args:
             signals_of_period: The measurements, at most one for each combination of agent, tag and endpoint.
@@ -187,7 +189,7 @@ class Client(Methods, BlindMethods):
 
         Raises:
             UnrepresentableValueError: A value is not meaningful for its tag.
-            InvalidArgumentError: The period is empty, a tag is not one used by watchtowers, or a signal is repeated.
+            InvalidArgumentError: The period is empty, a tag is not a watchtower's tag, or a signal is a duplicate.
             ContractRevertError: The registry would reject one of the signals. Nothing was sent.
             BatchInterruptedError: Sending stopped partway. The error contains the hashes of the transactions that were
                 sent.
@@ -202,7 +204,7 @@ class Clients(Closing):
         agent = clients.of("84532:42").load_agent("84532:42")
 
     Args:
-        rpcs: The nodes, keyed by chain id: for each, a URL or a provider, as for `Client`.
+        rpcs: The node for each chain id: a URL or a provider, as for `Client`.
         deployments: The registries' addresses on chains where the packaged addresses should not be used.
         **settings: Other settings of `Client`, such as `signer`; `deployment` is the name of the packaged
             deployment for the other chains.

@@ -35,20 +35,20 @@ class SignedMethods(Runner):
             agent_id: The agent, which the signer must own.
             client_address: The account that may rate the agent.
             count: The number of additional feedback entries to allow.
-            last_index: The number of feedback entries that the client has given for the agent in this registry. The
-                node must report the same number: otherwise, a malicious node could make the signed limit arbitrarily
-                high.
+            last_index: The number of feedback entries that the client has given the agent in this registry so far. The
+                call fails if the node reports a different number, because a malicious node could otherwise raise the
+                signed limit arbitrarily.
             index_limit: The signed limit itself (see `FeedbackAuth.index_limit`), in place of `count` and `last_index`.
             expiry: When the authorisation expires; by default, one day after the chain's current time.
 
         Returns:
-            The authorisation, whose `encoded` form the client needs.
+            The authorisation. Pass its `encoded` form to the client.
 
         Raises:
             NotAgentOwnerError: The signer does not own the agent, so the registry would reject the authorisation.
             IndexMismatchError: The number that the node reports differs from `last_index`. Nothing was signed.
-            InvalidArgumentError: The expiry has passed, a number is out of range, or the client may act for the agent,
-                so that the registry would reject all feedback from this client.
+            InvalidArgumentError: The expiry has passed, a number is out of range, or the client is allowed to act for
+                the agent, in which case the registry would reject the client's feedback.
             ContractRevertError: The agent does not exist (`erc721_nonexistent_token`).
         """
         return self._run(
@@ -67,7 +67,7 @@ class SignedMethods(Runner):
         file_uri: str = "",
         file_hash: bytes | str | None = None,
     ) -> Handle[AuthorizedFeedbackEntry]:
-        """Rate an agent whose owner has authorised the signer to do so (FeedbackAuth, `giveFeedback`).
+        """Rate an agent, with the authorisation of the agent's owner (FeedbackAuth, `giveFeedback`).
 
         Args:
             score: The score, from 0 to 100.
@@ -119,13 +119,13 @@ class SignedMethods(Runner):
     ) -> SignedFeedback:
         """Sign feedback that another account will send and pay for (`giveFeedbackBySig`). No transaction is sent.
 
-        The signature is valid only for the signer's next feedback for the agent: if the signer gives any other feedback
-        for the agent first, the signature becomes invalid. `void_signatures` invalidates it permanently.
+        The signature is valid only for the signer's next feedback for the agent. It becomes invalid if the signer gives
+        the agent any other feedback first. `void_signatures` also invalidates it permanently.
 
         Args:
             value: See `give_feedback`.
             tag1: What is measured; may be empty.
-            tag2: The qualifier; may be empty.
+            tag2: The qualifier of `tag1`, such as a period; may be empty.
             endpoint: The endpoint that was used; may be empty.
             feedback_file: See `give_feedback`.
             feedback_uri: See `give_feedback`.
@@ -134,8 +134,8 @@ class SignedMethods(Runner):
 
         Raises:
             UnrepresentableValueError: The value has no exact representation, or is not meaningful for its tag.
-            InvalidArgumentError: Both a file and a URI are passed, the hash is invalid, or the deadline has passed or
-                was invalidated.
+            InvalidArgumentError: Both a file and a URI are passed, the hash is malformed, or the deadline has passed or
+                has been invalidated.
             ContractRevertError: The registry would revert with `self_feedback` or `erc721_nonexistent_token`.
         """
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
@@ -185,8 +185,8 @@ class SignedMethods(Runner):
 
         Args:
             digest: The 32 bytes that were signed, such as `FeedbackAuth.digest`.
-            signature: The signature: 65 bytes from a key, or any bytes that a contract accepts.
-            verifier: The contract on whose behalf to verify, such as a registry; by default the zero address.
+            signature: The signature: 65 bytes if made with a key, or any bytes that the contract accepts.
+            verifier: The contract assumed to verify the signature, such as a registry; by default the zero address.
 
         Raises:
             InvalidArgumentError: The digest is not 32 bytes long.

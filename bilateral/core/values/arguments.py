@@ -1,6 +1,6 @@
 """Check arguments against the annotations of their parameters.
 
-Python accepts values that were never intended: a string is also a sequence of strings, and `True` is also the number 1.
+Python accepts unintended values: a string is also a sequence of strings, and `True` is also the number 1.
 `checked` rejects values that the annotations do not allow, and raises an error that identifies the argument.
 
 Existing libraries are not suitable. pydantic's `validate_call` copies values, and includes them in error messages even
@@ -107,4 +107,4 @@ _RULES: Final[Mapping[Any, Callable[[object], bool]]] = {
     str: lambda value: isinstance(value, str) and _is_unicode(value),
     bytes: lambda value: isinstance(value, (bytes, bytearray)),
 }
-"""Rules for annotated types that `isinstance` would check too loosely or too strictly."""
+"""The checks for annotated types for which `isinstance` would be too lenient or too strict."""

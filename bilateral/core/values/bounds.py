@@ -1,11 +1,11 @@
 """Rating bounds, and values in millionths: integers whose sums are exact and fit into 64 bits.
 
-Trust analysis uses the same quantile, but computes `lower` differently; see `docs/trust.md`.
+The trust analysis uses the same quantile, but computes a standing's `lower` bound differently; see `docs/trust.md`.
 
-A value is converted to a share of its tag's scale, 0 to 1. Each rater contributes only the mean of its shares, so an
-account gains nothing by rating repeatedly. The bound comes from the Wilson score interval: if the raters were a random
-sample, the mean of all raters would be above the bound with 95 % confidence. With few raters, the bound is far below
-the mean.
+Each value is converted to a share: its place on the tag's scale, from 0 to 1. Each rater contributes only the mean of
+its shares, so an account gains nothing by rating repeatedly. The bound comes from the Wilson score interval: if the
+raters were a random sample, the mean of all raters would be above the bound with 95 % confidence. With few raters, the
+bound is far below the mean.
 """
 
 from math import sqrt
@@ -23,7 +23,7 @@ _DEFAULT_SCALE: Final = (0, 100)  # as EIP-8004a rates
 
 
 def scale_of_tag(tag: str) -> tuple[int, int] | None:
-    """Return a tag's minimum and maximum value."""
+    """Return a tag's minimum and maximum value, or None if a standard tag has no such limits."""
     standard = STANDARD_TAGS.get(tag)
     if standard is None:
         return _DEFAULT_SCALE
@@ -33,7 +33,7 @@ def scale_of_tag(tag: str) -> tuple[int, int] | None:
 
 
 def share_of_scale(value: int, decimals: int, scale: tuple[int, int]) -> int:
-    """Return a value's share of its scale, in millionths. Values outside the scale are clamped."""
+    """Return a value's place on its scale, from 0 to 1, in millionths. Values outside the scale are clamped."""
     lowest, highest = scale
     unit: int = 10**decimals
     share = (value - lowest * unit) * SHARES // ((highest - lowest) * unit)
@@ -55,7 +55,7 @@ UNITS: Final = 10**6
 """The value 1, in millionths."""
 
 MAX_UNITS: Final = 10**18
-"""The limit to which the absolute value of a single number is clamped: 10^12, in millionths."""
+"""The maximum absolute value of a single number, to which larger values are clamped: 10^12, in millionths."""
 
 
 def units_of(value: int, decimals: int) -> int:

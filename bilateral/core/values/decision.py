@@ -7,21 +7,22 @@ from typing import Final
 from bilateral.core.values.standing import SHARED_TRIAL, Standing, Status
 
 TRIAL: Final = 1.0
-"""The amount up to which an agent without evidence is accepted, because newcomers must be tried before they can earn a
-reputation. This is about the price of a usual purchase."""
+"""The maximum amount to pay an agent without evidence: newcomers must be tried before they can earn a reputation. This
+is about the price of a usual purchase."""
 
 LEAST_EVIDENCE: Final = 0.075
-"""How much an agent's positive raters must have spent elsewhere, as a share of the amount to pay. Evidence is a lower
-bound: it leaves out payments to the agent itself, payments by buyers who did not rate, and everything above a usual
-purchase. At twice this share, the limits would cost buyers 3 % of the value that they get in a simulated market without
-attackers (`make market`).
+"""How much an agent's positive raters must have spent with other sellers, as a share of the amount to pay the agent.
+This evidence is a lower bound: it excludes payments to the agent itself, payments by buyers who did not rate, and
+amounts above a usual purchase. In a simulated market without attackers (`make market`), twice this share would cost
+buyers 3 % of the value that they get.
 """
 
 LEAST_RATING: Final = 50.0
 """The rating below which buyers received less than half of what they paid for."""
 
 _UNPROVEN: Final = 5.0
-"""How far below `LEAST_RATING` the bound may be for an agent without backed ratings, or with few good ones."""
+"""How far below the minimum rating the lower bound may be, for an agent without backed ratings or with few good
+ones."""
 
 
 class Ground(StrEnum):
@@ -31,17 +32,17 @@ class Ground(StrEnum):
     """The agent's ratings were made up."""
 
     BAD = "bad"
-    """Even the upper bound of the agent's rating, based on raters who have bought elsewhere, is too low."""
+    """Even the upper bound of the agent's rating, based on raters who have bought from other sellers, is too low."""
 
     LOW_RATING = "low_rating"
-    """The agent's rating is below the minimum, and enough raters support the rating."""
+    """The agent's rating is below the minimum, and is based on enough raters."""
 
     CONTESTED = "contested"
     """The agent is suspected of arranging false ratings. Trial purchases are allowed, because its owner could register
     a new agent for less than a trial costs. Sellers that send gifts at launch are also contested."""
 
     SHARED_TRIAL = "shared_trial"
-    """The agent is new, and another new agent with the same source of funds must be tried first."""
+    """The agent is new, and another new agent that is funded from the same source must be tried first."""
 
     EVIDENCE = "evidence"
     """The limit is the amount that the agent's evidence supports, but at least the amount of a trial."""

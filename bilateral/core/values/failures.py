@@ -18,7 +18,7 @@ class FailureCount:
     """A payer's failed settlements, as recorded by one seller.
 
     Attributes:
-        number: The number of failures. Each authorization is counted once.
+        number: The number of failures. Each payment authorization is counted once.
         last_at: The time of the last failure, in Unix seconds; None if there is none.
         reasons: The number of failures for each reason.
     """

@@ -38,7 +38,7 @@ class FeedbackValue:
         decimals: The number of decimals, 0 to 18.
 
     Raises:
-        UnrepresentableValueError: A value is out of range.
+        UnrepresentableValueError: `value` or `decimals` is out of range.
     """
 
     value: int
@@ -149,11 +149,11 @@ MEASURED_TAGS: Final = (
     *("reachable", "ownerVerified", "uptime", "successRate", "responseTime", "blocktimeFreshness", "revenues"),
 )
 """The tags whose values a watchtower measures, spelled as in the best practices. Such values are not opinions about
-quality, and anyone can run ten watchtowers, so the analysis uses only values from raters who paid the agent.
+quality, and anyone can run ten watchtowers, so the trust analysis uses only values from raters who paid the agent.
 """
 
 PAID_TAGS: Final = ("x402-resource-delivered", "x402-resource-missing", "x402-response-delayed", "x402-payment-amount")
-"""The tags for feedback on paid answers, as defined by the x402 extension `8004-reputation`."""
+"""The tags for feedback on paid responses, as defined by the x402 extension `8004-reputation`."""
 
 _LOOK_ALIKES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o", "5": "s", "$": "s"})
 
@@ -161,8 +161,8 @@ _LOOK_ALIKES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o", "5": "s", 
 def resembled_tag(tag: str) -> str | None:
     """Return the standard tag for which another tag could be mistaken.
 
-    The comparison ignores case, blanks, punctuation, accents and invisible characters, and does not distinguish l, I, 1
-    and |, nor 0 and O, 5 and S, rn and m, vv and w.
+    The comparison ignores case, blanks, punctuation, accents and invisible characters. It treats l, I, 1 and | as the
+    same, and likewise 0 and O, 5 and S, rn and m, and vv and w.
 
     Args:
         tag: Any tag.
@@ -228,7 +228,7 @@ def human_for_tag(tag1: str, value: FeedbackValue) -> Decimal | bool:
         value: The stored value.
 
     Returns:
-        A `bool` if the tag is binary and the value is 0 or 1. Otherwise the number, because anyone may store any value.
+        A `bool` if the tag is binary and the value is 0 or 1; otherwise a number, because anyone may store any value.
     """
     tag = STANDARD_TAGS.get(tag1)
     if tag is not None and tag.binary and value.human in (0, 1):

@@ -1,4 +1,4 @@
-"""An agent's standing as a server or as a client: the figures used for ranking, gates and decisions."""
+"""An agent's standing as a server or as a client: the figures used for ranking, access checks and decisions."""
 
 import json
 import time
@@ -8,34 +8,35 @@ from enum import StrEnum
 from typing import Any, Final, Self
 
 LEAST: Final = 1.5
-"""The number of effective raters below which a standing is `thin`: one ordinary rater is not enough, but two are."""
+"""The number of effective raters below which a standing is `thin`: one ordinary rater is too few, but two are
+enough."""
 
 
 SHARED_TRIAL: Final = "shared_trial"
-"""The reason code for a new agent that must wait while another with the same source of funds is tried."""
+"""The reason code for a new agent that must wait while another new agent, funded from the same source, is tried."""
 
 OWNER_CHANGED: Final = "owner_changed"
 """The reason code for evidence that is ignored because it dates from the time of an earlier owner."""
 
 
 class Side(StrEnum):
-    """A side on which an agent has a standing: server or client."""
+    """The role in which an agent has a standing: server or client."""
 
     SERVER = "server"
     CLIENT = "client"
 
 
 class Status(StrEnum):
-    """The status of a standing. `docs/trust.md` explains what to do in each case."""
+    """The status of a standing. `docs/trust.md` explains how to treat agents with each status."""
 
     OK = "ok"
     """There is enough evidence to rank the agent."""
 
     THIN = "thin"
-    """The agent has too few effective raters, as is usual for newcomers. Try such agents with small amounts."""
+    """The agent has too few effective raters, as newcomers usually do. Start with small amounts."""
 
     CONTESTED = "contested"
-    """The agent is suspected of arranging false ratings, which is unproven. Rely on your own experience."""
+    """The agent is suspected, without proof, of arranging false ratings. Rely on your own experience."""
 
     HELD_BACK = "held_back"
     """The agent's ratings were made up. Do not pay it."""
@@ -66,16 +67,16 @@ class Standing:
         rating: The rating, 0 to 100; None if the analysis uses none of the agent's ratings.
         lower: The lower bound of the rating. Use it for ranking.
         upper: The upper bound of the rating.
-        effective_raters: The number of independent raters that would provide the same evidence; at most `raters`.
-        raters: The number of distinct raters since the current owner took over, excluding raters who only measured the
-            agent and never paid it.
+        effective_raters: The number of fully independent raters that would provide as much evidence; at most `raters`.
+        raters: The number of distinct raters since the current owner took over, without raters who measured the agent
+            but never paid it.
         payments: For a server, the number of payments to the agent that were not returned; for a client, the number of
             payments by the agent.
         paid: The sum of these payments, in units of the payment token.
         first_at: The time of the first rating or payment, in Unix seconds; None if there are none.
         last_at: The time of the last rating or payment, in Unix seconds; None if there are none.
-        evidence_cost: For a server, how much raters who rated the agent well spent with other sellers that early buyers
-            trust; for a client, how much the agent spent with such sellers. The unit is the payment token.
+        evidence_cost: For a server, how much the agent's positive raters spent with other sellers that early buyers
+            trust; for a client, how much the agent itself spent with such sellers; in units of the payment token.
         reasons: The most important reasons.
         block: The last block on which the standing is based; None if the standing was not stored.
         made_at: When the standing was computed, in Unix seconds; None if the standing was not stored.
@@ -100,7 +101,7 @@ class Standing:
 
     @property
     def since(self) -> str:
-        """The words ` since it changed hands`, to end a phrase, if evidence about an earlier owner is ignored."""
+        """The words ` since it changed hands`, to append to a phrase, if evidence about an earlier owner is ignored."""
         return " since it changed hands" if any(reason.code == OWNER_CHANGED for reason in self.reasons) else ""
 
     @classmethod
@@ -115,7 +116,7 @@ class Currency(StrEnum):
     """The freshness of a chain's standings."""
 
     CURRENT = "current"
-    """The standings include all rows of the index, except perhaps those from the last few minutes."""
+    """The standings reflect all rows of the index, except perhaps those of the last few minutes."""
 
     STALE = "stale"
     """The analysis lags behind its chain by more than ten minutes or three refresh intervals, whichever is longer."""
@@ -157,7 +158,7 @@ class StandingsState:
 
     @property
     def lack(self) -> str | None:
-        """Why a chain has no current standings, for use at the end of a sentence; None if its standings are current."""
+        """The end of a sentence that says why a chain has no current standings; None if its standings are current."""
         cause = "" if self.problem is None else f": {self.problem}"
         if self.is_missing:
             return f"is not analysed yet{cause}"

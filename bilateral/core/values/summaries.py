@@ -20,7 +20,7 @@ class Blind(StrEnum):
 
 
 SEALED_SIDES: Final = {"server": "b-server", "client": "b-client"}
-"""The names under which each side's sealed ratings are also summarised separately from the other ratings."""
+"""The names of the additional summaries that include only a side's sealed ratings."""
 
 _INT128: Final = 2**127  # ERC-8004 returns summaries as int128
 
