@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 _TURN_SECONDS: Final = 0.0005
-"""The longest time slice for a thread while another thread is waiting."""
+"""The longest time slice of a thread, in seconds, while another thread is waiting."""
 
 _LOCK: Final = threading.Lock()
 _users = 0
@@ -21,9 +21,9 @@ def tuned_interpreter() -> Iterator[None]:
     """Pause the garbage collector and shorten threads' time slices while a batch is read, stored or aggregated.
 
     Logs, events, rows and links have no reference cycles, so they are freed without the collector, which would take a
-    third of the running time. Time slices are shortened because one thread computes without pausing while another often
-    queries the database: after each query, the second thread would have to wait for the end of a 5 ms time slice.
-    Several threads may use these settings at the same time; the last to finish restores the previous settings.
+    third of the running time. Time slices are shortened because one thread computes continuously while another often
+    queries the database. With the default slices, the second thread would wait up to 5 ms after each query. Several
+    threads may use these settings at the same time; the last to finish restores the previous settings.
     """
     global _users, _turn_before, _was_collecting  # noqa: PLW0603  # one interpreter a process
     with _LOCK:

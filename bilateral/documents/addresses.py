@@ -11,7 +11,7 @@ _NAT64: Final = IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: str) -> bool:
-    """Return whether an address is on the public Internet. Untrusted URIs must not lead to any other address."""
+    """Return whether an address is on the public Internet. Untrusted URIs may only lead to such addresses."""
     ip = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv4Address):
         return ip.is_global and not ip.is_multicast and ip not in _PROTOCOL_ASSIGNMENTS

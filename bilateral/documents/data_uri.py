@@ -19,7 +19,8 @@ _JSON: Final = "application/json"
 _BYTES: Final = "application/octet-stream"
 
 _PARTS: Final = re.compile(r"data:\s*([^,;{\s]*(?:\s*;\s*[^,;{\s]*)*)\s*(?:,|\s|(?=\{))(.*)", re.IGNORECASE | re.DOTALL)
-"""The media type with its parameters, and the content after a comma or after the space that some authors use."""
+"""A pattern for the media type with its parameters, and the content after a comma or the space that some authors use
+instead."""
 
 _BARE_JSON: Final = re.compile(r"\{|%7B", re.IGNORECASE)
 _BARE_BASE64: Final = re.compile(r"(?:e[w-z0-9+/_-]|H4sI)[A-Za-z0-9+/_\s-]*={0,2}")  # a JSON object, or gzip data
@@ -34,7 +35,7 @@ _RAW: Final = -zlib.MAX_WBITS  # without a header, which some servers send as "d
 
 
 def unpacked(content: bytes, limit: int) -> bytes | None:
-    """Decompress gzip or deflate data, producing at most one byte more than the limit."""
+    """Decompress gzip or deflate data, stopping as soon as the limit is exceeded; None if the data is neither."""
     for window in (_EITHER, _RAW):
         decoder = zlib.decompressobj(window)
         try:
@@ -95,7 +96,7 @@ def _content(uri: str, payload: str, limit: int, *, is_base64: bool) -> bytes:
 
 
 def _from_base64(uri: str, payload: bytes, limit: int) -> bytes:
-    """Decode base64 strictly, but accept both alphabets and any white space and padding, because authors differ."""
+    """Decode base64 strictly, but accept both alphabets and any white space and padding, because all are in use."""
     try:
         text = payload.decode("ascii").strip()
         readings = [_SPACE.sub("", text)]

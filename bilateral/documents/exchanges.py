@@ -1,4 +1,4 @@
-"""A single request and its response, for probing servers: status, headers, limited body, time and certificate."""
+"""A single request and its response, for probing servers: status, headers, size-limited body, time and certificate."""
 
 import re
 import ssl
@@ -30,14 +30,14 @@ class Answer:
     """A server's response.
 
     Attributes:
-        content: The bytes of the body or, for a stream of events, the data of the expected event.
+        content: The bytes of the body or, for a stream of server-sent events, the data of the expected event.
         url: The URL of the response, after any redirects.
         milliseconds: The time from the name lookup to the response headers.
         certificate_ends: The Unix time at which the server's certificate expires; None without TLS.
         event: The type of the expected event; None if the response is not a stream, or if the stream ended before that
             event.
-        encoding: The content encoding, if the server used one although none was requested. The content is then not
-            read.
+        encoding: The content encoding, if the server used one that was not requested. The content is not read in this
+            case.
     """
 
     status: int
@@ -81,7 +81,7 @@ def exchange(  # noqa: PLR0913  # a request, its limits, and how much of the ans
     """Send one request, and return the response regardless of its status.
 
     Args:
-        limits: The limits. The limit on redirects applies only to GET.
+        limits: The limits on size, time and redirects. The limit on redirects only applies to GET.
         check: A function that raises an error for a request that must not be sent. It is also called for redirects.
         is_last: A function that returns whether an event is the expected one. The stream is closed after that event.
         is_cut: True to truncate a body that is too large. Otherwise, such a body is an error.

@@ -19,7 +19,8 @@ SIGNED_FIELDS: Final = frozenset(
         *("taskRef", "interactionHash", "agentSignature", "clientSignature", "proofOfInteraction"),
     }
 )
-"""The fields that are also on chain or signed. A malformed value makes the file invalid instead of being dropped."""
+"""The fields that are also on chain or signed. If one is malformed, the file is invalid; other malformed fields are
+dropped."""
 
 _FLAT_NAMES: Final = {
     "mcp": {"tool": "mcpTool", "prompt": "mcpPrompt", "resource": "mcpResource"},
@@ -100,7 +101,7 @@ class ProofOfInteraction(DocumentModel):
 
 
 class FeedbackFile(DocumentModel):
-    """A feedback file, as defined by the best practices, the x402 extension, and its upstream draft.
+    """A feedback file, as defined by ERC-8004's best practices, the x402 extension, and its upstream draft.
 
     Attributes:
         agent_registry: The identity registry, as a CAIP-10 account id.
@@ -108,7 +109,7 @@ class FeedbackFile(DocumentModel):
         client_address: The client, as a CAIP-10 account id.
         created_at: The time of the feedback, in ISO 8601.
         value: The on-chain integer value.
-        value_decimals: The number of decimals in the value.
+        value_decimals: The number of decimals of the value.
         tag1: What was measured.
         tag2: The qualifier.
         endpoint: The URI of the endpoint that was used.
@@ -125,7 +126,7 @@ class FeedbackFile(DocumentModel):
         comment: The client's comment.
         proof_of_interaction: The payment, the hash and the signatures. This field and `reasoning` are from the upstream
             draft.
-        reasoning: The client's reasons for the feedback.
+        reasoning: The client's reasons for its feedback.
     """
 
     agent_registry: str | None = None
@@ -169,7 +170,7 @@ class FeedbackFile(DocumentModel):
         return self.task_ref if self.proof_of_interaction is None else self.proof_of_interaction.task_ref
 
     def to_bytes(self) -> bytes:
-        """Return the bytes to store and hash. Files of the upstream draft are in canonical JSON (RFC 8785)."""
+        """Return the bytes to store and hash. Files that follow the upstream draft are in canonical JSON (RFC 8785)."""
         fields = self.to_object()
         return encode_object(fields if self.proof_of_interaction is None else sorted_names(fields))
 
@@ -193,7 +194,7 @@ class FeedbackFile(DocumentModel):
         endpoint: str = "",
         created_at: datetime | None = None,
     ) -> Self:
-        """Add the fields that will also be on chain, replacing any such fields in the file.
+        """Return the file with the fields that will also be on chain, replacing existing values.
 
         Args:
             agent: The agent that the feedback is about.
@@ -236,7 +237,7 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
     endpoint: str | None = None,
     **fields: Any,
 ) -> FeedbackFile:
-    """Describe an interaction as a feedback file (best practices, "Give Feedback").
+    """Create a feedback file that describes an interaction (best practices, "Give Feedback").
 
     Args:
         text: The client's comment.
@@ -259,7 +260,7 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
 
     Raises:
         MalformedDocumentError: An argument has the wrong type, only one of `capability` and `name` is passed, the proof
-            of payment is incomplete, or a field is passed twice or by its Python name.
+            of payment is incomplete, or a field is passed twice or by its Python name instead of its JSON name.
     """
     if capability is not None and capability not in get_args(Capability):
         raise MalformedDocumentError(f"capability must be one of {', '.join(get_args(Capability))}")
@@ -294,7 +295,7 @@ def _present(**fields: Any) -> dict[str, Any]:
 
 
 def _iso(time: datetime) -> str:
-    """Format a time in ISO 8601, in UTC and without fractions of a second, as the best practices do."""
+    """Format a time in ISO 8601, in UTC and without fractions of a second, as ERC-8004's best practices do."""
     if time.tzinfo is None:
         raise MalformedDocumentError("created_at has no time zone: pass a datetime with tzinfo")
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,7 +1,7 @@
 """A document's on-chain hash, and the other hashes that authors publish for the same content.
 
 ERC-8004 requires keccak-256 of the file's bytes. Some clients store one serialisation of a document but hash a
-different one, so a mismatch alone does not prove that somebody changed the document.
+different one, so a mismatch alone does not prove that the document was changed.
 """
 
 from __future__ import annotations  # so that error messages can quote the annotations
@@ -60,7 +60,7 @@ def verify_hash(content: bytes, expected: bytes) -> bool:
 
 
 def _variants(content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the names and values of the hashes that authors have published in place of the stored bytes' hash."""
+    """Yield the names and values of hashes that authors have published instead of the hash of the stored bytes."""
     yield "the same bytes with SHA-256", hashlib.sha256(content).digest()
     yield "the same bytes without trailing white space", keccak(content.rstrip())
     try:
@@ -81,7 +81,7 @@ def _dump(value: Any, *, indent: int | None = None, sort_keys: bool = False) -> 
 
 
 def _as_javascript(value: Any) -> Any:
-    """Write whole numbers without a decimal point, as JavaScript does because it has only one number type."""
+    """Convert whole-number floats to integers, because JavaScript writes them without a decimal point."""
     if isinstance(value, dict):
         return {name: _as_javascript(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -90,7 +90,7 @@ def _as_javascript(value: Any) -> Any:
 
 
 def _names_of_top_level(value: dict[str, Any]) -> dict[str, Any]:
-    """Drop every name in nested objects that does not also occur at the top level."""
+    """Drop every field of a nested object whose name does not also occur at the top level."""
 
     def keep(inner: Any) -> Any:
         if isinstance(inner, dict):

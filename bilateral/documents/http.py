@@ -1,4 +1,4 @@
-"""HTTP requests for documents, with checked addresses, limits on redirects and size, and this package's errors.
+"""HTTP requests for documents, with address checks, limits on redirects and size, and this package's exceptions.
 
 A host is resolved once, its addresses are checked, and the connection uses a checked address. This protects against
 hosts that resolve to a different address a moment later ("DNS rebinding") and against unusual notations of addresses
@@ -64,10 +64,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Network:
-    """The settings of connections.
+    """Connection settings.
 
     Attributes:
-        trusted: Hosts and ports that the program's user chose. They may have private addresses.
+        trusted: The hosts and ports that the program's user chose, which may have private addresses.
         allow_private: True if all hosts may have private addresses.
         ssl_context: The TLS context, which determines the trusted certificates; by default, those that the system
             trusts.
@@ -88,7 +88,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Validators:
-    """The validators of a document's version on a server, for conditional requests (RFC 9110, section 13).
+    """The validators that identify a document's version on a server, for conditional requests (RFC 9110, section 13).
 
     Attributes:
         etag: The `ETag` header; None if there was none.
@@ -115,7 +115,8 @@ UNKNOWN_VERSION: Final = Validators()
 
 
 _PLAIN_URL = re.compile(r"(?ai)(https?)://((?:[a-z0-9-]{1,63}\.){1,10}[a-z][a-z0-9-]{0,62})(?:/[\w./?=&%-]{0,2000})?")
-"""URLs without a user and a port, whose host is a name in ASCII. Parsing others takes a tenth of a millisecond."""
+"""A pattern for simple URLs: no user, no port, and an ASCII hostname. Any other URL takes a tenth of a millisecond to
+parse."""
 
 
 @lru_cache(maxsize=512)  # a file names few hosts, each several times; a URL of httpx has up to 64 KiB
@@ -138,7 +139,7 @@ def without_query(url: str) -> str:
 
 
 class HttpSession:
-    """Sends the requests for one document, which share one time limit.
+    """Sends the requests for one document. All requests share one time limit.
 
     Args:
         limits: The limits for the document.
@@ -169,7 +170,7 @@ class HttpSession:
     def get_changes(
         self, url: str, cached: Validators, *, limit: int | None = None, headers: Mapping[str, str] | None = None
     ) -> tuple[bytes | None, Validators]:
-        """Get a resource, following redirects. Return the resource (None if unchanged) and its version's validators."""
+        """Get a resource, following redirects. Return the resource (None if unchanged) and its current validators."""
         with self.open("GET", url, headers={**(headers or {}), **cached.headers()}) as response:
             if response.status_code == _UNCHANGED and cached != UNKNOWN_VERSION:
                 return None, cached
@@ -198,7 +199,7 @@ class HttpSession:
         return self._deadline.answered_at - self._deadline.began_at
 
     def send(self, method: str, url: str, *, limit: int | None = None, **options: Any) -> bytes:
-        """Send one request to a URL that the program's user set, without following redirects; return the response."""
+        """Send one request to a URL that the program's user chose; return the response. Redirects are not followed."""
         visible = without_query(url)
         with (
             _document_errors(visible, self._deadline),
@@ -243,7 +244,7 @@ _PHASES: Final[Mapping[str, errors.Phase]] = {
     "http11.send_request_headers.started": "first_byte",
     "http11.receive_response_headers.complete": "body",
 }
-"""The phase of a request that each httpcore event begins. `connect` begins once the addresses are resolved."""
+"""The phase of a request that begins with each httpcore event. `connect` begins once the addresses are resolved."""
 
 
 class Deadline:
@@ -275,7 +276,7 @@ class Deadline:
 
 
 class _GuardedBackend(DeadlineBackend):
-    """Creates connections until a deadline, and only to public addresses unless the user trusts the host."""
+    """Creates connections until a deadline. Unless the user trusts the host, only public addresses are allowed."""
 
     def __init__(self, deadline: Deadline, network: Network) -> None:
         super().__init__(deadline.remaining, resolver=network.resolver, inner=network.backend)
@@ -296,7 +297,7 @@ _usual_context = cache(ssl.create_default_context)
 
 
 class _GuardedTransport(httpx.HTTPTransport):
-    """The transport through which `httpx` uses guarded connections."""
+    """An `httpx` transport whose connections are guarded: they check addresses and have a deadline."""
 
     def __init__(
         self, deadline: Deadline, network: Network, check: Callable[[httpx.Request], None] | None
@@ -342,7 +343,7 @@ _OF_CERTIFICATE: Final = {
     18: errors.SelfSignedCertificateError,
     **dict.fromkeys((62, 64), errors.CertificateNameError),
 }
-"""The errors, by OpenSSL verification code (x509_vfy.h): the `ssl` module has no names for these codes."""
+"""The certificate errors, by OpenSSL verification code (x509_vfy.h). The `ssl` module has no names for these codes."""
 
 _HEADERS_TOO_LARGE: Final = 431  # the status in h11's error for headers above 100 KiB
 

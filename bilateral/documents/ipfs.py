@@ -22,7 +22,7 @@ _MAX_LENGTH: Final = 128  # a CID of SHA-256 has 59 characters in base32, and 75
 
 @dataclass(frozen=True)
 class Cid:
-    """A CID of version 0 or 1, as used by IPFS files, for a block of raw bytes or dag-pb that is hashed with SHA-256.
+    """A CID of version 0 or 1 for a block of an IPFS file: raw bytes or dag-pb, hashed with SHA-256.
 
     Attributes:
         version: The CID's version, 0 or 1.
@@ -36,7 +36,7 @@ class Cid:
 
     @classmethod
     def parse(cls, cid: str | bytes) -> Self:
-        """Parse a CID from text in any multibase, or from bytes, as in links between blocks."""
+        """Parse a CID from text in any multibase encoding, or from bytes, as in links between blocks."""
         visible = quoted(cid) if isinstance(cid, str) else f"0x{cid[:_MAX_LENGTH].hex()}"
         if len(cid) > _MAX_LENGTH:
             raise errors.UnsupportedUriError(f"{visible} is too long for a CID")
@@ -123,7 +123,7 @@ def read_file(fetch: Callable[[Cid], bytes], root: Cid, path: Sequence[str], lim
 
 
 def _member(links: Sequence[Any], names: list[str]) -> Cid:
-    """Look up the first of several names in a folder, remove it from the names, and return its CID."""
+    """Look up the first path segment in a folder, remove it from `names`, and return its CID."""
     if not names:
         raise errors.MalformedDocumentError("the CID identifies a folder, not a file")
     name = names.pop(0)

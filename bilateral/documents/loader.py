@@ -24,7 +24,7 @@ PUBLIC_GATEWAYS: Final = ("https://trustless-gateway.link", "https://ipfs.io")
 Integrity: TypeAlias = Literal["inline", "cid", "hash"]
 
 _CID: Final = r"(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|b[a-z2-7]{58})"
-"""A pattern for CIDs of files in their usual notation."""
+"""A pattern for file CIDs in their usual notation."""
 
 _BARE_CID: Final = re.compile(rf"/?(?:ipfs/)?{_CID}(?:[/?#].*)?", re.DOTALL)
 _GATEWAY_PATH: Final = re.compile(rf"(https?://[^/?#]+)/ipfs/({_CID})(/[^?#]*)?(\?[^#]*)?(?:#.*)?", re.IGNORECASE)
@@ -49,7 +49,7 @@ class Document:
         content: The document's bytes.
         integrity: The proof that the author published these bytes: the URI itself contains them ("inline"), or they
             match the CID or the on-chain hash. None if only the server vouches for them.
-        validators: The validators of the server's version of the document, to pass to `Loader.load_changes`.
+        validators: The HTTP validators (`ETag`, `Last-Modified`) of this version, to pass to `Loader.load_changes`.
     """
 
     uri: str
@@ -111,7 +111,7 @@ class Loader:
             The document. Its `integrity` indicates which check it passed.
 
         Raises:
-            UnsupportedUriError: The URI is malformed or has another scheme, or loading files is not allowed.
+            UnsupportedUriError: The URI is malformed, its scheme is not supported, or loading files is not allowed.
             ForbiddenAddressError: The URI leads, directly or through a redirect, to an address that is not public, or
                 to a file outside the folder.
             UnreachableDocumentError: No server delivers the document. If there are several gateways, the error is from
@@ -186,7 +186,7 @@ class Loader:
         return None if content is None else Document(uri, content, None, validators)
 
     def _load_file_uri(self, uri: str) -> bytes:
-        """Load a file inside the folder. Links that lead outside are rejected."""
+        """Load a file inside the folder `files`. Links to files outside this folder are rejected."""
         if self.files is None:
             raise errors.UnsupportedUriError(
                 f"{quoted(uri)}: this loader does not read local files: pass the folder that contains them as files=…"
@@ -261,7 +261,7 @@ class Loader:
 
 
 def scheme_of(uri: str) -> str:
-    """Return the scheme by which a URI is loaded, in lower case: `data` for JSON alone, `ipfs` for a CID alone."""
+    """Return the scheme by which a URI is loaded, in lower case: `data` for bare JSON, `ipfs` for a bare CID."""
     uri = uri.strip()
     if is_inline(uri):
         return "data"
@@ -272,7 +272,7 @@ def scheme_of(uri: str) -> str:
 
 
 def _file_at_gateway(uri: str) -> tuple[Cid, list[str], str] | None:
-    """Return the CID, the path and the gateway from a URL that identifies an IPFS file, or None for any other URL."""
+    """Return the CID, path and gateway in a URL of an IPFS file at a gateway; None for any other URL."""
     if by_path := _GATEWAY_PATH.fullmatch(uri):
         gateway, cid, path = by_path[1], by_path[2], by_path[3]
     elif by_host := _GATEWAY_HOST.fullmatch(uri):

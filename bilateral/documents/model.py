@@ -1,4 +1,4 @@
-"""The base class of document models. Fields are in camel case; unknown ones are kept, and missing ones are not added.
+"""The base class of document models. JSON names are in camel case. Unknown fields are kept; missing ones are not added.
 
 New files are validated strictly (`written`, `of`). Untrusted files are read with `from_bytes` and `read`, which drop
 and report malformed fields, because one malformed optional field must not make an agent unverifiable.
@@ -33,7 +33,7 @@ _EXPECTED: Final = {
     "model_type": "an object",
     "string_type": "a text",
 }
-"""The words for the expected type, by pydantic error type."""
+"""Descriptions of the expected type, by pydantic error type."""
 
 _DROPPED: Final = object()
 
@@ -47,14 +47,14 @@ class _Repair(NamedTuple):
 
 
 class DocumentModel(BaseModel):
-    """Part of a document. Fields that the model does not define are preserved unchanged and written back."""
+    """A document or part of one. Fields that the model does not define are preserved and written back unchanged."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, extra="allow", strict=True, frozen=True, hide_input_in_errors=True
     )
 
     STRICT: ClassVar[frozenset[str]] = frozenset()
-    """The JSON names of fields that are never repaired: if one is malformed, the document is unreadable."""
+    """The JSON names of fields that are never repaired: if one of them is malformed, the document is unreadable."""
 
     _repair: _Repair | None = PrivateAttr(default=None)  # one attribute: each takes time in each part of a document
 
@@ -99,8 +99,8 @@ class DocumentModel(BaseModel):
         converted.
 
         Args:
-            is_strict: False to also drop malformed fields that are in `STRICT`, for example to list the document
-                anyway.
+            is_strict: False to also drop malformed fields that are in `STRICT`, for example to list a document with
+                such a field.
         """
         faults: list[str] = []
         malformed: set[str] = set()
@@ -137,7 +137,7 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def _in_present_form(cls, source: dict[str, Any], faults: list[str]) -> dict[str, Any]:
-        """Return an untrusted document under the current field names. Subclasses map earlier and alternative names."""
+        """Return an untrusted document with the current field names. Subclasses map other names to these."""
         del faults
         return source
 
@@ -164,7 +164,7 @@ class DocumentModel(BaseModel):
 
 @cache
 def _python_names(model: type[DocumentModel]) -> frozenset[str]:
-    """Return the names of a model's fields in Python that differ from those in JSON."""
+    """Return the Python names of a model's fields that differ from the fields' JSON names."""
     return frozenset(name for name, field in model.model_fields.items() if field.alias != name)
 
 
@@ -174,7 +174,7 @@ def _listed(problems: list[str]) -> str:
 
 
 def _by_path(value: Any, error: ValidationError) -> dict[tuple[Any, ...], list[Any]]:
-    """Return an error's problems, keyed by path in a JSON value, omitting path segments that are not in the value."""
+    """Return a pydantic error's problems, keyed by path in a JSON value, omitting path segments that it lacks."""
     problems: dict[tuple[Any, ...], list[Any]] = {}
     for problem in error.errors(include_url=False, include_context=False):
         path: list[int | str] = []
@@ -198,7 +198,7 @@ def _sentence(path: tuple[Any, ...], problems: list[Any]) -> str:
 
 
 def _digits_or_nothing(problems: list[Any]) -> Any:
-    """Return the digits of a number that is in place of a string; otherwise, return the marker for a dropped part."""
+    """Return the digits of a number found in place of a string; for any other value, the marker for a dropped part."""
     value = problems[0]["input"]
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     is_text_expected = any(problem["type"] == "string_type" for problem in problems)

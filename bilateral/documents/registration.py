@@ -1,9 +1,9 @@
 """The registration file: an agent's description of itself (ERC-8004, and `signers` from the x402 extension).
 
-Incomplete and malformed files can be read: `problems` lists what was dropped, and which fields required by ERC-8004 are
-missing. `RegistrationFile.new`, which is used for writing, rejects such files. The fields `signers` and `registrations`
-are read strictly, because they determine whose signatures are accepted and to which agent the file belongs: a single
-malformed entry makes the file unreadable.
+Incomplete and malformed files can be read: `problems` lists the values that were dropped and the fields that ERC-8004
+requires but are missing. `RegistrationFile.new`, which creates files, does not accept such problems. The fields
+`signers` and `registrations` are read strictly, because they determine whose signatures are accepted and to which agent
+the file belongs: a single malformed entry makes the file unreadable.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from bilateral.documents.model import MAX_ITEMS, DocumentModel, as_list
 REGISTRATION_TYPE: Final = "https://eips.ethereum.org/EIPS/eip-8004#registration-v1"
 
 _OTHER_NAMES: Final = {"x402Support": "x402support", "supportedTrust": "supportedTrusts"}
-"""Field names that published SDKs use, by current name."""
+"""Alternative field names that published SDKs use, by current name."""
 
 _OTHER_SERVICE_NAMES: Final = {"name": ("type", "protocol", "kind"), "endpoint": ("url", "uri", "value", "href")}
 """Alternative names that files use for the fields of a service."""
@@ -56,9 +56,9 @@ class Registration(DocumentModel):
     agent_id: int | str | None = None
 
     def is_agent(self, agent: GlobalAgentId) -> bool:
-        """Return True if this entry is for the given agent. The case of EVM addresses is ignored.
+        """Return True if this entry is for a given agent, ignoring the case of EVM addresses.
 
-        Some tools for foreign registries prefix the address with the chain. Both forms are accepted.
+        Some tools for registries on non-EVM chains prefix the agent's address with the chain. Both forms are accepted.
         """
         return self.agent == agent
 
@@ -74,13 +74,14 @@ class Registration(DocumentModel):
 
 
 class Signer(DocumentModel):
-    """A key that signs the agent's paid answers (x402 extension, "Signer Fields").
+    """A key that signs the agent's paid responses (x402 extension, "Signer Fields").
 
     Attributes:
         public_key: The key in hexadecimal digits, without 0x: for ed25519, 32 bytes; for secp256k1, 33 bytes that begin
             with 02 or 03, or 65 bytes that begin with 04.
         algorithm: The signature scheme.
-        role: The holder of the key: the owner or a delegate. New files must include the role, which cannot be verified.
+        role: The role of the key's holder: owner or delegate. New files must include it, although it cannot be
+            verified.
         valid_from: The first second at which the key is valid, in Unix time.
         valid_until: The first second at which the key is no longer valid; None if the key does not expire.
         comment: A note for human readers.
@@ -103,7 +104,7 @@ class Signer(DocumentModel):
 
     @model_validator(mode="after")
     def _is_key(self) -> Self:
-        """Reject a key whose format does not match its algorithm. Keys outside the curve verify no signature."""
+        """Reject a key whose format does not match its algorithm. Keys off the curve pass, but match no signature."""
         form = self.key[:1], len(self.key)
         if self.algorithm == "ed25519" and form[1] != _ED25519_BYTES:
             raise ValueError(f"an ed25519 key must have {_ED25519_BYTES} bytes, not {form[1]}")
@@ -132,12 +133,12 @@ class RegistrationFile(DocumentModel):
         name: The agent's name.
         description: A description of the agent.
         image: The URI of the agent's picture.
-        endpoints: The services, under the field's former name (October 2025). `all_services` reads both.
+        endpoints: The services, in the field's former name (October 2025). `all_services` reads both fields.
         x402_support: True if the agent accepts x402 payments.
-        active: True if the agent is in service.
+        active: True if the agent is operational.
         registrations: The agent's entries in registries.
         supported_trust: The trust models that the agent supports, such as `reputation`.
-        signers: The keys that sign the agent's answers.
+        signers: The keys that sign the agent's paid responses.
     """
 
     STRICT = frozenset({"registrations", "signers"})
@@ -223,7 +224,7 @@ class RegistrationFile(DocumentModel):
         return problems
 
     def registration_of(self, agent: GlobalAgentId) -> Registration | None:
-        """Return the agent's entry in `registrations`, which confirms that the file is for this agent, or None."""
+        """Return the entry in `registrations` that confirms that the file is for this agent; None if it is missing."""
         return next((entry for entry in self.registrations or [] if entry.is_agent(agent)), None)
 
     def registered_agents(self) -> tuple[GlobalAgentId, ...]:
@@ -242,7 +243,7 @@ class RegistrationFile(DocumentModel):
 
 
 def _present_service(entry: Any, place: str, faults: list[str]) -> Any:
-    """Return an untrusted service with ERC-8004's field names. A service without a name gets an empty name."""
+    """Return an untrusted service under ERC-8004's field names. A service without a name gets an empty name."""
     if not isinstance(entry, dict):
         return entry
     service = dict(entry)

@@ -1,7 +1,7 @@
 """Stores that make documents available at a URI: in the URI itself, in a folder, on a web server, or on IPFS.
 
-No IPFS service is trusted: the CID that it returns is checked against the document, which is read back if necessary.
-The IPFS stores (a node with Kubo's API, a pinning service, and Pinata) need the extra `ipfs`.
+IPFS services are not trusted: the CID that a service returns is checked against the document, which is read back if
+necessary. The IPFS stores (a node with Kubo's API, a pinning service, and Pinata) need the extra `ipfs`.
 """
 
 from __future__ import annotations  # so that error messages can quote the annotations
@@ -26,14 +26,14 @@ from bilateral.documents.loader import Loader
 
 _NAME: Final = "document.json"
 _POLL_SECONDS: Final = 0.5
-"""How often to poll a pin's status. Services take seconds to pin a document."""
+"""The interval at which to poll a pin's status. Services take seconds to pin a document."""
 
 _REQUEST = re.compile(r"[\w.~-]{1,256}", re.ASCII)
 
 
 @dataclass(frozen=True)
 class StoredDocument:
-    """The result of storing a document.
+    """A stored document and its URI.
 
     Attributes:
         uri: The URI from which the document can be loaded.
@@ -59,7 +59,7 @@ class Store(Protocol):
             content: The bytes, which are stored unchanged.
 
         Raises:
-            DocumentError: The store failed.
+            DocumentError: The document could not be stored.
         """
 
 
@@ -76,7 +76,7 @@ class DataUriStore:
 @checked_class
 @dataclass(frozen=True)
 class FolderStore:
-    """Stores documents as files that are named after their hash, so that the document at a URI never changes.
+    """Stores documents as files named after their hash, so that the document at a URI never changes.
 
     Attributes:
         folder: The folder, which is created if it is missing.
@@ -114,12 +114,12 @@ class FolderStore:
 class HttpPutStore:
     """Stores one document with a PUT request to a URL, such as a presigned URL from S3 or another object store.
 
-    The document is then loaded from its public URL and compared with the original, so that no broken URL is stored on
-    chain.
+    The document is then loaded from its public URL and compared with the original, so that a broken URL never ends up
+    on chain.
 
     Attributes:
         upload_url: The URL for the PUT request. Its query may be a signature, which is never shown in errors or logs.
-        public_url: The URL for readers; by default, the upload URL without its query.
+        public_url: The URL from which the document can be loaded; by default, the upload URL without its query.
         headers: Headers to send, such as those that the signature covers.
         limits: The limits for the document.
         network: The settings of connections.

@@ -1,1 +1,1 @@
-"""JSON-RPC to a node: steps, transport, and parsing of responses. This package does not depend on the client."""
+"""JSON-RPC requests to a node: steps, transport, and response parsing. This package does not depend on the client."""

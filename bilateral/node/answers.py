@@ -59,7 +59,7 @@ def revert_of(error: NodeError) -> ContractRevertError | None:
 
 
 def _revert_data(reported: object) -> bytes | None:
-    """Find revert data in an error's data: on its own, after a prefix, or inside an object."""
+    """Find the revert data in an error's data, where it is alone, after a prefix, or inside an object."""
     if isinstance(reported, dict):
         return next(
             (revert_data for name in ("data", "result") if (revert_data := _revert_data(reported.get(name)))), None

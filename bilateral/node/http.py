@@ -25,10 +25,10 @@ MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
 """The maximum size of a decompressed response, in bytes. Larger lists of logs are requested in parts."""
 
 _KEEPALIVE_SECONDS: Final = 30.0
-"""How long to keep an idle connection open. On every chain, the next block arrives within this time."""
+"""How long to keep an idle connection open: long enough for the next block to arrive on any chain."""
 
 _MAX_RETRY_AFTER_SECONDS: Final = 3600.0
-"""The longest wait that a node may request, so that an incorrect header does not block callers for days."""
+"""The longest wait that a node may request. The limit keeps an incorrect header from blocking callers for days."""
 
 
 class Url:

@@ -1,6 +1,6 @@
 """JSON-RPC over any connection: requests, batches, retries, and validation of the node's responses.
 
-This module does no I/O. It yields what to post, so that blocking and asynchronous connections can share it.
+This module does no I/O. It yields the bytes to post, so that blocking and asynchronous connections can share the code.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BACKOFF_SECONDS: Final = 0.2
 """The pause before the first retry. It doubles each time, so three retries take at most two seconds."""
 
 _BATCH_SIZES: Final = (100, 10, 1)
-"""The batch sizes to try, in requests per batch. If a node rejects a size, the next one is used."""
+"""The batch sizes to try, in requests per batch. If a node rejects one size, the next one is tried."""
 
 REPEATABLE: Final = frozenset(
     {
@@ -49,7 +49,8 @@ REPEATABLE: Final = frozenset(
         *("getSignatureStatuses", "getSignaturesForAddress", "getTransaction"),
     }
 )
-"""The methods that are safe to retry, for all kinds of chains. A transaction is sent only once, and then looked up."""
+"""The methods that are safe to retry, on all kinds of chains. Transactions are not resent: after a failure, they are
+looked up."""
 
 _TOO_LARGE: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
 """HTTP statuses which mean that a request is too large and should be split."""
@@ -62,7 +63,7 @@ class Post:
     Attributes:
         body: The bytes.
         method: The JSON-RPC method, for messages.
-        deadline: The time on the monotonic clock by which the reply must be complete.
+        deadline: The time, on the monotonic clock, by which the reply must be complete.
     """
 
     body: bytes
@@ -89,7 +90,7 @@ class Reply:
 
     @property
     def problem(self) -> str:
-        """A text with the HTTP status, and with the new origin if the node's URL has moved."""
+        """A description of the HTTP status, including the new origin if the node's URL has moved."""
         if not self.is_redirect:
             return f"HTTP status {self.status}"
         to = f" to {self.location}" if self.location else ""

@@ -14,10 +14,12 @@ Topic: TypeAlias = str | Sequence[str] | None
 """A filter for a topic: 0x and 64 digits; a list of topics, one of which must match; or None for any topic."""
 
 _FIRST_SPAN: Final = 10_000
-"""The number of blocks to request after the first rejection. Most nodes that limit block ranges allow this many."""
+"""The maximum number of blocks to request after the first rejection. Most nodes that limit block ranges allow this
+many."""
 
 _SUCCESSES_TO_GROW: Final = 8
-"""The number of consecutive responses after which a longer range is tried. A rejection costs as much as a response."""
+"""The number of consecutive successes after which a longer range is tried: not more often, because a rejection costs as
+much as a response."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,8 @@ class LogFilter:
 class RangeLimit:
     """The largest number of blocks per request that a node accepts, adjusted after each response or rejection.
 
-    Readers that need only a few logs first request the whole range. The index reads the whole chain, so it uses a more
-    precise limit (`bilateral.index.chain.source.RangeSize`).
+    The whole range is requested first, because readers that use this class need only a few logs. The index reads the
+    whole chain, so it uses a more precise limit (`bilateral.index.chain.source.RangeSize`).
 
     Attributes:
         span: The number of blocks to request next; None for the whole range.
@@ -55,7 +57,7 @@ class RangeLimit:
     _successes: int = 0
 
     def accepted(self) -> None:
-        """Record a response. After eight responses in a row, the span grows by a quarter, up to the ceiling."""
+        """Record a successful request. After eight in a row, the span grows by a quarter, up to the ceiling."""
         self._successes += 1
         if self.span is not None and self.ceiling is not None and self._successes % _SUCCESSES_TO_GROW == 0:
             self.span = min(self.ceiling, self.span + max(1, self.span // 4))

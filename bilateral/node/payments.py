@@ -41,10 +41,10 @@ class PaidTransfer(NamedTuple):
 def read_transfers(
     transaction: str, receipt: Mapping[str, Any], payer: str, payee: str, *, traces: bool = True
 ) -> Operation[list[PaidTransfer]]:
-    """Return a transaction's transfers from payer to payee, in order. Only payments by the payer can cause them.
+    """Return a transaction's transfers from payer to payee, in order, each with the payer's payment behind it, if any.
 
     Args:
-        traces: False to request no trace; the kind of payments settled by other contracts is then unknown.
+        traces: False to request no trace. The kind of payments that other contracts settled is then unknown.
     """
     logs = [receipt_log(record) for record in answers.records(receipt.get("logs"))]
     accounts = TRANSFER, address_topic(payer), address_topic(payee)
@@ -72,7 +72,7 @@ def read_transfers(
 
 
 def settling_calls(transaction: str, events: int, *, traces: bool = True) -> Operation[list[ProxyCall] | None]:
-    """Return a transaction's calls to the proxies; None if another contract made the calls and there is no trace."""
+    """Return a transaction's calls to the proxies; None if another contract made them and no trace is available."""
     sent = answers.record((yield Rpc("eth_getTransactionByHash", (transaction,))))
     call = proxy_call(sent.get("to"), answers.data(sent.get("input")))
     if call is not None and events == 1:

@@ -1,7 +1,7 @@
-"""Classify rejections of block ranges, whose messages may state a node's block limit. No other module does this.
+"""Classify nodes' rejections of block ranges, which may state a block limit. Only this module interprets them.
 
-Each node has its own limits, and its own messages for them. The kind of rejection takes precedence over any number in
-its message, which is only used as a ceiling to try. `tests/index/test_limits.py` lists the supported messages.
+Each node has its own limits, and its own messages for them. The kind of rejection takes precedence over a number in its
+message: such a number is only a ceiling to try. `tests/index/test_limits.py` lists the supported messages.
 """
 
 import json
@@ -24,7 +24,7 @@ class Reaction(StrEnum):
     """Try again later."""
 
     HEAD = "head"
-    """The chain is shorter than assumed, so request its head again."""
+    """Request the latest block number again, because the chain is shorter than assumed."""
 
     STOP = "stop"
     """Use a different endpoint, because changing the request does not help."""
@@ -71,7 +71,7 @@ _SIZE: Final = re.compile(
     re.IGNORECASE,
 )
 _UNTRUE: Final = re.compile(r"on free(tier| plan)", re.IGNORECASE)
-"""Wording of messages that state a number of blocks a hundred times as large as the limit that the node enforces."""
+"""Wording of messages that state a block limit a hundred times as large as the one that the node enforces."""
 
 _NUMBERS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -145,7 +145,7 @@ def _by_class(classes: Iterable[tuple[re.Pattern[str], Verdict]], text: str) -> 
 
 
 def _by_hint(text: str, first: int, last: int) -> Verdict | None:
-    """Return the verdict on a rejection that suggests a range. A suggestion to repeat the same range is ignored."""
+    """Return the verdict on a rejection that suggests a range; a suggestion of the rejected range itself is ignored."""
     hint = _HINT.search(text)
     if hint is None:
         return None

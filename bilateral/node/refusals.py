@@ -1,4 +1,4 @@
-"""Classify rejections by nodes, which use their own wording and few codes. No other module does this.
+"""Classify rejections by nodes, each with its own wording and few error codes. No other module does this.
 
 Deployment scripts also use this module, so it accepts plain messages, codes and HTTP statuses.
 """
@@ -19,7 +19,7 @@ class Refusal(Enum):
     HAS_IT = auto()
     """The node already has this transaction."""
     PRICE_TOO_LOW_TO_REPLACE = auto()
-    """Another transaction with the same nonce is pending, and this one's fees are too low to replace it."""
+    """Another transaction with the same nonce is pending, and this transaction's fees are too low to replace it."""
     NONCE_USED = auto()
     """A transaction with the same nonce was mined. It may be this transaction."""
     UNCLEAR = auto()
@@ -59,7 +59,8 @@ _RATE_LIMIT_WORDS = re.compile(
 _TEMPORARY_STATUSES: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)})
 
 _RESULTS = re.compile(r"results|logs|response size|block range|blocks range")
-"""Wording about the size of a single response. Rate limits may use the same code and wording."""
+"""Wording about the size of a single response. It is checked first, because rate limits may use the same code and
+wording."""
 
 
 def is_temporary(message: str, code: int | None = None, status: int | None = None) -> bool:

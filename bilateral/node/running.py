@@ -1,4 +1,4 @@
-"""Runners, which perform each step of an operation with one transport and pass the result back to the operation.
+"""Runners, which perform each step of an operation through a transport and pass its result back to the operation.
 
 `StepRunner` blocks; `AsyncStepRunner` does not. Clients and verifiers share these runners.
 """

@@ -34,7 +34,8 @@ class Rpc:
 class Batch:
     """Several requests that are sent to the node together.
 
-    The result is a list in the same order. It contains each `result`, or the exception that `Rpc` would throw.
+    The result is a list in the same order. For each request, it contains the `result`, or the exception that `Rpc`
+    would raise.
     """
 
     requests: tuple[Rpc, ...]
@@ -42,7 +43,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Blocking:
-    """A call to a function that may take a while, such as loading or signing. Its result is the function's result."""
+    """A call to a function that may take a while, such as loading a file. Its result is the function's result."""
 
     function: Callable[[], Any]
 
@@ -81,7 +82,7 @@ class Failure:
 
 
 _NOT_SHARED: Final = ("eth_sendRawTransaction", "sendTransaction")
-"""Methods with side effects, for which identical requests are not merged."""
+"""Methods with side effects: identical requests for them are not merged."""
 
 
 def run(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
@@ -140,7 +141,7 @@ def together(operations: Sequence[Operation[T]]) -> Operation[list[T]]:
 
 
 def advance(operation: Operation[Any], answer: Any) -> Step:
-    """Pass an operation the result of its last step, and return its next step."""
+    """Pass the result of an operation's last step to the operation, and return its next step."""
     if isinstance(answer, Failure):
         return operation.throw(answer.error)
     return operation.send(answer)
@@ -162,7 +163,7 @@ def _answers_of(steps: dict[int, Step]) -> Operation[dict[int, Any]]:
 
 
 def _ask(steps: dict[int, Rpc | Batch]) -> Operation[dict[int, Any]]:
-    """Send the requests of several operations as one batch, without duplicates."""
+    """Send the requests of several operations as one batch, merging identical requests."""
     places: dict[str, int] = {}
     requests: list[Rpc] = []
     needed: dict[int, list[int]] = {}

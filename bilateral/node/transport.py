@@ -106,7 +106,7 @@ class AsyncTransport:
 
 
 class _OfProvider:
-    """A session with a provider, which does its own retries and takes one request at a time."""
+    """A session with a provider. The provider does its own retries, and accepts one request at a time."""
 
     def request(self, method: str, parameters: Sequence[Any]) -> Generator[Rpc, Any, Any]:
         """Send a request."""
@@ -140,7 +140,7 @@ def require_duration(name: str, seconds: float) -> None:
 
 
 def _rethrow(method: str, failure: Exception) -> NoReturn:
-    """Raise this package's error for a provider's exception, without its text: it may contain a URL with a key."""
+    """Raise this package's error for a provider's exception. Omit its text, which may contain a URL with a key."""
     if isinstance(failure, TimeoutError) or "Timeout" in type(failure).__name__:
         raise errors.NodeTimeoutError(f"the node did not respond to {method} in time") from None
     status = getattr(getattr(failure, "response", None), "status_code", None) or getattr(failure, "status", None)

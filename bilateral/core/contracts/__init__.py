@@ -1,4 +1,4 @@
-"""The registries as contracts: ABIs, deployments and their records, calls, reverts and logs."""
+"""The registry contracts: their ABIs, deployments, calls, reverts and logs."""
 
 from bilateral.core.contracts.abi import Registry, abi, selectors
 from bilateral.core.contracts.deployments import (

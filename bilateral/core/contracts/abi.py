@@ -1,4 +1,4 @@
-"""The registries and their ABIs, copied from the compiler's output by the build."""
+"""The registry contracts and their ABIs, which the build copies from the compiler's output."""
 
 import json
 import re
@@ -29,8 +29,8 @@ def abi(registry: Registry) -> tuple[Mapping[str, Any], ...]:
     """Return the ABI of a registry.
 
     Returns:
-        The compiler's entries for functions, events, errors and the constructor. The list is shared, so do not modify
-        it.
+        The compiler's entries for functions, events, errors and the constructor. The entries are shared between
+        callers, so do not modify them.
     """
     return tuple(json.loads((files("bilateral") / "abi" / f"{registry}.json").read_text(encoding="utf-8")))
 
@@ -52,7 +52,7 @@ def selector_of(entry: Mapping[str, Any]) -> bytes:
 
 
 def type_of(part: Mapping[str, Any]) -> str:
-    """Return the type of a parameter. A struct's type is the parenthesised list of its fields' types."""
+    """Return a parameter's type as written in a signature: for a struct, its fields' types in parentheses."""
     kind = str(part["type"])
     if not kind.startswith("tuple"):
         return kind

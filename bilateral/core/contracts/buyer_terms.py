@@ -1,4 +1,4 @@
-"""The buyer reputation registry's terms: tiers, payments, states, credentials and roles.
+"""Data types of the buyer reputation registry: tiers, payments, buyer states, tier credentials and roles.
 
 These types match the structs and enums in the contracts. The client and the service share them.
 """
@@ -17,20 +17,20 @@ from bilateral.core.signatures import TypedMessage
 from bilateral.core.values.arguments import checked_class, is_whole
 
 WHOLE_TRANSACTION: Final = 255
-"""The value of `position` that refers to the whole transaction."""
+"""The `position` of a payment that stands for a whole transaction rather than one log."""
 
 MAX_ATTESTED_AMOUNT: Final = 2**56 - 1
 """The maximum amount of an attested payment, in millionths of a dollar."""
 
 MAX_CREDENTIAL_LIFETIME: Final = 86_400
-"""The longest validity period of a credential, in seconds."""
+"""The longest validity period of a tier credential, in seconds."""
 
 _HASH_BYTES: Final = 32  # of keccak-256
 _SIGNATURE_BYTES: Final = 65  # r, s and v
 
 
 class BuyerTier(StrEnum):
-    """A buyer tier (Buyer Reputation Protocol, section 3), lowest first. Contracts identify it by `level`."""
+    """The buyer tiers, lowest first (Buyer Reputation Protocol, section 3). Contracts identify a tier by `level`."""
 
     NEW = "new"
     VERIFIED = "verified"
@@ -44,12 +44,12 @@ class BuyerTier(StrEnum):
 
     @property
     def discount_eligibility(self) -> int:
-        """The tier's highest discount, in percent."""
+        """The highest discount for which the tier is eligible, in percent."""
         return {"new": 0, "verified": 5, "trusted": 10, "premium": 20}[self.value]
 
     @classmethod
     def of_level(cls, level: int) -> BuyerTier:
-        """Return the tier that has a given number in the contracts.
+        """Return the tier with a given number in the contracts.
 
         Args:
             level: The number, 0 to 3.
@@ -67,9 +67,9 @@ class BuyerRole(IntEnum):
     """A role in the registry, numbered as in the contract."""
 
     ATTESTOR = 0
-    """Records payments, reviews, disputes and feedback, and signs credentials."""
+    """The role that records payments, reviews, disputes and feedback, and signs tier credentials."""
     ANCHORER = 1
-    """Posts Merkle roots."""
+    """The role that posts the Merkle roots of buyers' states."""
 
 
 class NotCounted(IntEnum):
@@ -78,7 +78,7 @@ class NotCounted(IntEnum):
     NOTHING_PAID = 0
     """The amount is zero."""
     NO_SELLER = 1
-    """The paid account has no primary agent."""
+    """The paid account has no primary agent, so there is no seller."""
     PAID_OWN_AGENT = 2
     """The payer owns the paid agent, is an operator for its owner, or is approved for the agent."""
     PAID_OWN_WALLET = 3
@@ -86,7 +86,7 @@ class NotCounted(IntEnum):
 
 
 def policy_hash(name: str) -> bytes:
-    """Return the hash that identifies a scoring policy in states and credentials.
+    """Return the hash that identifies a scoring policy in buyer states and tier credentials.
 
     Args:
         name: The name, such as `brp-1.0`.
@@ -118,7 +118,7 @@ class AttestedPayment:
 
     @property
     def word(self) -> int:
-        """The payment packed into one word, the form that the contract accepts and logs."""
+        """The payment packed into one 256-bit word, as the contract accepts and logs it."""
         return int(self.buyer, 16) << 96 | self.amount << 40 | self.paid_at << 8 | self.position
 
     @classmethod
@@ -135,7 +135,7 @@ class AttestedPayment:
 @checked_class
 @dataclass(frozen=True)
 class PaymentRecord:
-    """One payment in a batch."""
+    """A payment and its transaction's hash, as recorded in a batch."""
 
     transaction_hash: bytes
     payment: AttestedPayment
@@ -189,7 +189,7 @@ class BuyerReviews:
 @checked_class
 @dataclass(frozen=True)
 class SignedPayment:
-    """A payment in x402's `exact` scheme that its buyer signed (EIP-3009, `TransferWithAuthorization`).
+    """A payment that its buyer signed under x402's `exact` scheme (EIP-3009, `TransferWithAuthorization`).
 
     Attributes:
         buyer: The account that pays: x402's `from`.
@@ -198,7 +198,7 @@ class SignedPayment:
         valid_after: The last second, in Unix time, before the payment becomes valid.
         valid_before: The first second, in Unix time, at which the payment is no longer valid.
         nonce: The nonce, 32 bytes.
-        signature: The signature. A 65-byte signature is passed on as `v`, `r` and `s`, a form that every EIP-3009 token
+        signature: The signature. If it has 65 bytes, it is split into `v`, `r` and `s`, which every EIP-3009 token
             accepts.
     """
 
@@ -219,7 +219,7 @@ class SignedPayment:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The arguments of `settle`."""
+        """The arguments for the contract's `settle` function."""
         terms = (self.buyer, self.payee, self.amount, self.valid_after, self.valid_before, self.nonce, self.token)
         if len(self.signature) != _SIGNATURE_BYTES:
             return (*terms, self.signature)
@@ -230,7 +230,7 @@ class SignedPayment:
 @checked_class
 @dataclass(frozen=True)
 class BuyerState:
-    """A buyer's state, to which a leaf of an anchored tree commits.
+    """A buyer's payment and rating record, hashed into a leaf of a Merkle tree whose root is posted on chain.
 
     Attributes:
         buyer: The buyer's account.
@@ -280,15 +280,16 @@ class BuyerState:
 @checked_class
 @dataclass(frozen=True)
 class TierCredential(TypedMessage):
-    """A statement, signed by the attestor, about the tier of the buyer that uses an address (EIP-712).
+    """An EIP-712 message, signed by the attestor, that states the tier of the buyer who uses an address.
 
     Attributes:
-        holder: The address that may use the credential. It may be an address without any transactions.
+        holder: The address that may use the credential, even one that has never sent a transaction.
         issued_at: The first second, in Unix time, at which the credential is valid.
         valid_until: The last second, in Unix time, at which the credential is valid; at most a day after `issued_at`.
         policy: The hash of the scoring policy's name; see `policy_hash`.
-        tier: The tier of the buyer that uses the holder's address.
-        scope: The place where the credential is used; see `bilateral.buyers.credentials.gate_scope` and `agent_scope`.
+        tier: The tier of the buyer who uses the holder's address.
+        scope: The id of the contract or seller that accepts the credential; see
+            `bilateral.buyers.credentials.gate_scope` and `agent_scope`.
         pseudonym: The buyer's pseudonym in that scope on the UTC day of `issued_at`. It is the same for all of the
             buyer's addresses, so use it to count customers.
     """

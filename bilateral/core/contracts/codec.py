@@ -1,7 +1,7 @@
 """Calls to the registries: calldata, results, and reverts with a machine-readable reason and advice.
 
-Anyone can put bytes that are not UTF-8 into a tag, a URI or a domain. So that such bytes never make decoding fail,
-strings are decoded as bytes and then converted to `ChainText`.
+Anyone can put bytes that are not UTF-8 into a tag, a URI or a domain. Strings are therefore decoded as bytes and then
+converted to `ChainText`, which accepts any bytes.
 """
 
 import re
@@ -25,7 +25,7 @@ _STRING = re.compile(r"\bstring\b")
 
 
 def encode_call(registry: Registry, function: str, arguments: Sequence[Any]) -> bytes:
-    """Encode a call to a registry, and return the calldata.
+    """Return the calldata of a call to a registry.
 
     Args:
         function: The function's name. Overloads are distinguished by the number of arguments.
@@ -52,7 +52,7 @@ def decode_result(registry: Registry, function: str, data: bytes) -> tuple[Any, 
 
 @cache
 def _function(registry: Registry, name: str, count: int | None = None) -> Mapping[str, Any]:
-    """Return a registry's function by name and number of arguments; without a number, any overload."""
+    """Return the ABI entry of a function by name and number of arguments; if `count` is None, of any overload."""
     return next(
         entry
         for entry in abi(registry)
@@ -230,12 +230,13 @@ class ContractRevertError(BilateralError):
     """A registry reverted a call.
 
     Attributes:
-        error: The error's name in Solidity, or the text of `Error(string)`; empty if the registry returned neither.
+        error: The Solidity error's name, or the text of `Error(string)`; empty if the revert data contains neither.
         arguments: The error's arguments, keyed by name; addresses are checksummed.
-        reason: The error's name, converted to snake_case.
+        reason: The machine-readable reason in snake_case, such as a custom error's converted name; `reverted` if
+            unknown.
         advice: What the caller can do next; empty if unknown.
         data: The complete revert data.
-        __cause__: For a batch of ratings, the revert of the rating that made the batch revert.
+        __cause__: If a batch of ratings reverted, the error of the rating that caused this; otherwise None.
         transaction: The hash of the mined transaction that reverted; None if a simulation reverted and nothing was
             sent.
     """
@@ -292,7 +293,7 @@ def _errors() -> Mapping[bytes, Mapping[str, Any]]:
 
 
 def _inner(error: str, arguments: Mapping[str, Any]) -> ContractRevertError | None:
-    """Return the revert of the rating that caused a batch to revert; None for any other error."""
+    """Return the error of the rating that made a batch of ratings revert; None if no batch reverted."""
     is_of_batch = error == "RatingRefused" and arguments["reason"][:4] != _selector(error)
     return decode_revert(arguments["reason"]) if is_of_batch else None
 

@@ -1,4 +1,4 @@
-"""Registry deployments, from records, the packaged address book, or the caller."""
+"""Registry deployments, read from deployment records or the packaged address book, or specified by the caller."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ _AS_REPUTATION: Final = "as reputation"
 
 @dataclass(frozen=True)
 class Deployment:
-    """The addresses of the registries on one chain. Each registry may be canonical, from this project, or missing.
+    """The addresses of a chain's registries, each canonical (by ERC-8004's authors), from this project, or missing.
 
     Attributes:
-        chain_id: The The The The The The EIP-155 id of the chain.
+        chain_id: The EIP-155 id of the chain.
         identity: The identity registry.
-        reputation: The registry for open feedback.
-        authorized: The registry for authorised feedback.
+        reputation: The registry for feedback that any client may give.
+        authorized: The registry for feedback that requires the agent owner's authorisation.
         validation: The validation registry.
-        first_block: The block from which to read logs, because none of the registries emitted earlier logs; 0 if
-            unknown.
-        ratings: The registry for ratings of clients and validators. By default, the reputation registry if it is from
-            this project, because it then supports ratings. None if there are no ratings.
-        directory: The companion that provides a directory for a foreign identity registry; None if none is needed.
+        first_block: The block from which to read logs: none of the registries emitted logs before it. 0 if unknown.
+        ratings: The registry for ratings of clients and validators. By default, the reputation registry, because this
+            project's reputation registry supports ratings. None if no registry does.
+        directory: The companion contract, which stores primary agents for an identity registry that does not; None if
+            not needed.
         first_agent_id: The id of the first agent: 1 in this project's identity registry, 0 in canonical registries.
-        buyers: The registry of buyers, which records payments.
+        buyers: The buyer reputation registry, which records payments.
         tier_proofs: The contract for private proofs of buyers' tiers.
-        facts: Facts about the registries, keyed by address. There are none for a registry that the caller specified.
+        facts: Facts about the registries, keyed by address. Registries that the caller specified have no entry.
     """
 
     chain_id: int
@@ -97,9 +97,10 @@ class Deployment:
             record: The JSON text.
 
         Returns:
-            The deployment. If the record contains two reputation registries, the canonical one takes precedence or, if
-            neither is canonical, the one that supports ratings. If the record has a companion but no identity registry,
-            the identity registry comes from the address book or the companion's constructor argument.
+            The deployment. If the record contains two reputation registries, `reputation` is the canonical one or, if
+            neither is canonical, the one that supports ratings. If the record contains a companion contract but no
+            identity registry, the identity registry comes from the address book or the companion's constructor
+            argument.
 
         Raises:
             DeploymentRecordError: The text is not a valid record, or the identity registry is missing.
@@ -205,7 +206,7 @@ class Deployment:
 
     @property
     def directory_registry(self) -> Registry:
-        """The registry that stores accounts' primary agents: the companion, if any, or else the identity registry."""
+        """The registry of accounts' primary agents: the companion contract, if any, or else the identity registry."""
         return Registry.IDENTITY if self.directory is None else Registry.COMPANION
 
     def lacks(self, registry: Registry, function: str) -> bool:
@@ -247,7 +248,7 @@ class Deployment:
 
     @property
     def agent_registry(self) -> AccountId:
-        """The identity registry as an agent registry string, for files and global ids."""
+        """The CAIP-10 id of the identity registry, as used in registration files and global agent ids."""
         return AccountId(ChainId.evm(self.chain_id), self.identity)
 
 
@@ -271,7 +272,7 @@ REGISTRY_ATTRIBUTES: Final = tuple(_NAMES)
 
 
 def _identity_below(record: DeploymentRecord) -> str | None:
-    """Return the identity registry to which a record's companion belongs; None if the record does not contain it."""
+    """Return the identity registry that a record's companion contract serves; None if the record does not state it."""
     companion = record.contracts.get(Registry.COMPANION)
     if companion is None and Registry.IDENTITY not in record.contracts:
         raise DeploymentRecordError("invalid deployment record: it has neither IdentityRegistry nor CompanionDirectory")
@@ -285,11 +286,11 @@ def attribute_of(registry: Registry) -> str:
 
 
 def max_fees_of(chain_id: int) -> tuple[int, int]:
-    """Return the largest fee and the largest tip per gas that a client signs by default on a chain, in wei.
+    """Return a client's default limits on the fee and the tip per gas on a chain, in wei.
 
     Args:
-        chain_id: EIP-155 id of the chain. Chains that are missing from the packaged address book have the default
-            limits.
+        chain_id: EIP-155 id of the chain. Chains that are not in the packaged address book have the general limits,
+            `MAX_FEE_GWEI` and `MAX_TIP_GWEI`.
     """
     from bilateral.core.contracts.records import MAX_FEE_GWEI, MAX_TIP_GWEI, address_book  # noqa: PLC0415  # heavy
 
@@ -329,8 +330,8 @@ def packaged_deployment(chain_id: int, origin: Origin | None = None) -> Deployme
 
     Args:
         chain_id: EIP-155 id of the chain.
-        origin: The deployment to return: the canonical one, or this project's. By default, the canonical deployment if
-            the chain has one, or else this project's.
+        origin: The origin of the deployment to return: canonical, or this project. By default, the canonical deployment
+            if the chain has one, or else this project's.
 
     Returns:
         The deployment; None if the package contains none for the chain.

@@ -1,4 +1,4 @@
-"""Deployment records of this project's registries, and of the canonical registries in the address book.
+"""Deployment records: those of this project's registries, and those of canonical registries in the address book.
 
 Both kinds of records have the same schema. In the address book, `deployments/canonical.json`, registries with the same
 addresses on several chains are listed as groups.
@@ -17,13 +17,15 @@ from bilateral.core.identifiers import AccountId, ChainId, checksummed
 from bilateral.core.text.encoding import decode_object
 
 BOOK: Final = "canonical.json"
-"""The name of the address book's file."""
+"""The file name of the address book."""
 
 MAX_TIP_GWEI: Final = 50
-"""The default limit on tips, in gwei per gas. A write of 500,000 gas costs at most 0.025 of the currency in tips."""
+"""The default limit on tips, in gwei per gas. A transaction that uses 500,000 gas pays at most 0.025 units of the
+currency in tips."""
 
 MAX_FEE_GWEI: Final = 500
-"""The default limit on fees, in gwei per gas. A write of 500,000 gas costs at most 0.25 of the currency."""
+"""The default limit on fees, in gwei per gas. A transaction that uses 500,000 gas costs at most 0.25 units of the
+currency."""
 
 Number = Annotated[int, Field(strict=True, ge=0)]
 
@@ -52,13 +54,13 @@ class RegistryEntry(BaseModel):
 
 
 class _Chain(BaseModel):
-    """A chain, its fees and its mempool.
+    """A chain, its default fee limits and its kind of mempool.
 
     Attributes:
         network: The network's name, such as `base:sepolia`.
         max_tip_gwei: The largest tip per gas that a client signs by default, in gwei.
         max_fee_gwei: The largest fee per gas (base fee plus tip) that a client signs by default, in gwei.
-        private_mempool: True if transactions are private until they are included, as with a single sequencer.
+        private_mempool: True if transactions are private until they are in a block, as with a single sequencer.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
@@ -155,7 +157,7 @@ def _packaged() -> bytes:
 
 
 def is_book(text: bytes) -> bool:
-    """Return whether a JSON text is an address book, not a deployment record."""
+    """Return whether a JSON text is an address book rather than a deployment record."""
     try:
         return "groups" in decode_object(text)
     except ValueError:
@@ -178,7 +180,7 @@ def read_book(text: bytes) -> dict[int, DeploymentRecord]:
 
 
 def _first_line(error: ValueError) -> str:
-    """Return an error as one line, without the URL of the page that explains it."""
+    """Return an error's message as one line, without the documentation URL that pydantic adds."""
     problems = getattr(error, "errors", None)
     if problems is None:
         return str(error)

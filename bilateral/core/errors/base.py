@@ -1,4 +1,4 @@
-"""The base class of the package's exceptions, and the errors for arguments and extras."""
+"""The base class of the package's exceptions, and errors for invalid arguments and missing extras."""
 
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, fields
@@ -20,7 +20,7 @@ class BilateralError(Exception):
 
 @dataclass_transform(eq_default=False)
 class FormattedError(BilateralError):
-    """An error declared by its fields and a message template that uses them. Bytes are shown in hexadecimal.
+    """An error that is declared as fields and a message template that uses them. Bytes are shown in hexadecimal.
 
     A field that is an `InitVar` appears in the message, but is not an attribute.
     """
@@ -108,7 +108,7 @@ class MalformedAuthorizationError(FormattedError, ValueError):
 
 
 class EnvelopeMismatchError(BilateralError, ValueError):
-    """Two envelopes of sealed ratings do not match.
+    """The envelopes with a client's and a server's sealed ratings do not belong together.
 
     Attributes:
         field: The field in which the envelopes differ.
@@ -126,7 +126,7 @@ class EnvelopeMismatchError(BilateralError, ValueError):
 
 
 class SealMismatchError(FormattedError, ValueError):
-    """An opening does not match an envelope.
+    """An opening (a rating and its salt) does not match the seal in an envelope.
 
     Attributes:
         seal: The seal of the envelope.
@@ -143,7 +143,7 @@ class SealMismatchError(FormattedError, ValueError):
 
 
 class AlreadySealedError(FormattedError, ValueError):
-    """A different rating has already been sealed for this interaction. A second rating would contradict the first."""
+    """A different rating has already been sealed for this interaction, and a second one would contradict it."""
 
     reason = "already_sealed"
     template = "a different rating is already sealed for interaction {interaction}: use that rating"

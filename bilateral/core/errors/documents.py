@@ -78,7 +78,7 @@ class TooManyRedirectsError(DocumentError):
 
 
 class UnreachableDocumentError(DocumentError):
-    """No server could deliver the document: unknown name, no connection, untrusted certificate, or error status."""
+    """No server delivered the document: unknown host, failed connection, untrusted certificate, or error status."""
 
     reason = "unreachable_document"
 
@@ -186,8 +186,7 @@ class HashMismatchError(DocumentError):
         expected: The on-chain hash.
         actual: The keccak-256 hash of the document.
         variant: The alternative serialisation or digest of the document that yields the expected hash; None if no known
-            variant does. If set, the content is the author's, although its bytes are not exactly those that the author
-            hashed.
+            variant does. If set, the author published this content but hashed different bytes.
     """
 
     reason = "hash_mismatch"

@@ -75,7 +75,7 @@ class UnknownDeploymentError(BilateralError):
     """The package has no deployment for the chain.
 
     Attributes:
-        origin: The deployment that the caller chose: `canonical` or `bilateral`; None if none was chosen.
+        origin: The origin that the caller requested: `canonical` or `bilateral`; None if the caller requested neither.
     """
 
     reason = "unknown_deployment"
@@ -95,7 +95,7 @@ class MissingRegistryError(BilateralError):
 
     Attributes:
         registry: The name of the registry's attribute in `Deployment`.
-        contract: This project's contract that would serve as this registry.
+        contract: This project's contract to deploy as this registry.
     """
 
     reason = "missing_registry"
@@ -163,12 +163,12 @@ _INSTEAD: Final = {
 
 
 class WrongIdentityRegistryError(FormattedError):
-    """A registry in the deployment belongs to the wrong identity registry.
+    """A registry in the deployment is linked to the wrong identity registry.
 
     Attributes:
         registry: The name of the registry's attribute in `Deployment`.
-        expected: The identity registry that it should belong to.
-        found: The identity registry that it belongs to.
+        expected: The identity registry to which it should be linked.
+        found: The identity registry to which it is linked.
     """
 
     reason = "wrong_identity_registry"
@@ -183,7 +183,7 @@ class WrongIdentityRegistryError(FormattedError):
 
 
 class UnknownChainError(BilateralError):
-    """`Clients` has no node for the chain.
+    """No node for the chain was passed to `Clients`.
 
     Attributes:
         chain_ids: The chains for which nodes were passed.

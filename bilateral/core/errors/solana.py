@@ -1,4 +1,4 @@
-"""Errors that occur when reading from Solana: about agents, payments, and nodes without a usable response."""
+"""Errors related to agents, payments and nodes on Solana."""
 
 from dataclasses import InitVar
 
@@ -6,7 +6,7 @@ from bilateral.core.errors import FormattedError
 
 
 class SolanaError(FormattedError):
-    """The base class of errors that occur when reading from Solana.
+    """The base class of errors related to Solana.
 
     Attributes:
         code: The kind of problem: `agent_not_registered`, `authority_mismatch`, `malformed_wallet`,
@@ -45,7 +45,7 @@ class InconsistentNodeError(SolanaError):
 
 
 class AgentRefusedError(SolanaError):
-    """The accounts do not prove that there is an agent that may be paid or trusted. See `code`."""
+    """The accounts on Solana do not prove that the agent exists and may be paid or trusted. See `code`."""
 
     reason = "agent_refused"
 
@@ -72,12 +72,13 @@ class UnknownTransactionError(SolanaPaymentError):
 
 
 class SolanaWriteError(SolanaError):
-    """A change to an agent failed, or its outcome is unknown.
+    """A transaction to change an agent failed, or its outcome is unknown.
 
     Attributes:
-        code: `not_the_owner`, `soulbound`, `same_owner`, `malformed_wallet`, `malformed_owner`, `reserved_key`,
-            `missing_key`, `invalid_key`, `too_large`, `simulation_failed`: nothing was sent. `transaction_failed`,
-            `blockhash_expired`: nothing changed. `transaction_pending`: the outcome is not known.
+        code: The kind of problem. Nothing was sent if it is `not_the_owner`, `soulbound`, `same_owner`,
+            `malformed_wallet`, `malformed_owner`, `reserved_key`, `missing_key`, `invalid_key`, `too_large` or
+            `simulation_failed`. Nothing changed if it is `transaction_failed` or `blockhash_expired`. The outcome is
+            unknown if it is `transaction_pending`.
     """
 
     reason = "solana_write"

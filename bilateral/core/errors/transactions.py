@@ -7,7 +7,7 @@ from bilateral.core.text import quoted
 
 
 class UnexpectedAnswerError(FormattedError):
-    """The contract at a registry's address does not behave as the registry does.
+    """The contract at a registry's address does not behave like that registry.
 
     Attributes:
         transaction: The hash of the mined transaction with the unexpected events; None for a call.
@@ -35,7 +35,7 @@ class SignerFailedError(BilateralError):
 
 
 class AgentUnsettledError(FormattedError, TimeoutError):
-    """An agent has not had the same owner for the requested number of blocks. Nothing was sent.
+    """An agent's current owner has not owned it for the requested number of blocks. Nothing was sent.
 
     Attributes:
         confirmations: The requested number of blocks.
@@ -52,7 +52,7 @@ class AgentUnsettledError(FormattedError, TimeoutError):
 
 
 class SealUnsettledError(FormattedError, TimeoutError):
-    """A pair of ratings has not yet been sealed for the requested number of blocks. Nothing was opened."""
+    """A pair of ratings was sealed fewer than the requested number of blocks ago. Nothing was opened."""
 
     reason = "seal_unsettled"
     template = (
@@ -80,7 +80,7 @@ class NotAgentOwnerError(FormattedError):
 
 
 class IndexMismatchError(FormattedError, ValueError):
-    """The node's number of feedback entries differs from `last_index`. Nothing was signed.
+    """The node and the caller's `last_index` disagree on the number of feedback entries. Nothing was signed.
 
     Attributes:
         node_index: The number of feedback entries according to the node.
@@ -148,7 +148,7 @@ class PaymentSettledHereError(BilateralError):
 
 
 class MissingReceiptError(FormattedError):
-    """The node has no receipt for a payment's transaction, so it is unknown who settled it. Nothing was sent.
+    """The node has no receipt for a payment's transaction, so it is unknown who settled the payment. Nothing was sent.
 
     Attributes:
         transaction_hash: The payment's transaction hash.
@@ -163,7 +163,7 @@ class MissingReceiptError(FormattedError):
 
 
 class NotSentError(BilateralError):
-    """A client with `dry_run=True` sent nothing, so there is nothing to wait for."""
+    """A client with `dry_run=True` sent no transaction, so there is nothing to wait for."""
 
     reason = "not_sent"
 
@@ -215,7 +215,7 @@ class TransactionReplacedError(TransactionError):
 
 
 class TransactionFailedError(TransactionError):
-    """A transaction was mined and failed, and the node returned no reason. It may have run out of gas."""
+    """A mined transaction failed, and the node returned no reason. It may have run out of gas."""
 
     reason = "transaction_failed"
 

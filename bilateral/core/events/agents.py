@@ -1,4 +1,4 @@
-"""The state of agents, derived from the identity registry's events alone."""
+"""The owners, wallets and primary agents, derived from the identity registry's events alone."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -21,7 +21,7 @@ class AgentStates:
         owners: The owner of each agent that has an owner.
         wallets: The wallet of each agent that has a wallet.
         primary_agents: The primary agent of each account that has set one, as returned by `agentOf`. Only registries
-            with the August 2025 directory have primary agents.
+            with the agent directory of August 2025 have primary agents.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class AgentStates:
         self._cleared: tuple[int, str | None] | None = None  # the agent whose wallet was just cleared, and that wallet
 
     def apply(self, events: Iterable[Event]) -> None:
-        """Apply additional events."""
+        """Update the state with additional events."""
         for event in events:
             match event:
                 case Transfer():
@@ -65,7 +65,7 @@ class AgentStates:
         self.settle()
 
     def set_wallet(self, agent_id: int, value: bytes) -> None:
-        """Set an agent's new wallet. An agent without an owner has no wallet."""
+        """Set or clear an agent's wallet. An agent without an owner gets no wallet."""
         self.settle()
         previous = self.wallets.pop(agent_id, None)
         if len(value) != ADDRESS_BYTES:
@@ -85,8 +85,8 @@ class AgentStates:
     def name_address(self, agent_id: int, address: str) -> None:
         """Apply the address in an event from ERC-8004 of August 2025.
 
-        A registry with tokens reports the owner or the wallet in this event. A registry without tokens has no other
-        event about ownership, so any new address in this event is that of a new owner.
+        In a registry with tokens, the address is the agent's owner or wallet. A registry without tokens emits no other
+        ownership event, so a new address is a new owner.
         """
         self.settle()
         previous = self.owners.get(agent_id), self.wallets.get(agent_id)
@@ -98,7 +98,7 @@ class AgentStates:
             self._disown(agent_id, account)
 
     def settle(self) -> None:
-        """Clear a removed wallet's primary agent, unless the transfer made the wallet the agent's owner."""
+        """Clear a removed wallet's primary agent, unless the transfer made that wallet the owner of the agent."""
         if self._cleared is not None:
             cleared, self._cleared = self._cleared, None
             self._disown(*cleared)

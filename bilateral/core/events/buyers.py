@@ -10,7 +10,7 @@ from bilateral.core.events.base import Event
 
 @dataclass(frozen=True, slots=True)
 class PaymentSettled(Event):
-    """A payment was settled and counted. The next log is the token's `AuthorizationUsed`.
+    """A payment was settled and counted. The next log in the transaction is the token's `AuthorizationUsed`.
 
     Attributes:
         buyer: The account that paid.
@@ -58,12 +58,12 @@ class PaymentAttested(Event):
 
 @dataclass(frozen=True, slots=True)
 class FeedbackAttested(Event):
-    """The attestor recorded a seller's vote on a buyer.
+    """The attestor (the service that records payments) recorded a seller's vote on a buyer.
 
     Attributes:
         buyer: The account that paid.
         seller: The account that was paid.
-        score: The current vote, 0 to 100.
+        score: The seller's current vote, 0 to 100.
     """
 
     buyer: str
@@ -119,10 +119,10 @@ class RoleTaken(Event):
 
 @dataclass(frozen=True, slots=True)
 class Anchored(Event):
-    """The anchorer posted a root.
+    """The anchorer, a role in the buyer registry, posted a Merkle root.
 
     Attributes:
-        root: The Merkle root of the service's state.
+        root: The Merkle root of the service's buyer states.
     """
 
     epoch: int
@@ -131,7 +131,7 @@ class Anchored(Event):
 
 @dataclass(frozen=True, slots=True)
 class TierRootsPosted(Event):
-    """The attestor posted the roots of a day's buyer groups, one group per tier.
+    """The attestor posted a day's Merkle roots, one for the group of buyers in each tier.
 
     Attributes:
         epoch: The UTC day, in days since the Unix epoch.

@@ -1,8 +1,8 @@
 """The decoder for registry events: strict, fast, and generated from the registries' ABIs.
 
 It is ten times faster than web3.py, and accepts the same encodings as eth-abi in strict mode, with two differences. It
-rejects a truncated head, which eth-abi reads as a shorter number. It accepts a string that is not UTF-8, and returns a
-`ChainText` that contains the bytes, because anyone can put any bytes into a tag.
+rejects data whose fixed-size part (head) is truncated, which eth-abi reads as a shorter number. It decodes a string
+that is not UTF-8 to a `ChainText` that contains the bytes, because anyone can put any bytes into a tag.
 """
 
 import re
@@ -23,7 +23,7 @@ G = TypeVar("G", bound="Hashable")
 def paired_nonces(
     transfers: Iterable[tuple[G, int]], used: Mapping[tuple[G, int], bytes]
 ) -> dict[tuple[G, int], bytes]:
-    """Pair transfers with the authorizations that they used. One account may make several payments in a transaction.
+    """Pair transfers with the EIP-3009 authorizations that they used. An account may make several in one transaction.
 
     A token emits two adjacent logs, in either order: one for the use of an authorization, and one for the resulting
     transfer. Processing the transfers from last to first pairs them correctly for either order. Each authorization
@@ -43,7 +43,7 @@ def paired_nonces(
 
 
 def unsure_groups(transfers: Iterable[tuple[G, int]], used: Mapping[tuple[G, int], bytes]) -> set[G]:
-    """Return the groups in which a missing transfer could change how transfers are paired; see `paired_nonces`.
+    """Return the groups of logs in which a missing transfer could change the pairs that `paired_nonces` returns.
 
     A transfer is paired with the authorization whose use is logged right after the transfer. However, that use may
     instead belong to a missing transfer that is logged right after the use. No other pair depends on missing transfers.
@@ -53,7 +53,7 @@ def unsure_groups(transfers: Iterable[tuple[G, int]], used: Mapping[tuple[G, int
 
 
 Reader: TypeAlias = Callable[[bytes, int], Any]
-"""A function that reads the value whose head is at the given position in the data."""
+"""A function that takes ABI-encoded data and the position of a value's head, and returns the value."""
 
 
 WORD: Final = 32  # bytes of a word of the contract ABI
@@ -65,7 +65,8 @@ _FIELD_NAMES: Final = {
     "fileuri": "file_uri",
     "filehash": "file_hash",
 }
-"""Python names for ABI names that are reserved or confusing in Python. All other names become snake_case."""
+"""Python names for ABI names that are reserved words or would be confusing in Python. All other names become
+snake_case."""
 _BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -74,7 +75,7 @@ class _MalformedError(ValueError):
 
 
 class _Decoder:
-    """Decodes the logs of one event."""
+    """Decodes the logs of one kind of event."""
 
     def __init__(self, event: type[Event], entry: Mapping[str, Any]) -> None:
         names = [field_name(part["name"]) for part in entry["inputs"]]
@@ -115,7 +116,7 @@ def decode_log(registry: Registry, log: RawLog) -> Event | UndecodedLog:
 
 
 def decode_logs(registries: Mapping[str, Registry], logs: Iterable[RawLog]) -> Iterator[Event | UndecodedLog]:
-    """Decode logs from several registries into events. No log is omitted."""
+    """Decode logs from several registries into events. A log that cannot be decoded becomes an `UndecodedLog`."""
     for log in logs:
         registry = registries.get(log.position.address)
         if registry is None:

@@ -38,7 +38,7 @@ class Approval(Event):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalForAll(Event):
-    """An account was approved to act for all of an owner's agents, or lost that approval (ERC-721).
+    """An account was approved to act for all agents of an owner, or lost that approval (ERC-721).
 
     Attributes:
         operator: The account that may act.
@@ -130,7 +130,7 @@ class AgentUpdated(Event):
 
 @dataclass(frozen=True, slots=True)
 class AgentCountRaised(Event):
-    """A proof that an agent exists increased a companion's agent count.
+    """A companion contract's agent count increased, because an agent with a higher id was proven to exist.
 
     Attributes:
         agent_count: The highest agent id that has been proven to exist.
@@ -210,7 +210,7 @@ class ResponseAppended(Event):
 
 @dataclass(frozen=True, slots=True)
 class SignaturesVoided(Event):
-    """A client invalidated its signed feedback up to a deadline.
+    """A client invalidated its feedback signatures with deadlines up to a given time.
 
     Attributes:
         deadline: The latest invalidated deadline, in Unix time.
@@ -263,7 +263,7 @@ class RatingsSealed(Event):
 
 @dataclass(frozen=True, slots=True)
 class RatingsOpened(Event):
-    """Sealed ratings were opened (this project's extension): the rating, the feedback, or both.
+    """Sealed ratings were opened: the server's rating, the client's feedback, or both (this project's extension).
 
     Attributes:
         client_id: The client's agent.
@@ -317,7 +317,7 @@ class NewAuthorizedFeedback(Event):
 
 @dataclass(frozen=True, slots=True)
 class ValidationRequest(Event):
-    """An agent's owner requested validation of the agent's work from a validator.
+    """An agent's owner asked a validator to validate the agent's work.
 
     Attributes:
         request_uri: The URI of the request file.
@@ -332,7 +332,7 @@ class ValidationRequest(Event):
 
 @dataclass(frozen=True, slots=True)
 class ValidationResponse(Event):
-    """A validator responded.
+    """A validator responded to a validation request.
 
     Attributes:
         request_hash: The request's id.

@@ -40,7 +40,7 @@ _OWN_FAULTS: Final = {
     *(errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT),
     *(errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EPERM, errno.EACCES),
 }
-"""The errors of `connect` that this machine causes: no route, no free socket, or a local firewall."""
+"""The errors of `connect` for which this machine is responsible: no route, no free socket, or a local firewall."""
 
 
 class HostUnreachableError(httpcore.ConnectError):
@@ -72,7 +72,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
         self._inner = inner or httpcore.SyncBackend()
 
     def check_addresses(self, host: str, port: int, addresses: list[str]) -> None:
-        """Check a host's addresses before connecting. This class permits all addresses."""
+        """Check a host's addresses before connecting. This class permits all addresses; subclasses may reject some."""
 
     def connect_tcp(
         self,
@@ -131,7 +131,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
 
 
 class _DeadlineStream(httpcore.NetworkStream):
-    """A connection with a deadline that applies even if data keeps arriving slowly."""
+    """A connection with a deadline, which applies even if data keeps arriving slowly."""
 
     def __init__(self, inner: httpcore.NetworkStream, remaining: Remaining) -> None:
         self._inner = inner
@@ -151,7 +151,7 @@ class _DeadlineStream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        """Start TLS for the host's name, because the connection was opened to an IP address."""
+        """Start TLS for the hostname, which must be specified because the connection was opened to an IP address."""
         stream = self._inner.start_tls(ssl_context, server_hostname, self._remaining(timeout))
         return _DeadlineStream(stream, self._remaining)
 

@@ -3,8 +3,8 @@
 Instances are immutable and are compared by value, ignoring the case of addresses. `str()` returns the canonical text,
 and `parse` reads it back. `parse` raises a `MalformedIdentifierError` for invalid text.
 
-The best practices number a client's feedback from 0, while the contract and published indexers number it from 1. A
-`FeedbackId` therefore has `index`, `on_chain_index` and `subgraph_id`, and a constructor for each numbering.
+ERC-8004's best practices number a client's feedback from 0, while the contract and published indexers number it from 1.
+A `FeedbackId` therefore has `index`, `on_chain_index` and `subgraph_id`, and a constructor for each numbering.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ _FEEDBACK: Final = "a feedback id"
 
 @dataclass(frozen=True)
 class AgentId:
-    """The id of an agent in the registry in use: `84532:42`, or `42` if the context determines the chain.
+    """An agent's id in the registry in use: `84532:42`, or `42` if the chain is clear from the context.
 
     Attributes:
         token_id: The id of the agent's token, 0 to 2^256 - 1. Ids start at 1 in this project's registry, and at 0 in
@@ -83,7 +83,7 @@ class AgentId:
             chain_id: The chain that the context determines.
 
         Raises:
-            MalformedIdentifierError: The id already includes another chain.
+            MalformedIdentifierError: The id already includes a different chain.
         """
         if self.chain_id not in (None, chain_id):
             raise MalformedIdentifierError(f"an agent on chain {chain_id}", str(self), f"its chain is {self.chain_id}")
@@ -110,7 +110,7 @@ class GlobalAgentId:
 
     Attributes:
         registry: The identity registry.
-        agent: On EVM chains, the token id in decimals; on other chains an address, such as that of a mint.
+        agent: On EVM chains, the token id in decimal digits; on other chains, an address, such as a mint address.
 
     Raises:
         MalformedIdentifierError: The agent's id does not have the format that its registry's chain requires.

@@ -20,7 +20,7 @@ ZERO_ADDRESS: Final = "0x" + "00" * 20
 ADDRESS_BYTES: Final = 32  # a Solana address is an Ed25519 public key, or a derived address of the same length
 
 FAMILIES: Final = {EVM: "EVM", SOLANA: "Solana"}
-"""The names of the supported kinds of chain, keyed by namespace (CAIP-2). Non-EVM chains are called foreign."""
+"""The names of the supported kinds of chain, keyed by CAIP-2 namespace. This package calls non-EVM chains foreign."""
 
 FOREIGN_PREFIXES: Final = tuple(f"{namespace}:" for namespace in FAMILIES if namespace != EVM)
 """The prefixes of identifiers on foreign chains."""
@@ -40,7 +40,7 @@ _SOLANA_REFERENCE_LENGTH: Final = 32  # CAIP-30 uses the first 32 characters of 
 _SOLANA_SIGNATURE_BYTES: Final = 64  # of Ed25519 (RFC 8032, section 5.1.6)
 _MAX_CHAIN_DIGITS: Final = 32  # a reference of CAIP-2 has at most 32 characters
 _MAX_BITS: Final = 1024
-"""The maximum size of a number, in bits. Python refuses to print numbers with more than 4300 digits."""
+"""The maximum size of a number, in bits: by default, Python refuses to print numbers with more than 4300 digits."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class ChainId:
 
     Attributes:
         namespace: `eip155` or `solana`.
-        reference: The EIP-155 chain id in decimals, or the first 32 characters of the genesis hash.
+        reference: On EVM, the EIP-155 chain id in decimal digits; on Solana, the first 32 characters of the genesis
+            hash.
 
     Raises:
         MalformedIdentifierError: The namespace is not supported, or the reference does not have the format that the
@@ -105,7 +106,7 @@ class ChainId:
 class AccountId:
     """An account or contract on a chain (CAIP-10): `eip155:8453:0x8004…`, `solana:5eykt4…:satiRk…`.
 
-    An agent registry string has this form: it contains the chain and address of an identity registry.
+    An agent registry string, which identifies an identity registry by chain and address, has this form.
 
     Attributes:
         address: On EVM, in checksum form (EIP-55), converted from any case; on Solana, 32 bytes in base 58, which is
@@ -215,7 +216,7 @@ def checksummed(address: str) -> str:
 
 
 def require(kind: str, expected: type, *values: object) -> None:
-    """Reject values of the wrong type in an identifier. A `bool` is not accepted as a number."""
+    """Raise an error if an identifier's value has the wrong type. A `bool` is not accepted as a number."""
     for value in values:
         if not (is_whole(value) if expected is int else isinstance(value, expected)):
             raise MalformedIdentifierError(kind, value, f"expected a value of type {expected.__name__}")
@@ -273,7 +274,7 @@ def _chain_problem(namespace: str, reference: str) -> str | None:
 
 
 def base58_problem(text: str, length: int, subject: str) -> str | None:
-    """Return the problem with a Solana identifier that must have the given number of bytes; None if it is valid."""
+    """Return why a Solana identifier is not `length` bytes in base 58; None if it is valid."""
     if not _BASE58.fullmatch(text) or len(text) > 2 * length:
         return f"{subject} of solana is {length} bytes in base 58"
     decoded = len(base58_bytes(text))

@@ -1,4 +1,4 @@
-"""The contracts that x402 payments go through, with the same address on every EVM chain, and their events."""
+"""The contracts that handle x402 payments, each at the same address on every EVM chain, and their events."""
 
 from typing import Final
 
@@ -8,10 +8,11 @@ PERMIT2: Final = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 EXACT_PROXY: Final = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"
 UPTO_PROXY: Final = "0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002"
 RETIRED_UPTO_PROXY: Final = "0x402039b3d6E6BEC5A02c2C9fd937ac17A6940002"
-"""The proxy in npm package versions 2.9 to 2.11. It is never accepted, because it lets anyone settle a payment."""
+"""The `upto` proxy of the x402 npm packages 2.9 to 2.11. It is never accepted, because it lets anyone settle a
+payment."""
 
 BATCH: Final = "0x4020074e9dF2ce1deE5A9C1b5c3f541D02a10003"
-"""The contract for channels (scheme `batch-settlement`)."""
+"""The contract for payment channels (scheme `batch-settlement`)."""
 
 EIP3009_COLLECTOR: Final = "0x4020806089470a89826cB9fB1f4059150b550004"
 PERMIT2_COLLECTOR: Final = "0x4020425FAf3B746C082C2f942b4E5159887B0005"
@@ -21,7 +22,8 @@ ESCROWS: Final = (
     "0x13AC3b34322D12FE27D5e192D0c2b2266d4F29CB",
     "0xBdEA0D1bcC5966192B070Fdf62aB4EF5b4420cff",
 )
-"""The escrows for `auth-capture`, from npm package version 2.27, the newest specification, and version 1.0."""
+"""The escrow contracts for `auth-capture`: those of npm package version 2.27, the newest specification, and version
+1.0."""
 
 ESCROW_COLLECTORS: Final = (
     "0x8612dfdc421f80336cd14E8EF9cb1E765dB5ab88",
@@ -40,14 +42,15 @@ CANONICAL: Final = frozenset(
     | set(ESCROWS)
     | set(ESCROW_COLLECTORS)
 )
-"""All contracts in this module. Money only passes through them: none is a payer, payee or source of funds."""
+"""All contracts in this module. Money only passes through them, so they never count as payer, payee or source of
+funds."""
 
 TRANSFER: Final = keccak(b"Transfer(address,address,uint256)")
 AUTHORIZATION_USED: Final = keccak(b"AuthorizationUsed(address,bytes32)")
 AUTHORIZATION_CANCELED: Final = keccak(b"AuthorizationCanceled(address,bytes32)")
 NONCE_INVALIDATED: Final = keccak(b"UnorderedNonceInvalidation(address,uint256,uint256)")
 SETTLED: Final = frozenset({keccak(b"Settled()"), keccak(b"SettledWithPermit()")})
-"""The topics of both proxies' settlement events, which contain no accounts and no data."""
+"""The topics of both proxies' settlement events. The events contain no accounts and no data."""
 
 _CONFIG: Final = "(address,address,address,address,address,uint40,bytes32)"
 CHANNEL_CREATED: Final = keccak(f"ChannelCreated(bytes32,{_CONFIG})".encode())

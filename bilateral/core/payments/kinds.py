@@ -1,4 +1,4 @@
-"""Kinds of payments. A payment's kind depends not only on its scheme, but also on its transfer method and spender."""
+"""Kinds of x402 payments. A payment's kind depends on its scheme, transfer method and spender."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -28,11 +28,11 @@ class PaymentKind(StrEnum):
     PLAIN = "plain"
     """A plain token transfer that settles no signed payment."""
     UNKNOWN = "unknown"
-    """Terms or a payload that match no other kind."""
+    """The terms or the payload match no other kind."""
 
 
 PROVABLE: Final = frozenset({PaymentKind.EIP3009, PaymentKind.PERMIT2_EXACT, PaymentKind.PERMIT2_UPTO})
-"""The kinds of payments that can each be proven by a transaction."""
+"""The kinds whose payments can each be proven by a transaction."""
 
 _METHODS: Final[dict[object, PaymentKind]] = {
     None: PaymentKind.EIP3009,
@@ -79,8 +79,8 @@ def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | No
 def kind_of(accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> PaymentKind:
     """Return a payment's kind.
 
-    An `auth-capture` payload looks like an `exact` payload, but its signed spender or payee is an escrow's collector,
-    or the payload has a salt.
+    An `auth-capture` payload looks like an `exact` payload, except that the signed spender or payee is an escrow's
+    token collector, or that the payload contains a salt.
     """
     terms = kind_of_terms(accepted.get("scheme"), accepted.get("extra"))
     name, signed = signed_part(payload)

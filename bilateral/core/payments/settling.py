@@ -1,8 +1,8 @@
 """Permit2 settlements: the calls to the proxies, and the transfers that they made.
 
 The proxies' events contain no accounts, and Permit2 logs nothing. A payment is therefore proven by its transaction's
-calldata or, if another contract called the proxy, by a trace. All relevant words are at fixed positions, so every
-program interprets them in the same way. Extra bytes at the end of the calldata are ignored.
+calldata or, if another contract called the proxy, by a trace. All relevant 32-byte words of the calldata are at fixed
+positions, so every program interprets them in the same way. Extra bytes at the end of the calldata are ignored.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,11 +22,13 @@ _FUNCTIONS: Final = {
     (UPTO_PROXY.lower(), "ff11e7b4"): (PaymentKind.PERMIT2_UPTO, 0),
     (UPTO_PROXY.lower(), "016c1748"): (PaymentKind.PERMIT2_UPTO, _PERMIT),
 }
-"""For each proxy's `settle` and `settleWithPermit`, the payment's kind and the number of words before the payment."""
+"""For each proxy's `settle` and `settleWithPermit`, the payment's kind and the number of 32-byte words before the
+payment."""
 
 _WORDS: Final = {PaymentKind.PERMIT2_EXACT: 7, PaymentKind.PERMIT2_UPTO: 9}
 _MOST_FRAMES: Final = 10_000
-"""The maximum number of calls to read from a trace. With 30 million gas, fewer calls than this can reach a proxy."""
+"""The maximum number of calls to read from a trace. A transaction with 30 million gas can make fewer calls to a
+proxy."""
 
 
 class ReceiptLog(NamedTuple):
@@ -48,7 +50,7 @@ class ProxyCall(NamedTuple):
 
     Attributes:
         payment: The payment. Its kind is `permit2-exact` or `permit2-upto`.
-        amount: The amount to be transferred. A token that charges a fee transfers less.
+        amount: The amount to be transferred. If the token charges a fee, the payee receives less.
     """
 
     payment: SignedPayment

@@ -24,7 +24,7 @@ _DECIMAL: Final = re.compile("0|[1-9][0-9]{0,77}")
 
 
 class InvalidPaymentError(Exception):
-    """A payment that no transaction can settle as agreed. The message states the reason.
+    """No transaction can settle the payment as agreed. The message states the reason.
 
     Attributes:
         code: The machine-readable reason, such as `payee_mismatch`.
@@ -74,7 +74,7 @@ class SignedPayment:
         """Parse a payment from the accepted terms and the payload.
 
         Raises:
-            InvalidPaymentError: The payment is of an unsupported kind, a field is missing or invalid, or the signed
+            InvalidPaymentError: The kind of payment is not supported, a field is missing or invalid, or the signed
                 terms differ from the accepted ones.
         """
         name, signed = signed_part(payload)
@@ -114,7 +114,7 @@ class SignedPayment:
 
 
 def _check_permit2(kind: PaymentKind, scheme: str, signed: Mapping[str, Any]) -> None:
-    """Check the fields that distinguish a payment through a proxy from any other use of Permit2."""
+    """Check the fields that distinguish a payment through an x402 proxy from any other use of Permit2."""
     for part, form in {"permitted": Mapping, "witness": Mapping, "spender": str}.items():
         if not isinstance(signed.get(part), form):
             problem = f"missing, or not {'text' if form is str else 'an object'}"
@@ -145,7 +145,7 @@ def _account(record: Mapping[str, Any], path: str) -> str:
 
 
 def _number(record: Mapping[str, Any], path: str, code: str = "invalid_payment") -> int:
-    """Parse a number in decimal digits, because facilitators interpret other forms differently."""
+    """Parse a number in decimal digits. Other forms are rejected, because facilitators interpret them differently."""
     value = record.get(path.rpartition(".")[2])
     if not isinstance(value, str) or not _DECIMAL.fullmatch(value) or int(value) > _MOST:
         problem = f"{str(value)[:80]!r} is not a number from 0 to 2^256 - 1 in decimal digits"

@@ -1,4 +1,4 @@
-"""Signed envelopes, and the openings of their seals, in the JSON form that the two sides exchange."""
+"""Signed envelopes, and the openings of their seals, in the JSON form that client and server exchange."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _NUMBER_FIELDS: Final = {"client_id", "server_id", "deadline", "value", "value_d
 
 @dataclass(frozen=True)
 class SignedEnvelope:
-    """An envelope with the signature of the side that created it.
+    """An envelope with the signature of its creator, the client or the server.
 
     Attributes:
         signature: The signature: 65 bytes from a key, or any bytes that a contract accepts (ERC-1271).
@@ -44,7 +44,7 @@ class SignedEnvelope:
 
 @dataclass(frozen=True)
 class FeedbackOpening:
-    """The opening of a client's seal. Keep it secret until the pair is sealed.
+    """The feedback and salt that open a client's seal. Keep them secret until both envelopes are sealed on chain.
 
     Attributes:
         salt: The salt, 32 bytes.
@@ -71,7 +71,7 @@ class FeedbackOpening:
 
 @dataclass(frozen=True)
 class RatingOpening:
-    """The opening of a server's seal. Keep it secret until the client's feedback is open.
+    """The rating and salt that open a server's seal. Keep them secret until the client's feedback has been opened.
 
     Attributes:
         salt: The salt, 32 bytes.
@@ -115,7 +115,7 @@ def read_opening(text: str | bytes) -> Opening:
 
 
 def require_fit(envelope: Envelope, opening: Opening) -> None:
-    """Check that an opening matches an envelope."""
+    """Check that an opening matches an envelope's seal."""
     kind = SealedFeedback if isinstance(opening, FeedbackOpening) else SealedRating
     hashed = opening.seal_for(envelope)
     if not isinstance(envelope, kind) or hashed != envelope.seal:

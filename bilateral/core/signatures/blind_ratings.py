@@ -23,13 +23,16 @@ HASH_BYTES: Final = 32
 MAX_RATING: Final = 100  # EIP-8004a rates from 0 to 100
 
 MAX_SERVER_LIFETIME: Final = 14 * 86_400
-"""The longest lifetime of a server's envelope that the SDK signs, in seconds: clients may be offline for two weeks."""
+"""The longest lifetime, in seconds, of a server's envelope that the SDK signs. It lets clients be offline for two
+weeks."""
 
 MAX_CLIENT_LIFETIME: Final = 3_600
-"""The longest lifetime of a client's envelope that the SDK signs, in seconds: a relayer receives it immediately."""
+"""The longest lifetime, in seconds, of a client's envelope that the SDK signs. It is short, because a relayer receives
+the envelope immediately."""
 
 CLIENT_SILENCE_SECONDS: Final = 14 * 86_400
-"""How many seconds after the client's deadline a server may open its rating before the client's feedback is open."""
+"""How many seconds after the client's deadline a server may open its rating even if the client's feedback is still
+sealed."""
 
 _FEEDBACK_TYPE: Final = "(int128,uint8,string,string,string,string,bytes32)"
 _PAIR_TYPE: Final = "(bytes32,uint256,address,uint256,address,bytes32,uint256,bytes32,uint256)"
@@ -46,7 +49,7 @@ class RatingState(IntEnum):
     SEALED = 2
     """Sealed on chain, but not yet opened."""
     BLIND = 3
-    """Opened after it was sealed, or exchanged in one transaction."""
+    """Opened after it was sealed, or exchanged for the client's feedback in one transaction."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,9 @@ class Envelope(TypedMessage):
     """The sealed rating of a client or a server, bound to these two sides and to one interaction.
 
     Attributes:
-        client_id: The client: the primary agent of the account `client`.
+        client_id: The client's agent: the primary agent of the account `client`.
         client: The account that gives the feedback.
-        server_id: The server: the primary agent of the account `server`.
+        server_id: The server's agent: the primary agent of the account `server`.
         server: The account that rates the client.
         interaction: The id of the paid interaction, 32 bytes; see `payment_interaction`.
         seal: The hash of the rating and its salt, 32 bytes.
@@ -96,7 +99,7 @@ class Envelope(TypedMessage):
 
 @dataclass(frozen=True)
 class SealedFeedback(Envelope):
-    """The client's envelope: the account `client` signs."""
+    """The client's envelope, which the account `client` signs."""
 
     @property
     def signer(self) -> str:
@@ -106,7 +109,7 @@ class SealedFeedback(Envelope):
 
 @dataclass(frozen=True)
 class SealedRating(Envelope):
-    """The server's envelope: the account `server` signs."""
+    """The server's envelope, which the account `server` signs."""
 
     @property
     def signer(self) -> str:
@@ -116,7 +119,7 @@ class SealedRating(Envelope):
 
 @dataclass(frozen=True)
 class BlindFeedback:
-    """A client's feedback about the server in a pair. Its index is assigned when it is opened.
+    """A client's feedback about the server in a pair. The feedback gets its index when it is opened.
 
     Attributes:
         value: The value, times `10 ** value_decimals`; from -10**38 to 10**38.
@@ -205,7 +208,7 @@ class Pair:
 
     @classmethod
     def of(cls, feedback: SealedFeedback, rating: SealedRating) -> Self:
-        """Combine two envelopes."""
+        """Combine the envelopes of both sides."""
         names = ("client_id", "client", "server_id", "server", "interaction")
         for name, theirs, ours in zip(names, rating.common, feedback.common, strict=True):
             if theirs != ours:

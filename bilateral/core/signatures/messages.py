@@ -42,7 +42,7 @@ _DOMAIN_TYPE: Final = [
 
 Address = Annotated[ChecksumAddress, "address"]
 Account = Annotated[str, "address"]
-"""An address. The annotation allows any string, because the address is validated when the message is created."""
+"""The type of an address. It allows any string, because the address is validated when the message is created."""
 Bytes32 = Annotated[bytes, "bytes32"]
 String = Annotated[str, "string"]
 Int128 = Annotated[int, "int128"]
@@ -65,7 +65,7 @@ class Domain:
 
 
 class Signable(SignableMessage):
-    """A message to sign, including a form that a remote wallet can display.
+    """A message to sign, with a copy in JSON that a remote wallet can display.
 
     Attributes:
         typed_data: The message in the form of `eth_signTypedData_v4`: JSON, with large numbers as decimal digits.
@@ -81,7 +81,7 @@ def _solidity(name: str) -> str:
 
 @dataclass(frozen=True)
 class TypedMessage:
-    """The base class of messages. A message is a struct with Solidity types that one kind of registry verifies.
+    """The base class of messages: structs with Solidity types, each verified by one kind of registry.
 
     Attributes:
         domain_name: The `name` in the registry's EIP-712 domain, whose `version` is `1`.
@@ -102,7 +102,7 @@ class TypedMessage:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The values of the fields, in Solidity's types."""
+        """The values of the fields, converted to Solidity's types."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
     @classmethod
@@ -258,7 +258,7 @@ def encode_feedback_auth(auth: FeedbackAuth, signature: bytes) -> bytes:
 
 
 def sign_feedback_auth(auth: FeedbackAuth, domain: Domain, owner: BaseAccount) -> bytes:
-    """Authorise feedback by signing with the key of the agent's owner.
+    """Sign an authorisation with the key of the agent's owner.
 
     Args:
         auth: The authorisation.
@@ -328,8 +328,8 @@ def recover_feedback_auth_signer(auth: FeedbackAuth, signature: bytes, domain: D
 
     Returns:
         The signer's address, which must be the agent's owner. None if no signer can be recovered, or if the signature
-        has the wrong length or is malleable; the registry rejects such signatures too. Only the contract itself can
-        check a contract's signature (ERC-1271).
+        has the wrong length or is malleable; the registry rejects such signatures too. If the owner is a contract, only
+        that contract can check the signature (ERC-1271).
     """
     return recover_signer(auth.digest(domain), signature)
 
@@ -341,8 +341,8 @@ def recover_signer(digest: bytes, signature: bytes) -> str | None:
         digest: The 32 bytes that were signed.
 
     Returns:
-        The account; None if the signature does not have 65 bytes, is malleable (`s` too high), or matches no key. Only
-        a contract itself can check a contract's signature (ERC-1271).
+        The account; None if the signature does not have 65 bytes, is malleable (`s` too high), or matches no key. A
+        contract's signature can only be checked by that contract (ERC-1271).
     """
     if len(signature) != _SIGNATURE_BYTES or signature[64] not in _V:
         return None

@@ -1,4 +1,4 @@
-"""Untrusted text: anyone can put any bytes into a tag, a URI or a name on chain."""
+"""Untrusted text from the chain, where anyone can put any bytes into a tag, a URI or a name."""
 
 from typing import Self
 
@@ -21,7 +21,7 @@ class ChainText(str):
 
     @property
     def is_valid(self) -> bool:
-        """True if the bytes are UTF-8, so that nothing had to be replaced."""
+        """True if all bytes are UTF-8, so none were replaced."""
         return self.raw == self.encode()
 
     @property
@@ -38,7 +38,7 @@ def printable(text: str) -> str:
 
     Returns:
         The text with Python escapes in place of every backslash and every character that is not printable: control
-            characters, escape sequences, line breaks, marks that reverse the writing direction, lone surrogates.
+            characters, escape sequences, line breaks, marks that reverse the writing direction, and lone surrogates.
     """
     return "".join(
         character if character.isprintable() and character != "\\" else repr(character)[1:-1] for character in text

@@ -46,7 +46,7 @@ def decode_object(content: bytes) -> dict[str, Any]:
 
 
 def encode_object(value: dict[str, Any]) -> bytes:
-    """Encode a JSON object as `JSON.stringify` does, without spaces or needless escapes, keeping the order of names."""
+    """Encode a JSON object as `JSON.stringify` does: no spaces or needless escapes, and names in original order."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except UnicodeEncodeError:
@@ -58,8 +58,8 @@ def encode_object(value: dict[str, Any]) -> bytes:
 def is_shallow(text: str) -> bool:
     """Return whether a JSON text is nested at most 64 levels deep.
 
-    The parser is recursive. If a library has raised Python's recursion limit, a long series of opening brackets would
-    crash the program.
+    The JSON parser is recursive. If a library has raised Python's recursion limit, a long series of opening brackets
+    would crash the program.
     """
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return True

@@ -12,10 +12,10 @@ _FORMAT: Final = "time=%(asctime)s level=%(levelname)s %(message)s"
 
 
 class SafeFormatter(logging.Formatter):
-    """Formats a record as one line, and a traceback as indented lines, and escapes terminal control characters.
+    """Formats a record as one line with its traceback as indented lines, and escapes terminal control characters.
 
     A message may contain untrusted text from a node, a file or a request. Characters that are not printable, such as
-    line breaks and terminal escape sequences, are shown as Python escapes. Times are in UTC and are marked as such.
+    line breaks and terminal escape sequences, are shown as Python escapes. Times are marked as UTC.
     """
 
     converter = staticmethod(time.gmtime)
@@ -23,7 +23,7 @@ class SafeFormatter(logging.Formatter):
     default_msec_format = "%s.%03dZ"
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format a record. See the class."""
+        """Format a record as described for the class."""
         copied = copy.copy(record)
         copied.exc_text = None  # another formatter may have cached it
         return super().format(copied)
@@ -44,7 +44,7 @@ class SafeFormatter(logging.Formatter):
 class SeldomFilter(logging.Filter):
     """Lets the same text through at most once every few seconds, so that repeated requests cannot fill the log.
 
-    In any such period, at most 16 different texts are let through, because attackers may be able to vary the text.
+    Because attackers may be able to vary the text, at most 16 different texts are let through in any such period.
 
     Args:
         clock: Returns the time in seconds.

@@ -3,8 +3,8 @@
 Python accepts unintended values: a string is also a sequence of strings, and `True` is also the number 1.
 `checked` rejects values that the annotations do not allow, and raises an error that identifies the argument.
 
-Existing libraries are not suitable. pydantic's `validate_call` copies values, and includes them in error messages even
-if they are secret keys. Other libraries accept `True` as a number.
+Existing libraries are unsuitable: pydantic's `validate_call` copies values, and shows even secret keys in error
+messages; others accept `True` as a number.
 """
 
 import math
@@ -54,7 +54,7 @@ def checked_class(cls: C) -> C:
 
 
 def is_whole(value: object) -> bool:
-    """Return whether a value is an integer other than a `bool`, because `True` as an index is a mistake."""
+    """Return whether a value is an integer other than a `bool`, because passing `True` as a number is a mistake."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

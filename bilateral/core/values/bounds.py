@@ -1,4 +1,4 @@
-"""Rating bounds, and values in millionths: integers whose sums are exact and fit into 64 bits.
+"""Lower bounds of ratings, and values in millionths: integers whose sums are exact and fit into 64 bits.
 
 The trust analysis uses the same quantile, but computes a standing's `lower` bound differently; see `docs/trust.md`.
 
@@ -14,7 +14,7 @@ from typing import Final
 from bilateral.core.values import STANDARD_TAGS
 
 SHARES: Final = 10**6
-"""The integer that represents a share of 1: shares are counted in millionths, so that sums are exact."""
+"""The integer for a share of 1: shares are counted in millionths, so that sums are exact."""
 
 QUANTILE: Final = 1.6448536269514722
 """The quantile of the normal distribution for the bound's one-sided confidence of 95 %."""
@@ -52,7 +52,7 @@ def lower_bound(share_sum: int, counterparts: int, scale: tuple[int, int]) -> fl
 
 
 UNITS: Final = 10**6
-"""The value 1, in millionths."""
+"""The integer for the value 1, in millionths."""
 
 MAX_UNITS: Final = 10**18
 """The maximum absolute value of a single number, to which larger values are clamped: 10^12, in millionths."""

@@ -11,11 +11,11 @@ _DIGITS: Final = Context(prec=6)  # significant digits, as `ether` promises
 _EXACT: Final = Context(prec=90)  # a uint256 has 78 digits
 
 _SYMBOLS: Final = {56: "BNB", 97: "BNB", 100: "xDAI", 137: "POL", 80002: "POL", 43113: "AVAX", 43114: "AVAX"}
-"""The currency of chains whose currency is not ether, by EIP-155 id."""
+"""The currency symbols of chains whose currency is not ether, by EIP-155 id."""
 
 
 def ether(wei: int) -> str:
-    """Format an amount in wei in whole units of the currency, with at most six significant digits."""
+    """Convert an amount in wei to the currency's main unit, and format it with at most six significant digits."""
     text = format(_DIGITS.plus(_EXACT.divide(Decimal(wei), _WEI)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 

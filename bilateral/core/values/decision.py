@@ -1,4 +1,4 @@
-"""The purchase decision for an agent with a given standing, shared by `check_server` and `bilateral trust decide`."""
+"""The decision whether to buy from an agent, based on its standing, for `check_server` and `bilateral trust decide`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ from bilateral.core.values.standing import SHARED_TRIAL, Standing, Status
 
 TRIAL: Final = 1.0
 """The maximum amount to pay an agent without evidence: newcomers must be tried before they can earn a reputation. This
-is about the price of a usual purchase."""
+is about the price of a typical purchase."""
 
 LEAST_EVIDENCE: Final = 0.075
 """How much an agent's positive raters must have spent with other sellers, as a share of the amount to pay the agent.
@@ -18,7 +18,7 @@ buyers 3 % of the value that they get.
 """
 
 LEAST_RATING: Final = 50.0
-"""The rating below which buyers received less than half of what they paid for."""
+"""The minimum rating. Below it, buyers received less than half of what they paid for."""
 
 _UNPROVEN: Final = 5.0
 """How far below the minimum rating the lower bound may be, for an agent without backed ratings or with few good
@@ -26,7 +26,7 @@ ones."""
 
 
 class Ground(StrEnum):
-    """The part of a standing that determines the highest amount to pay an agent."""
+    """The part of an agent's standing that determines the highest amount to pay the agent."""
 
     HELD_BACK = "held_back"
     """The agent's ratings were made up."""
@@ -39,13 +39,14 @@ class Ground(StrEnum):
 
     CONTESTED = "contested"
     """The agent is suspected of arranging false ratings. Trial purchases are allowed, because its owner could register
-    a new agent for less than a trial costs. Sellers that send gifts at launch are also contested."""
+    a new agent for less than a trial costs. Sellers that send gifts at launch also fall under this ground."""
 
     SHARED_TRIAL = "shared_trial"
     """The agent is new, and another new agent that is funded from the same source must be tried first."""
 
     EVIDENCE = "evidence"
-    """The limit is the amount that the agent's evidence supports, but at least the amount of a trial."""
+    """The limit is the amount that the agent's evidence (`LEAST_EVIDENCE`) supports, but at least the amount of a
+    trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Limit:
 def limit_of(
     standing: Standing, minimum: float = LEAST_RATING, trial: float = TRIAL, share: float = LEAST_EVIDENCE
 ) -> Limit:
-    """Return the highest amount that a standing allows."""
+    """Return the highest amount to pay an agent that has a given standing."""
     is_low, is_thin = standing.rating is not None and standing.rating < minimum, standing.status == Status.THIN
     if standing.status == Status.HELD_BACK:
         return Limit(0.0, Ground.HELD_BACK)

@@ -1,4 +1,4 @@
-"""Verified payments that did not settle because of the payer's actions after the verification."""
+"""Payments that were verified but did not settle, for a reason on the payer's side."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class FailureReason(StrEnum):
-    """A reason, caused by the payer, why a verified payment did not settle."""
+    """A reason on the payer's side why a verified payment did not settle."""
 
     INSUFFICIENT_BALANCE = "insufficient_balance"
     INSUFFICIENT_ALLOWANCE = "insufficient_allowance"

@@ -1,7 +1,7 @@
 """Exact conversion of human-readable values to and from the registry's `(int128 value, uint8 valueDecimals)`.
 
-ERC-8004 stores a fixed-point number: 99.77 is `(9977, 2)`. The registry stores the number of decimals, and averages
-depend on it. This module therefore preserves decimals as written: `99.70` and `99.7` are stored differently.
+ERC-8004 stores a fixed-point number: 99.77 is `(9977, 2)`. The registry also stores the number of decimals, which
+affects averages. This module therefore preserves decimals as written: `99.70` and `99.7` are stored differently.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class FeedbackValue:
         Args:
             human: A `Decimal`, an `int`, a plain decimal number as text (`"-3.2"`), or a `bool` for a binary tag. A
                 `float` is rejected, because it rarely represents a decimal number exactly.
-            decimals: The number of decimals to store; by default, the number with which the value is written.
+            decimals: The number of decimals to store; by default, as many as the value is written with.
 
         Returns:
             The exact value: `of("99.77")` is `(9977, 2)`, `of("99.770")` is `(99770, 3)`, `of(True)` is `(1, 0)`.
@@ -106,7 +106,7 @@ class FeedbackValue:
 
 @dataclass(frozen=True)
 class StandardTag:
-    """A `tag1` defined by the best practices.
+    """A `tag1` defined by ERC-8004's best practices.
 
     Attributes:
         name: The tag.
@@ -190,7 +190,7 @@ def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue
     """Convert a human-readable value to the registry's form, after checking it against its tag.
 
     Args:
-        tag1: What is measured. A tag not defined by the best practices accepts any value.
+        tag1: The tag, which states what is measured. Tags not defined by the best practices accept any value.
         human: The value, in a form accepted by `FeedbackValue.of`. A binary tag accepts a `bool`, 0 or 1; no other
             standard tag accepts a `bool`.
         tag2: The qualifier, which must be a period such as `week` if `tag1` is `tradingYield`.
@@ -240,7 +240,7 @@ def stars_to_value(stars: HumanValue) -> FeedbackValue:
     """Convert a star rating to 0-100, as catalogues do: 1 star becomes 20, 5 stars become 100.
 
     Args:
-        stars: The rating, 1 to 5. Fractions of a star, as in `"4.5"`, count proportionally.
+        stars: The rating, 1 to 5. Fractions of a star, as in `"4.5"`, are converted proportionally.
 
     Returns:
         The value for the tag `starred`, with as few decimals as it needs.

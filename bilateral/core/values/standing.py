@@ -16,7 +16,7 @@ SHARED_TRIAL: Final = "shared_trial"
 """The reason code for a new agent that must wait while another new agent, funded from the same source, is tried."""
 
 OWNER_CHANGED: Final = "owner_changed"
-"""The reason code for evidence that is ignored because it dates from the time of an earlier owner."""
+"""The reason code for evidence that is ignored because it is about an earlier owner."""
 
 
 class Side(StrEnum):
@@ -44,12 +44,12 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StandingReason:
-    """A reason for a standing.
+    """A reason why an agent has its standing.
 
     Attributes:
         code: The reason's code: `paid`, `no_payments`, `false_raters`, `few_raters`, `shared_trial`, `owner_changed`,
             or the name of a detector.
-        amount: The amount involved, in units of the payment token; None if there is none.
+        amount: The amount to which the reason refers, in units of the payment token; None if there is none.
         figures: The reason's other figures, keyed by name.
     """
 

@@ -1,4 +1,4 @@
-"""Feedback summaries, computed as in the registry, and the filter that selects blind ratings.
+"""Feedback summaries, computed as in the registry, and a filter that selects blind ratings.
 
 These functions summarise any selection of loaded feedback, without further requests to the node.
 """
@@ -13,7 +13,7 @@ from bilateral.core.values import MAX_DECIMALS, FeedbackValue
 
 
 class Blind(StrEnum):
-    """A filter for ratings. Without it, both open and blind ratings are included."""
+    """A filter for ratings. Without the filter, both open and blind ratings are included."""
 
     ONLY = "only"
     """Only ratings that were sealed before either side saw the other's rating."""
@@ -50,8 +50,8 @@ def summarize(values: Iterable[FeedbackValue]) -> Summary:
     """Average values as defined by ERC-8004.
 
     Each value is scaled to 18 decimals. The sum is divided by the number of values, then scaled to the most frequent
-    number of decimals (the lowest on a tie). Both divisions round toward zero. If the average would exceed 128 bits, it
-    is scaled to the largest number of decimals with which it fits, as in the registry.
+    number of decimals (the lowest on a tie). Both divisions round toward zero. As in the registry, an average that
+    would exceed 128 bits is scaled to the largest number of decimals with which it fits.
     """
     sums, numbers = [0] * (MAX_DECIMALS + 1), [0] * (MAX_DECIMALS + 1)
     for value in values:

@@ -1,4 +1,4 @@
-"""Times on chain: Unix seconds in up to 256 bits, which far exceeds the range of `datetime`."""
+"""On-chain times: Unix seconds in up to 256 bits, far beyond the range of `datetime`."""
 
 from datetime import UTC, datetime
 from typing import Final
