@@ -1,4 +1,4 @@
-"""The x402 extension `8004-reputation`: paid requests whose answers include a proof.
+"""The x402 extension `8004-reputation`: the response to a paid request (the answer) includes a signed proof.
 
 A server declares its ERC-8004 agent and signs every paid answer. A client checks the agent before paying, checks the
 proof after receiving the answer, and gives feedback that refers to the payment. The package needs the extra `x402`.
@@ -6,10 +6,11 @@ proof after receiving the answer, and gives feedback that refers to the payment.
 `proof` contains the messages, their hashes and signatures, and the verifiers. `clients` pays for requests sent with
 httpx or requests, verifies the answers and rates the agents. `server` signs answers from FastAPI and Flask
 applications. `aggregator` sends signed feedback and pays for the gas. Each subpackage imports only the subpackages
-listed before it. Import adapters from their own modules. `docs/x402.md` is the manual.
+listed before it. Import the adapters for HTTP libraries and frameworks from their own modules. `docs/x402.md` is the
+manual.
 
-Public names are imported on first use (PEP 562), so that the aggregator's database tables can be created without the
-extra.
+Public names are imported on first use (PEP 562), so the aggregator's database tables can be created without installing
+the extra.
 """
 
 # ruff: noqa: F403  # type checkers find the names by their modules

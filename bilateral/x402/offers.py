@@ -49,7 +49,7 @@ class Offer:
         message: The message as clients read it; None if there is no readable message. In a version 1 option,
             `maxAmountRequired` is also available as `amount`.
         version: 2 if the offer is in the header, 1 if it is only in the body.
-        differs: True if the header's terms differ from the body's.
+        differs: True if the header and the body contain different terms.
     """
 
     message: Mapping[str, Any] | None
@@ -95,5 +95,5 @@ def _is_term(name: str, value: object) -> bool:
 
 
 def _terms_of(options: Sequence[Mapping[str, Any]]) -> set[tuple[str, ...]]:
-    """Return the terms that both versions write in the same way. Their network names differ, so they are omitted."""
+    """Return the terms that both versions write in the same way. Network names are omitted, because they differ."""
     return {tuple(str(option.get(name)).lower() for name in ("asset", "amount", "payTo")) for option in options}

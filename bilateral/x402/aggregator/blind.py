@@ -1,8 +1,8 @@
-"""The relay for blind ratings: collects envelopes and openings from both sides, and submits them together.
+"""The relay for blind ratings: collects both sides' envelopes (sealed ratings) and openings, and submits them together.
 
-Openings are secret until they are sent. They never appear in a response or a log, and are deleted once both ratings are
-on chain or can no longer be submitted. No progress is lost in a restart, because each pair's state can be read from the
-chain.
+An opening reveals a sealed rating, and is secret until the relay sends it. Openings never appear in a response or a
+log, and are deleted once both ratings are on chain or can no longer be submitted. A restart loses no progress, because
+each pair's state can be read from the chain.
 """
 
 import json
@@ -33,7 +33,7 @@ from bilateral.x402.proof import fields as read
 from bilateral.x402.proof.errors import InvalidMessageError
 
 _LEAST_SECONDS: Final = 60
-"""The minimum remaining validity of an envelope, because a transaction may not be mined immediately."""
+"""The minimum remaining validity of an envelope, in seconds, because a transaction may not be mined immediately."""
 
 _KEY: Final = ("client_id", "client", "server_id", "server", "interaction")
 _NO_OPENINGS: Final = {"client_opening": None, "server_opening": None}
@@ -46,7 +46,7 @@ MAX_BYTES: Final = 65_536
 
 @dataclass(frozen=True)
 class BlindMessage:
-    """One side of a pair: its envelope and its opening.
+    """One side's message in a pair of blind ratings: its envelope (sealed rating) and its opening.
 
     Attributes:
         network: The registry's chain.
@@ -108,7 +108,7 @@ class BlindRelay:
         self._engine, self._chain, self._client, self._charge, self._clock = engine, chain, client, charge, clock
 
     def accept(self, message: BlindMessage) -> tuple[RelayedPair, bool]:
-        """Check one side of a pair, and store it."""
+        """Check one side's message, and store it."""
         envelope, side = message.signed.envelope, message.side
         table, key = blind_pair, self._key(envelope)
         with reading(self._engine) as connection:
@@ -150,7 +150,7 @@ class BlindRelay:
         return bool(rows)
 
     def _advance(self, row: Row[Any], budget_left: Callable[[], bool]) -> dict[str, Any]:
-        """Take a pair's next step according to its on-chain state, and return the changes to its row."""
+        """Advance a pair according to its on-chain state, and return the changes to its database row."""
         signed = [SignedEnvelope.from_json(text) for text in (row.client_envelope, row.server_envelope) if text]
         if row.state == PairState.WAITING:
             is_expired = min(part.envelope.deadline for part in signed) < self._now()
@@ -233,7 +233,7 @@ def _failed(problem: str) -> dict[str, Any]:
 
 
 def _holds(row: Row[Any], side: str, envelope: Envelope) -> bool:
-    """Return True if a pair's row contains the envelope of the given side."""
+    """Return True if a pair's row already contains this envelope for the given side."""
     stored_text = row._mapping[f"{side}_envelope"]
     if stored_text is None:
         return False

@@ -1,4 +1,4 @@
-"""Blind ratings through a relay: each side sends its envelope and opening, and the relay pays for the gas.
+"""Blind ratings through a relay: each side sends its sealed rating (envelope) and the opening that reveals it.
 
 Example:
     url = "https://feedback.example/v1/aggregator/blind-ratings"
@@ -26,8 +26,8 @@ def relay_blind_rating(
 ) -> RelayedPair:
     """Send one side of a pair of blind ratings to a relay. It is safe to send the same side again.
 
-    The relay learns the rating. If a relay reveals an opening to the other side before both ratings are sealed, that
-    side can retaliate, so choose a relay that you trust, or do not use one.
+    The relay pays for the gas, and can read the rating. If it reveals an opening to the other side before both ratings
+    are sealed, that side can retaliate, so choose a relay that you trust, or do not use one.
 
     Args:
         signed: Your side's signed envelope.

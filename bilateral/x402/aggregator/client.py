@@ -34,7 +34,7 @@ from bilateral.x402.proof.verdicts import Verification
 Answer = TypeVar("Answer")
 
 Reading: TypeAlias = Callable[[dict[str, Any], bool], Answer]
-"""A function that parses a response's JSON object, given whether the response reports something new."""
+"""A function that parses a response's JSON object. Its second argument is True if the message was new."""
 
 SECONDS: Final = 30.0
 """The maximum time to wait for an aggregator's response, in seconds."""
@@ -77,14 +77,14 @@ class SponsoredFeedback:
     """The response from an aggregator that accepted feedback. It is unverified unless `entry` is set.
 
     Attributes:
-        status: `submitted`, or `queued` if there is no transaction yet; `included` or `confirmed` if the feedback was
-            sent earlier.
+        status: `queued` if there is no transaction yet, otherwise `submitted`; `included` or `confirmed` only if the
+            same feedback was sent earlier.
         id: The number of the feedback entry in the aggregator's log.
         transaction: The transaction's hash; None before a transaction exists.
         proof: `bound` if the agent's signature is proven to belong to this payment, otherwise `unbound`.
         is_new: False if the aggregator already had the same feedback.
         signed: The signed feedback. Anyone may send it to the registry if the aggregator does not.
-        entry: The on-chain feedback entry, read from the client's own node; None if `confirm` is not set.
+        entry: The on-chain feedback entry, read from the client's own node; None if `confirm` was omitted.
     """
 
     status: str
@@ -113,19 +113,20 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
     """Give feedback on a paid answer through an aggregator, once per payment. See `give_paid_feedback`.
 
     Args:
-        client: The SDK client for the chain, whose signer is `signer`. It needs no ether.
+        client: The SDK client for the chain. Its signer must be `signer`, and its account needs no ether.
         aggregator: The URL to post to. A server may declare an aggregator, but use one that you trust to be neutral.
-        send_bodies: True to send the request and response bodies, at most 1 MiB in total. With the bodies, which it
-            does not publish, the aggregator can prove that the agent's signature belongs to this payment.
+        send_bodies: True to send the request and response bodies, at most 1 MiB in total. The aggregator does not
+            publish them, but needs them to prove that the agent's signature belongs to this payment.
         confirm: How many seconds to wait for `client` to find the feedback in the registry. If omitted, the
             aggregator's response is trusted.
         http: The HTTP client. The default client accepts only https URLs and does not follow redirects.
 
     Raises:
-        InvalidArgumentError: As for `paid_feedback`; also if the URL is not https, or if the bodies are unavailable or
-            exceed 1 MiB.
+        InvalidArgumentError: As for `paid_feedback`, or the URL is not https, or the bodies are unavailable or exceed 1
+            MiB.
         DuplicateFeedbackError: This client has already given feedback for this payment.
-        UnreadFeedbackError: This client has given feedback since the payment, and the feedback's file cannot be loaded.
+        UnreadFeedbackError: Feedback that this client gave since the payment may be for it, but the file cannot be
+            loaded.
         FeedbackRefusedError: The aggregator rejected the feedback. The error's `code` is the reason.
         AggregatorFailedError: The aggregator could not be reached, or its response was invalid.
         UnconfirmedFeedbackError: The feedback is not on chain after `confirm` seconds.
@@ -233,7 +234,7 @@ def post(http: httpx.Client | None, url: str, message: dict[str, Any], read: Rea
 
     Args:
         http: The HTTP client. The default client accepts only https URLs and does not follow redirects.
-        read: A function that parses a successful response's JSON object, given whether the response reports something
+        read: A function that parses a successful response's JSON object. Its second argument is True if the message was
             new. It may raise KeyError, TypeError or ValueError.
 
     Raises:

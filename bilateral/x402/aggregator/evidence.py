@@ -55,7 +55,7 @@ class Evidence:
 def check(
     state: ClientState, files: FileCache, loader: Loader, chain: SponsoredChain, submission: Submission
 ) -> Operation[Evidence]:
-    """Check a submission, with the cheapest checks first."""
+    """Check a submission, running the cheapest checks first."""
     is_bound = _binding(submission)
     if chain.requires_bound_proof and not is_bound:
         raise FeedbackRefusedError(
@@ -73,7 +73,7 @@ def check(
 
 
 def _binding(submission: Submission) -> bool:
-    """Recompute the signed hash from the bodies or, in the profile `reputation`, from their hash."""
+    """Check the signed hash against the bodies or their hash. Return False if the message contains neither."""
     task_ref, bodies, data = submission.task_ref, submission.bodies, submission.data_hash
     field, problem = "interactionHash", "the signed hash does not match this payment and these bodies"
     if data is not None:
@@ -90,7 +90,7 @@ def _binding(submission: Submission) -> bool:
 
 
 def _reviewer(state: ClientState, submission: Submission) -> Operation[None]:
-    """Check both of the reviewer's signatures, made by a key or validated by a contract (ERC-1271)."""
+    """Check both of the reviewer's signatures, which a key made or a contract validates (ERC-1271)."""
     deployment = yield from registries.connect(state)
     registry = deployment.address_of(Registry.REPUTATION)
     feedback, account = submission.feedback, submission.reviewer.address
@@ -117,7 +117,7 @@ def _reviewer_message(submission: Submission) -> bytes:
 
 
 def _agent(state: ClientState, files: FileCache, submission: Submission, payment: Payment) -> Operation[None]:
-    """Check the agent's signature against its current file or, after a key rotation, its file at payment time."""
+    """Check the agent's signature against the keys in its current file or, failing that, its file at payment time."""
     token = submission.agent.agent_id.token_id
     try:
         (now,) = yield from registries.call(state, Registry.IDENTITY, "tokenURI", token)
@@ -197,7 +197,7 @@ def _file_problem(document: Document, submission: Submission) -> str | None:
 
 
 def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, Any, Any]]:
-    """Return the fields that both the feedback file and the message contain: each with its name and both values."""
+    """Return the fields that the feedback file and the message share: each field's name and its two values."""
     feedback, proof, data = submission.feedback, file.proof_of_interaction, submission.data_hash
     signed_hash = ("interactionHash", _digits(file.interaction_hash), submission.interaction_hash.hex())
     if proof is not None and data is not None:
@@ -219,7 +219,7 @@ def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, An
 
 
 def _comparable(text: str | None, signature: bytes) -> tuple[str | None, str]:
-    """Return two signatures for comparison: without the last byte if both may be from keys, otherwise unchanged."""
+    """Return two signatures in comparable form: without the last byte if keys may have made both, else unchanged."""
     there, here, digits = _digits(text), signature.hex(), _SIGNATURE_DIGITS
     if there is not None and {len(there), len(here)} <= {digits, digits + 2}:
         return there[:digits], here[:digits]

@@ -1,7 +1,8 @@
 """Messages to and from an aggregator, mainly the feedback that a client posts.
 
-The format is that of the upstream draft's `POST`, plus `sponsored`: the client's signature for the registry. The
-signature covers every on-chain argument, including the feedback file's hash, so an aggregator cannot change anything.
+The format is that of the upstream draft's `POST`, plus `sponsored`, which contains the client's signature for the
+registry. The signature covers every on-chain argument, including the feedback file's hash, so an aggregator cannot
+change anything.
 """
 
 import base64
@@ -236,7 +237,7 @@ def _number(fields: Mapping[str, Any], name: str, path: str, end: int) -> int:
 
 
 def _optional(fields: Mapping[str, Any], name: str, path: str, limit: int) -> str:
-    """Read a string that may be missing or empty. Reject NUL, which neither databases nor the draft allow."""
+    """Read a string that may be missing or empty. Reject NUL, which neither databases nor the draft allows."""
     value = fields.get(name)
     if value is None or value == "":
         return ""

@@ -1,7 +1,7 @@
 """The durable queue of an aggregator: accepted feedback with its nonces, transactions and costs.
 
 Only one process at a time works on an account's queue: the process that holds the queue's lease. Every change requires
-the lease, so a process that was suspended until its lease expired changes nothing when it resumes.
+the lease, so a process that was suspended until its lease expired cannot change anything when it resumes.
 """
 
 import json
@@ -45,7 +45,7 @@ class Signed:
 
 
 class WorkQueue:
-    """The queue of one account on one chain. Without the queue's lease, changing it raises `LeaseLostError`.
+    """The queue of one account on one chain. Changes without the queue's lease raise `LeaseLostError`.
 
     Args:
         lease_seconds: How many seconds a lease lasts.
@@ -106,7 +106,7 @@ class WorkQueue:
             return connection.execute(query).one_or_none() is not None
 
     def charge(self, cost: int) -> None:
-        """Add an amount that was paid for something other than feedback to today's costs."""
+        """Add to today's costs an amount that was paid for something other than feedback."""
         with self._leased() as connection:
             spend(connection, self._chain, int(self._clock()) // SECONDS_A_DAY, cost, is_paid=True)
 
@@ -165,7 +165,7 @@ class WorkQueue:
             self._set(connection, row, state=state, problem=problem, **values)
 
     def _charge(self, connection: Connection, row: Row[Any], cost: int, *, is_paid: bool = False) -> None:
-        """Replace the feedback's cost. A paid cost counts towards the day of the charge, any other towards today."""
+        """Replace the feedback's cost. Actual costs count towards the day of the estimate, estimates towards today."""
         table = sponsored_feedback
         query = select(table.c.day, table.c.cost).where(table.c.feedback_id == row.feedback_id)
         charged = connection.execute(query).one()

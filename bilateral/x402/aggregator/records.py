@@ -64,7 +64,7 @@ def list_feedback(
     """Return sponsored feedback, newest first. Ids only increase, so pages do not shift as feedback is added.
 
     Args:
-        chosen: Column values that the feedback must match; None selects all feedback.
+        chosen: The required value for each column; a value of None matches everything.
     """
     table = sponsored_feedback
     query = select(table).order_by(table.c.feedback_id.desc()).limit(limit)
@@ -76,10 +76,11 @@ def list_feedback(
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts for one band of feedback values. They show whether negative feedback is rejected more often.
+    """Counts for one band of feedback values. Tallies show whether negative feedback is rejected more often.
 
     Attributes:
-        band: The band's number: 0 for values below 10 on the human scale, 9 for values from 90, -1 for no value.
+        band: The band's number, from 0 (values below 10 out of 100) to 9 (values from 90); -1 for rejected messages
+            without a readable value.
         accepted: The number of accepted entries, by state.
         refused: The number of rejections, by code.
     """
@@ -121,7 +122,7 @@ class BudgetSpentError(Exception):
 
 
 def lock_account(connection: Connection, chain: SponsoredChain) -> Row[Any]:
-    """Return a sponsoring account's row, locked against other changes until the transaction ends."""
+    """Return a sponsoring account's row, locked against changes by others until the database transaction ends."""
     key = {"chain_id": chain.chain_id, "account": chain.account}
     insert_new(connection, tables.sponsor, [{**key, "leased_until": 0.0}])
     query = select(tables.sponsor).where(*(tables.sponsor.c[name] == value for name, value in key.items()))
@@ -243,7 +244,7 @@ def _free_payment(evidence: Evidence, submission: Submission, accepted: Iterable
 
 
 def _refuse_second_at_once(connection: Connection, chain: SponsoredChain, submission: Submission) -> None:
-    """Reject feedback while the reviewer's earlier entry for the agent is pending: the next index is uncertain."""
+    """Reject feedback while the reviewer has a pending entry for the agent, because the next index is uncertain."""
     table = sponsored_feedback
     query = select(table.c.feedback_id).where(
         table.c.chain_id == chain.chain_id,

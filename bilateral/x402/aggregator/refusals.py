@@ -21,7 +21,7 @@ class Code(StrEnum):
     """The reviewer did not sign this feedback, or the registry no longer accepts the signature."""
 
     UNKNOWN_AGENT = "UNKNOWN_AGENT"
-    """The agent does not exist, or this service does not serve its registry."""
+    """The agent does not exist, or this service does not support its registry."""
 
     DUPLICATE_TASK_REF = "DUPLICATE_TASK_REF"
     """The reviewer has already given feedback for this payment."""
@@ -33,7 +33,7 @@ class Code(StrEnum):
     """The transaction does not transfer enough of an accepted token from the reviewer to the agent's wallet."""
 
     PAYMENT_NOT_SETTLED = "PAYMENT_NOT_SETTLED"
-    """The transaction transfers enough, but without a signed payment. Anyone can transfer tokens to themselves."""
+    """The transaction transfers enough, but not by a signed payment; anyone can transfer tokens to themselves."""
 
     PAYMENT_NOT_PROVABLE = "PAYMENT_NOT_PROVABLE"
     """An intermediary contract settled the payment, and the node has no trace (`debug_traceTransaction`) of it."""
@@ -42,13 +42,13 @@ class Code(StrEnum):
     """The payment has too few confirmations. Try again later."""
 
     UNSUPPORTED_NETWORK = "UNSUPPORTED_NETWORK"
-    """This service does not serve the chain."""
+    """This service does not support the chain."""
 
     SELF_FEEDBACK = "SELF_FEEDBACK"
     """The reviewer owns the agent, or may act for it."""
 
     BUDGET_EXHAUSTED = "BUDGET_EXHAUSTED"
-    """The day's budget is spent. Try again tomorrow."""
+    """The aggregator's daily budget is spent. Try again tomorrow."""
 
     UNBOUND_PROOF = "UNBOUND_PROOF"
     """This service requires proof that the agent's signature belongs to this payment: send `bodies`."""
@@ -57,10 +57,10 @@ class Code(StrEnum):
     """This service requires a feedback file that it can load and compare with the feedback: publish the file first."""
 
     PENDING_FEEDBACK = "PENDING_FEEDBACK"
-    """The reviewer's earlier feedback for this agent is not on chain yet. Sign again for the next index, and retry."""
+    """The reviewer's earlier feedback for this agent is not on chain yet. Wait, then sign again with the next index."""
 
     ALREADY_SEALED = "ALREADY_SEALED"
-    """The client is already rated, both sides have sealed ratings, or this side already sent a different envelope."""
+    """The client is already rated, both ratings are sealed, or this side has already sent a different envelope."""
 
     UNAVAILABLE = "UNAVAILABLE"
     """A node or a file server is failing, or this service cannot pay at the moment. Try again later."""
@@ -82,7 +82,7 @@ class FeedbackRefusedError(ReputationExtensionError):
     Attributes:
         code: The rejection code.
         details: Additional members of the response, such as `field`. Their text may be untrusted.
-        retry_seconds: How many seconds to wait before retrying the same request; None if the request can never succeed.
+        retry_seconds: How many seconds to wait before retrying the same request; None if no retry is recommended.
     """
 
     reason = "feedback_refused"

@@ -34,10 +34,10 @@ from bilateral.x402.proof.checking import FileCache
 
 _LOG: Final = logging.getLogger(__name__)
 _FLUSH_SECONDS: Final = 1.0
-"""How often the counters are written: a crash loses at most one second of counts."""
+"""How often the counters are stored, in seconds. A crash loses at most one second of counts."""
 
 _MIN_SECONDS_LEFT: Final = 60
-"""The minimum remaining validity of a signature, because a transaction may not be mined immediately."""
+"""The minimum remaining validity of a signature, in seconds, because a transaction may not be mined immediately."""
 
 _NO_BAND: Final = -1  # the band of messages without a value
 
@@ -47,7 +47,7 @@ _CODES: Final[Mapping[str, Code]] = {
     **dict.fromkeys(("signature_expired", "signature_voided"), Code.INVALID_REVIEWER_SIGNATURE),
     **dict.fromkeys(("invalid_signature", "unexpected_feedback_index"), Code.INVALID_REVIEWER_SIGNATURE),
 }
-"""The codes for the registry's own rejections; any other error means an invalid payload."""
+"""The rejection code for each error of the registry; any other error means an invalid payload."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Aggregator(Closing):
 
     @contextmanager
     def _refusing(self, subject: str, count: Callable[[FeedbackRefusedError], None] = lambda _: None) -> Iterator[None]:
-        """Reject messages that cannot be checked now, and count each rejection."""
+        """Convert failures of the checks themselves to rejections, and count each rejection."""
         try:
             yield
         except BilateralError as failure:

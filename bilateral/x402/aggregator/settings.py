@@ -24,7 +24,8 @@ class SponsoredChain:
     """One chain that an aggregator serves.
 
     Attributes:
-        rpc_url: A node's JSON-RPC URL. The node must provide the state at the blocks that contain payments.
+        rpc_url: A node's JSON-RPC URL. The node must provide historical state: that of the blocks that contain
+            payments.
         deployment: The registries. Feedback for agents in other registries is rejected.
         signer: The account that sends feedback and pays for the gas. No other program may use it.
         tokens: The minimum payment in each accepted token, in the token's smallest unit, keyed by the token's address.
@@ -38,9 +39,9 @@ class SponsoredChain:
         poll_seconds: How many seconds to wait between reads of the chain while feedback is unconfirmed.
         replace_seconds: How many seconds to wait before a transaction that is not in a block is resent with higher
             fees.
-        private_mempool: True to submit both seals and openings in one transaction, which nobody can see before it is in
-            a block. False to submit the seals first, and the openings once the seals are confirmed. None to use the
-            address book's setting.
+        private_mempool: True to submit both sides' seals and openings in one transaction, because nobody can see it
+            before it is in a block. False to submit the seals first, and the openings once the seals are confirmed.
+            None to use the address book's setting.
     """
 
     rpc_url: str
@@ -99,9 +100,11 @@ class AggregatorSettings:
     Attributes:
         chains: The chains that the aggregator serves.
         answer_seconds: How many seconds a request waits for its transaction. The feedback remains queued after that.
-        lease_seconds: How many seconds to wait before another process may take over the queue of an unresponsive one.
-        resend_seconds: How many seconds to wait before resending a transaction that the node does not report.
-        allow_private: True to allow registration and feedback files from private addresses. Set it only in tests.
+        lease_seconds: How many seconds an unresponsive process keeps its queue before another process may take over.
+        resend_seconds: How many seconds to wait before first resending, unchanged, a transaction that is not in a
+            block.
+        allow_private: True to allow registration and feedback files from private network addresses. Set it only in
+            tests.
     """
 
     chains: tuple[SponsoredChain, ...] = field(default_factory=tuple)
@@ -122,7 +125,7 @@ _Wei = Annotated[int | str, Field(description="An amount in wei: a number, or a 
 
 
 class _ChainTable(BaseModel):
-    """A `[[chain]]` table in the file."""
+    """A `[[chain]]` table in the settings file."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -151,7 +154,7 @@ class _ChainTable(BaseModel):
 
 
 class _File(BaseModel):
-    """The whole file."""
+    """The whole settings file."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

@@ -85,7 +85,7 @@ def prepare(state: ClientState, message: SignedMessage) -> Operation[Sent[Any]]:
 
 
 def restore(state: ClientState, message: SignedMessage, fees_: Mapping[str, int]) -> Operation[Sent[Any]]:
-    """Return a feedback transaction in its prepared form, using the stored fees."""
+    """Rebuild a prepared feedback transaction from the signed message and the stored fees."""
     decode = yield from _decoder(state, message)
     data = registries.calldata(Registry.REPUTATION, FUNCTION, message.arguments)
     deployment = yield from registries.connect(state)
@@ -192,19 +192,19 @@ def outcome(state: ClientState, prepared: Sent[Any], hash_: bytes, receipt: Mapp
 
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_SECONDS: Final = 1.0
-"""The pause after the first failure. It doubles with each further failure."""
+"""The pause after the first failure, in seconds. It doubles with each further failure."""
 
 _MOST_SECONDS: Final = 300.0
-"""The maximum pause: a node that has recovered is used again within five minutes."""
+"""The maximum pause, in seconds. A node that has recovered is used again within five minutes."""
 
 _IDLE_SECONDS: Final = 2.0
-"""How often an idle process checks for a queue whose previous worker has stopped."""
+"""How often, in seconds, an idle process checks whether a queue's previous worker has stopped."""
 
 _MOST_PENDING: Final = 16
 """The maximum number of pending transactions. Nodes drop transactions from accounts with many more."""
 
 _LAG_SECONDS: Final = 15.0
-"""How long nodes behind the same host name may disagree on which nonces have been used."""
+"""How long, in seconds, nodes behind the same host name may disagree on which nonces have been used."""
 
 _NONCE_USED: Final = "another transaction from the account used the nonce"
 
@@ -294,7 +294,7 @@ class Submitter:
         self._count("submitted", 1)
 
     def _broadcast(self, row: Row[Any], signed: Signed) -> None:
-        """Send a stored transaction, and set when to send it again if it is not included."""
+        """Send a stored transaction, and schedule the next attempt in case it is not included in a block."""
         failure = self._run(broadcast(signed.raw))
         problem = None if failure is None else self._public_problem(failure)
         self.queue.postpone(row, min(self._settings.resend_seconds * 2**row.attempts, _MOST_SECONDS), problem)

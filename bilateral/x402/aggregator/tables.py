@@ -1,8 +1,8 @@
 """The tables of the aggregator, which sends feedback that clients signed. `docs/index.md` documents them.
 
-They contain this service's messages and transactions, which cannot be restored by rebuilding the index. They are stored
-in the index's database, because operators already back that database up. This module imports nothing from `proof`, so
-it needs only the extra `index`.
+The tables contain the aggregator's messages and transactions, which cannot be restored by rebuilding the index. They
+are part of the index's database, because operators already back that database up. This module imports nothing from
+`proof`, so it needs only the extra `index`.
 """
 
 from enum import StrEnum
@@ -50,7 +50,7 @@ class PairState(StrEnum):
     """Both sides' messages have arrived. Nothing is on chain yet."""
 
     SEALED = "sealed"
-    """Both seals are on chain. The openings are sent once the seals are confirmed."""
+    """Both sealed ratings are on chain. The openings are sent once the seals are confirmed."""
 
     OPENED = "opened"
     """Both ratings are on chain. The relay deleted its openings."""

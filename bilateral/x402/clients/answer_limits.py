@@ -28,9 +28,10 @@ class AnswerLimits:
     """Limits for one answer from a server.
 
     Attributes:
-        bytes: The maximum size of the body in bytes, before and after decoding. By default, the same limit as on this
-            package's servers.
-        seconds: The maximum time until the answer is complete. The default suffices for a settlement on Ethereum.
+        bytes: The maximum size of the body in bytes, before and after decoding. The default is the same as the limit of
+            this package's servers.
+        seconds: The maximum number of seconds until the answer is complete. The default suffices for a settlement on
+            Ethereum.
     """
 
     bytes: int = MAX_BODY
@@ -82,7 +83,7 @@ def too_slow(limits: AnswerLimits) -> AnswerTimeoutError:
 
 
 def within(limits: AnswerLimits, function: Callable[[], _T], discard: Callable[[_T], object]) -> _T:
-    """Run a function in its own thread, and wait for its result until the time limit.
+    """Run a function in its own thread, and wait for its result until the time limit is reached.
 
     HTTP client timeouts apply to the gap between two pieces of data, so they never trigger if a server sends its
     headers byte by byte. The thread that reads such an answer is abandoned, and ends when the connection closes.
@@ -146,7 +147,7 @@ class AsyncBoundedTransport(httpx.AsyncBaseTransport):
         self._inner, self._limits = inner, limits
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request. It raises the same errors as `BoundedTransport`."""
+        """Send a request. Raises the same errors as `BoundedTransport`."""
         with _httpx_errors(request):
             try:
                 async with asyncio.timeout(self._limits.seconds):
@@ -207,7 +208,7 @@ class _Metered(httpx.AsyncByteStream, httpx.SyncByteStream):
 
 
 def _is_read_at_once(request: httpx.Request, response: httpx.Response) -> bool:
-    """Return whether to read an answer in full now: a price, a paid answer, or an answer that may grow when decoded."""
+    """Return True for an answer to read in full now: a price, a paid answer, or one that may grow when decoded."""
     if response.status_code == HTTPStatus.PAYMENT_REQUIRED or payment_among(request.headers):
         return True
     return "content-encoding" in response.headers and not is_stream(response.headers.get("content-type", ""))

@@ -53,7 +53,7 @@ class Reputation8004ClientExtension:
 
     @property
     def hooks(self) -> Any:
-        """The payment lifecycle hooks, which are this object's methods. The SDK's types lack `AbortResult`."""
+        """The payment lifecycle hooks: this object. The type is `Any`, because the SDK's types lack `AbortResult`."""
         return self
 
     def on_before_payment_creation(
@@ -75,7 +75,7 @@ class Reputation8004ClientExtension:
     def enrich_payment_payload(
         self, payment_payload: PaymentPayload, payment_required: PaymentRequired
     ) -> PaymentPayload:
-        """Add the client's claim to be an agent, and an identifier that allows a lost answer to be fetched again."""
+        """Add the client's claim to be an agent, and an identifier with which a lost answer can be fetched again."""
         declared = payment_required.extensions or {}
         extensions = dict(payment_payload.extensions or {})
         if "payment-identifier" in declared:
@@ -101,7 +101,7 @@ def _refuse_unsupported(context: PaymentCreationContext) -> AbortResult | None:
 
 
 def _prefer_supported(_version: int, options: list[Any]) -> list[Any]:
-    """Remove terms that would be rejected, if the server also offers acceptable ones."""
+    """Remove payment options that would be rejected, if the server also offers acceptable ones."""
     return [terms for terms in options if _unsupported(terms) is None] or options
 
 

@@ -3,8 +3,8 @@
     give_cross_chain_feedback(client, verification, agent, 95, signer, payer).wait()
 
 The registry identifies the reviewer by an account on the registry's own chain, but the payment was made by a different
-account. The payer therefore signs a statement that specifies which account may review on its behalf, so that nobody can
-use someone else's payment as proof.
+account. The payer therefore signs a statement that specifies which account may review on the payer's behalf. Otherwise,
+anyone could use someone else's payment as proof.
 """
 
 from typing import Any, Final
@@ -25,11 +25,11 @@ _DOMAIN: Final = "bilateral payer v1"
 
 
 def payer_digest(agent: GlobalAgentId, task_ref: str, reviewer: AccountId) -> bytes:
-    """Return the 32 bytes that a payer signs to authorise an account to review the agent that it paid.
+    """Return the 32 bytes that a payer signs to authorise an account to review the paid agent.
 
     Args:
         agent: The agent on the feedback's chain.
-        task_ref: The payment.
+        task_ref: The reference to the payment's transaction.
         reviewer: The account that gives the feedback.
     """
     return keccak("\n".join((_DOMAIN, str(agent), task_ref, str(reviewer))).encode())
@@ -51,8 +51,8 @@ def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
     Args:
         verification: The answer's verification. The checks of agent, payment, task reference and signature must have
             passed.
-        agent: The agent to review, on an EVM chain. The server must declare this agent in addition to the paid agent,
-            but only `other_registrations` proves that both are the same agent.
+        agent: The agent to review, on an EVM chain. The server must declare this agent in addition to the paid agent.
+            This does not prove that both are the same agent; check that with `other_registrations`.
         value: The on-chain integer value, from 0 to 255; at most 100 once decimals are applied.
         signer: The client's key on the feedback's chain.
         payer: The key of the account that paid.
@@ -100,7 +100,7 @@ def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedb
     Raises:
         InvalidArgumentError: As for `cross_chain_feedback`.
         DuplicateFeedbackError: This client has already given feedback for this payment.
-        UnreadFeedbackError: The file of earlier feedback by this client cannot be loaded.
+        UnreadFeedbackError: Earlier feedback by this client may be for this payment, but the file cannot be loaded.
     """
     arguments = cross_chain_feedback(verification, agent, value, signer, payer, **options)
     make(feedback.refuse_second(client, verification, arguments, signer, accept_unread))
@@ -108,7 +108,7 @@ def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedb
 
 
 def is_signed_by_payer(file: FeedbackFile) -> bool:
-    """Check that the payer authorised a feedback file's client to review on its behalf.
+    """Check that the payer authorised the client named in a feedback file to review on the payer's behalf.
 
     This checks only the payer's signature, which covers the transaction reference. To check the payment itself, look it
     up with a reader for the payment's chain.

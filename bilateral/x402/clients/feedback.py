@@ -97,7 +97,7 @@ class Claim:
 
     Attributes:
         chain_id: The account's chain; None if it is not an EVM chain.
-        digests: The hash that was signed, first without and then with the EIP-191 prefix.
+        digests: The two possible signed hashes: without and with the EIP-191 prefix.
         signature: The signature; if a key made it, it ends in 27 or 28.
     """
 
@@ -162,7 +162,7 @@ def _client_signature(digest: bytes, signer: TransactionSigner) -> bytes:
 
 
 MAX_HUMAN: Final = 100
-"""The highest feedback value on the human scale; the lowest is 0."""
+"""The highest feedback value once decimals are applied; the lowest is 0."""
 
 
 RESOURCE_DELIVERED: Final = Tags("x402-resource-delivered", "proof-of-participation")
@@ -174,7 +174,7 @@ QUALITY: Final = Tags("starred", X402_TAG)
 """The tags for a quality rating in the profile `reputation`, whose second tag is always `x402`."""
 
 REACHABLE: Final = Tags("reachable", X402_TAG)
-"""The tags for reporting only whether an answer was delivered (value 1 or 0) in the profile `reputation`."""
+"""The tags for feedback that only reports whether an answer was delivered (1 or 0) in the profile `reputation`."""
 
 PAYMENT_STATUS: Final = "paymentStatus"
 """A field that this package adds to feedback files: `not_provable` if the file contains no proof of the payment."""
@@ -222,7 +222,7 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
 
 
 def human_value(value: int, decimals: int) -> FeedbackValue:
-    """Return a feedback value, after checking that it is from 0 to 100 on the human scale."""
+    """Return a feedback value, after checking that it is from 0 to 100 once decimals are applied."""
     stored = FeedbackValue(value, decimals)
     if not 0 <= stored.human <= MAX_HUMAN:
         raise InvalidArgumentError(f"value {stored.human} is out of range 0..{MAX_HUMAN}")
@@ -237,7 +237,7 @@ def feedback_arguments(  # noqa: PLR0913, PLR0917  # the parts of a feedback
     fields: dict[str, Any],
     comment: str | None,
 ) -> dict[str, Any]:
-    """Return the arguments of `give_feedback`, including a signed file's fields and the proof of payment."""
+    """Return the arguments of `give_feedback`, with a file made of the signed fields and the proof of payment."""
     interaction, registration, _ = required_parts(verification)
     payment, proof = verification.payment, None
     if payment is None:
@@ -250,7 +250,7 @@ def feedback_arguments(  # noqa: PLR0913, PLR0917  # the parts of a feedback
 
 
 def required_parts(verification: Verification) -> tuple[InteractionData, AgentRegistration, str]:
-    """Return the statement, agent and payer from a verification that permits feedback."""
+    """Return a verification's statement, agent and payer, after checking that the verification permits feedback."""
     failed = [name for name in _REQUIRED if verification.outcome(name) is not Outcome.PASSED]
     interaction, registration, payment = verification.interaction, verification.registration, verification.payment
     payer = None if payment is None else payment.payer
@@ -284,7 +284,8 @@ def give_paid_feedback(  # noqa: PLR0913  # as paid_feedback
     Raises:
         InvalidArgumentError: As for `paid_feedback`.
         DuplicateFeedbackError: This client has already given feedback for this payment.
-        UnreadFeedbackError: This client has given feedback since the payment, and the feedback's file cannot be loaded.
+        UnreadFeedbackError: Feedback that this client gave since the payment may be for it, but the file cannot be
+            loaded.
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
     make(refuse_second(client, verification, arguments, signer, accept_unread))
@@ -328,8 +329,8 @@ def is_signed_by_client(file: FeedbackFile, client: Client | None = None) -> boo
 
     Args:
         file: The feedback file.
-        client: The SDK client for the chain, which is used to verify signatures by contract wallets (ERC-1271). Without
-            a client, only signatures by keys are accepted.
+        client: The SDK client for the chain, which is needed to verify signatures by contract wallets (ERC-1271).
+            Without a client, only signatures made by keys are accepted.
 
     Raises:
         NodeError: The node does not respond, or a contract wallet uses up all the gas.
@@ -357,7 +358,7 @@ def _is_signed(file: FeedbackFile, client: Any) -> Steps[bool]:
 def refuse_second(
     client: Any, verification: Verification, arguments: dict[str, Any], signer: TransactionSigner, accept_unread: bool
 ) -> Steps[None]:
-    """Reject a second feedback entry for the same payment. Works with blocking and asynchronous clients."""
+    """Reject a second feedback entry for the same payment. The client may be blocking or asynchronous."""
     search = {"reviewers": [signer.address], "include_revoked": True, "load_files": True}
     entries: Sequence[FeedbackEntry] = yield client.search_feedback(arguments["agent_id"], **search)
     task_ref = arguments["feedback_file"].payment_reference
@@ -372,7 +373,7 @@ def refuse_second(
 
 
 def _may_name(verification: Verification, entry: FeedbackEntry) -> bool:
-    """Return whether feedback without a file may be for a payment: it has a URI, and is not older than the payment."""
+    """Return whether feedback with an unread file may be for a payment: it has a URI and is not older."""
     if entry.event is None or verification.payment is None or verification.interaction is None:
         return True
     if not entry.event.uri:

@@ -56,7 +56,7 @@ def verifying_sync_transport(
 ) -> httpx.BaseTransport:
     """Return a transport for `httpx.Client` that pays through the SDK client and checks each proof.
 
-    As with the asynchronous transport, the SDK's `PaymentError` is raised if a payment is not made.
+    Like the asynchronous transport, this transport raises the SDK's `PaymentError` if a payment is not made.
 
     Args:
         client: The SDK client returned by `protect_client`.
@@ -84,7 +84,7 @@ def verification_of(response: httpx.Response) -> Verification | None:
 
 
 class _Wire:
-    """One request over a transport, with or without an event loop."""
+    """One request over an underlying transport, with or without an event loop."""
 
     def __init__(self, request: httpx.Request, handle: Callable[[httpx.Request], Any]) -> None:
         self._request, self._handle = request, handle
@@ -158,7 +158,7 @@ def _call(request: httpx.Request) -> PaidCall:
 
 
 def _answer(reply: Reply, verification: Verification | None, is_paid: bool) -> httpx.Response:
-    """Return the response from a purchase. If it was paid for, it has been read and includes its verification."""
+    """Return the response from a purchase. A response that was paid for has been read and includes its verification."""
     response = cast("httpx.Response", reply.response)
     if not is_paid:
         return response

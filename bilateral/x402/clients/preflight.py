@@ -35,7 +35,7 @@ from bilateral.x402.proof.verifier import Verifier
 logger = logging.getLogger("bilateral.x402")
 
 _SECONDS: Final = 30.0
-"""The maximum time to wait for a price."""
+"""The maximum time to wait for a price, in seconds."""
 
 _DEFAULT_SECONDS: Final = 300  # the SDK's own, for an option without a time limit
 
@@ -57,8 +57,8 @@ class Finding:
         check: `declaration`: the price and the declaration are readable. `wallet`: the agent exists in trusted
             registries, and `payTo` is its wallet. `keys`: the agent's file lists a valid key and, if the server itself
             runs the check, the extension's key. `payment`: payments on these terms can be made and proven. `token`: the
-            token supports such payments, and has the EIP-712 domain that clients sign. `declaration`, `payment` and
-            `token` are included only if they do not pass.
+            token supports such payments, and has the EIP-712 domain that clients sign. For `declaration`, `payment` and
+            `token`, only failed checks are reported.
         code: The machine-readable reason; empty if the check passed.
         problem: The human-readable reason; empty if the check passed.
     """
@@ -82,7 +82,7 @@ class Preflight:
         verifier: Reads the payments' chains, as clients do.
         on_problem: `fail` to raise an error, so that the server does not start; `warn` to log the problems.
         fee_tokens: Tokens that deduct a fee from each transfer, so that the seller would receive less than the price.
-            They cannot be detected on chain.
+            Such tokens cannot be detected on chain.
     """
 
     verifier: Verifier
@@ -102,8 +102,8 @@ class Preflight:
         Args:
             routes: The paid routes.
             keys: The registered extensions' public signing keys, each keyed by the extension's key in declarations.
-            server: The SDK's resource server, which converts prices to payment terms. Without it, only the kind of
-                payment and its time limit are checked.
+            server: The SDK's resource server, which converts prices to payment terms. Without it, only each payment's
+                kind and time limit are checked.
 
         Raises:
             PreflightError: A check did not pass, and `on_problem` is `fail`.
@@ -147,7 +147,7 @@ def examine(
 
 
 def _priced(options: Iterable[PaymentOption], server: Any) -> Iterator[dict[str, Any]]:
-    """Yield the options' terms as clients receive them. If a function or a facilitator sets them, omit `asset`."""
+    """Yield the options' terms as clients receive them, without `asset` if they are not known in advance."""
     for option in options:
         terms: dict[str, Any] = {"scheme": option.scheme, "network": str(option.network), "extra": extra_of(option)}
         terms["maxTimeoutSeconds"] = option.max_timeout_seconds or _DEFAULT_SECONDS

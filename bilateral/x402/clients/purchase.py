@@ -1,7 +1,7 @@
-"""The steps of a purchase: pay, evaluate the answer and look up the payment, without ever signing a second one.
+"""The steps of a purchase: pay, evaluate the answer and look up the payment, without ever signing a second payment.
 
-Decisions follow the table in `payment_outcomes.json`, which docs/x402.md also shows. `purchase` performs no I/O itself:
-each transport runs it over a `Wire` for its HTTP library.
+The table in `payment_outcomes.json`, also shown in docs/x402.md, decides whether to deliver, retry or raise an error.
+`purchase` performs no I/O itself: each transport runs it over a `Wire` for its HTTP library.
 """
 
 import json
@@ -33,7 +33,7 @@ from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
 T = TypeVar("T")
 
 Steps: TypeAlias = Generator[Any, Any, T]
-"""A generator that yields results (or, on an event loop, awaitables) and receives the results back."""
+"""A generator that yields results or, on an event loop, awaitables, whose results are sent back to it."""
 
 
 class PaymentOutcome(StrEnum):
@@ -94,7 +94,7 @@ class Reply:
 
     @property
     def settlement(self) -> dict[str, Any] | None:
-        """`PAYMENT-RESPONSE`, decoded; None if it is missing or malformed."""
+        """The decoded header `PAYMENT-RESPONSE`; None if it is missing or malformed."""
         header = next((self.headers[name] for name in _SETTLEMENT_HEADERS if name in self.headers), None)
         return decode_header(header)
 
@@ -299,7 +299,7 @@ def _reply_or_error(steps: Steps[Reply], sent: list[dict[str, str]]) -> Steps[Re
 def _judged(
     payer: Payer, call: PaidCall, reply: Reply | Exception, *, is_again: bool
 ) -> Steps[tuple[AnswerKind, PaymentOutcome, Verification | None, Settlement]]:
-    """Find the table's row and column from the answer's verification and the payment's on-chain state."""
+    """Determine the table's row and column from the answer's verification and the payment's on-chain state."""
     payment = decode_header(call.header)
     if isinstance(reply, Reply) and reply.is_delivery:
         sent = call.payment, f"{call.method} {call.url}", call.headers, call.body

@@ -1,4 +1,4 @@
-"""The adapter for the HTTP library requests.
+"""The adapter for Requests, the HTTP library.
 
 Example:
     response = verifying_session(client, verifier).get(url)

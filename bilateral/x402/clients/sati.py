@@ -1,11 +1,11 @@
-"""Feedback on SATI agents, as bytes. Nothing here writes to Solana: SATI's client submits the bytes.
+"""Feedback on agents in SATI, a registry on Solana, as bytes. SATI's own client must submit the bytes.
 
     data = payment_feedback(task_ref, mint, client, data_hash, outcome=Outcome.POSITIVE)
     signature = key.sign(data.message("Feedback"))
 
 The specification shows a call `createFeedback({...})`, which is only an example. SATI's program uses different names,
-stores neither the text of `taskRef` nor the file's URI, and rejects the agent's signature of `interactionHash`. It
-requires the holder's signature of `interaction_hash` and the counterparty's signature of `message`.
+stores neither the text of `taskRef` nor the file's URI, and rejects the agent's signature over `interactionHash`.
+Instead, it requires signatures over `interaction_hash` by the agent's holder, and over `message` by the counterparty.
 """
 
 from collections.abc import Mapping
@@ -68,7 +68,8 @@ def payment_feedback(  # noqa: PLR0913  # the fields of the layout
         agent: The agent's mint.
         client: The account that gives feedback.
         data_hash: The hash of the request and response, as signed by the agent.
-        outcome: The outcome, which is required because it is never derived from a value.
+        outcome: The outcome: negative, neutral or positive. It is required, because it is never derived from a feedback
+            value.
         content: The content as JSON. See `feedback_content`.
 
     Raises:
@@ -99,7 +100,7 @@ def read_attestation(content: bytes, schemas: Mapping[str, Schema], holder: str 
     """Decode an attestation strictly, and verify its signatures.
 
     Args:
-        content: The attestation's bytes, as Photon returns them.
+        content: The attestation's bytes, as returned by the indexer Photon.
         schemas: The supported schemas, keyed by address.
         holder: The account that held the agent at signing time, for schemas that the holder signs. The attestation's
             bytes do not contain this account.

@@ -1,4 +1,4 @@
-"""The check of a service identified only by its URL: price, declaration, agent, file, ratings and verdict.
+"""Checks a service, given only its URL: its price, declaration, agents, files and ratings, with a verdict.
 
 The verdict comes from `bilateral.checks`, so this module also requires the `index` extra.
 """
@@ -39,7 +39,7 @@ _MOST_AGENTS: Final = 3
 """The maximum number of declared agents to check. Each takes up to 60 node requests; honest servers declare one."""
 
 _GRAVITY: Final = (Verdict.ACCEPT, Verdict.CAUTION, Verdict.DECLINE)
-"""The verdicts from best to worst: a service is only as good as its worst finding."""
+"""The verdicts from best to worst. A service gets the worst verdict of its findings and agents."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class ServiceCheck:
     Attributes:
         verdict: The worst verdict among the findings and the agents.
         price: Up to ten payment options as stated by the server, which are untrusted text. `text` describes each option
-            in words, such as "0.01 TUSD to 0x7099…". Rely on `asset` instead: a token's contract can choose any symbol.
+            in words, such as "0.01 TUSD to 0x7099…". Identify the token by `asset`, because its contract can choose any
+            symbol.
         findings: The checks of the declaration, as returned by `check_url`.
         agents: The checks of the declared agents on the client's chain.
         unknown: The facts that could not be determined.
@@ -125,7 +126,7 @@ def _options(price: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _in_words(client: Client, offered: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], ...]:
-    """Return each option with its description. Tokens without a symbol or on other chains are shown as addresses."""
+    """Return each option with its description, which shows tokens without a symbol or on other chains as addresses."""
     options = [
         {name: printable(str(option[name])[:longest]) for name, longest in _FIELDS.items() if name in option}
         for option in offered

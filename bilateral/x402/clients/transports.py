@@ -37,7 +37,7 @@ def payment_among(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def price_problem(status: int, headers: Mapping[str, str]) -> str | None:
-    """Return the reason not to pay a price that fails strict parsing, or None for any other response.
+    """Return why not to pay, if the response is a price that fails strict parsing; otherwise None.
 
     The SDK is more lenient with `PAYMENT-REQUIRED`: it accepts any length and version, and, if a name occurs twice,
     uses its last value.
@@ -204,7 +204,7 @@ def outstanding_payments(client: Any) -> OutstandingPayments:
 
 
 def abandon_payment(client: Any, request: Any) -> bool:
-    """Forget a request's unanswered payments, so that the next such request signs a new payment.
+    """Forget a request's unanswered payments, so that the same request pays anew next time.
 
     The request may then be paid twice: a forgotten payment can still be settled until it expires.
 
@@ -213,7 +213,7 @@ def abandon_payment(client: Any, request: Any) -> bool:
         request: A `LostAnswerError`, or the request object of a response from httpx or requests.
 
     Returns:
-        True if there was at least one such payment.
+        True if at least one unanswered payment was forgotten.
     """
     body = request.content if hasattr(request, "content") else request.body or b""
     body = body.encode() if isinstance(body, str) else body

@@ -18,7 +18,7 @@ MAX_STORED_BODY: Final = 1024 * 1024
 """The maximum size in bytes of a retained body. For larger bodies, only the proof is retained."""
 
 SECONDS: Final = 24 * 3600.0
-"""How long a paid answer is retained. A buyer that crashes is expected to be back within a day."""
+"""How long a paid answer is retained, in seconds. A buyer that crashes is expected to be back within a day."""
 
 PROOF_STATUS: Final = 410
 """The HTTP status of a response that contains only an answer's proof, because the body was not retained."""
@@ -92,7 +92,7 @@ class PaidAnswers:
         self._lock = threading.Lock()
 
     def stored_form(self, answer: PaidAnswer) -> PaidAnswer:
-        """Return an answer in its retained form: only the proof if it is settled and its body exceeds 1 MiB."""
+        """Return an answer as it is retained: only the proof if it is settled and its body exceeds 1 MiB."""
         is_whole = answer.is_unsettled or len(answer.body) <= min(MAX_STORED_BODY, self._max_bytes)
         return answer if is_whole else answer.proof
 
@@ -124,10 +124,11 @@ class PaidAnswers:
 
 
 def payment_of(header: str) -> bytes | None:
-    """Return the hash of a payment with which the client can fetch the answer again, or None.
+    """Return the hash of a payment, or None if the client cannot use the payment to fetch the answer again.
 
-    This requires a payment with an identifier (x402 extension `payment-identifier`). The authorization becomes public
-    on chain when the payment is settled, whereas the identifier is known only to the client and the server.
+    Fetching an answer again requires a payment with an identifier (x402 extension `payment-identifier`). The
+    authorization becomes public on chain when the payment is settled, but only the client and the server know the
+    identifier.
     """
     identifier: Any = decode_header(header)
     for name in ("extensions", "payment-identifier", "info", "id"):

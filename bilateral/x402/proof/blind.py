@@ -1,4 +1,4 @@
-"""Blind ratings in paid requests: the server's envelope in the paid answer, and the client's check of that envelope.
+"""Blind ratings in paid requests: the server's sealed rating (envelope) in the answer, and the client's check of it.
 
 The server seals its rating before it knows whether the client is satisfied, so it cannot restrict the exchange of
 ratings to satisfied clients.
@@ -21,15 +21,15 @@ from bilateral.x402.proof.types import AgentRegistration, BlindTerms, Interactio
 from bilateral.x402.proof.verdicts import EnvelopeCheck, Outcome, Payment
 
 _MOST_BYTES: Final = 16_384
-"""The maximum envelope size in bytes. Most need about 800; a contract account's signature may be longer."""
+"""The maximum envelope size in bytes. Most envelopes need about 800, but a contract's signature may be long."""
 
 
 class BlindSealer:
-    """Seals the ratings of a server's clients (EIP-8004a, planned for its second version). Threads may share it.
+    """Seals a server's ratings of its clients (planned for the second version of EIP-8004a). Threads may share it.
 
     Args:
         client: The server's SDK client. The primary agent of the client's signer gives the ratings.
-        vault: The vault for the server's ratings, which also counts each client's paid interactions.
+        vault: Stores the openings of the server's ratings, and counts each client's paid interactions.
         rate: Given a client's account and the payment's transaction, returns the client's rating from 0 to 100, or None
             if the client should not be rated yet.
     """
@@ -47,7 +47,7 @@ class BlindSealer:
 
         Returns:
             The envelope as a JSON object. None if nothing was paid (scheme `upto`), if the payer has no primary agent
-            or has already been rated, or if the payer's rating is not due yet.
+            or has already been rated, or if the payer should not be rated yet.
         """
         if not transaction:
             return None

@@ -1,6 +1,6 @@
-"""Checks of servers before a payment and of clients' claims, and the registration files that these checks use.
+"""Checks of servers before a payment, checks of clients' claims, and the cache of the registration files they use.
 
-`examination` contains the checks made after the answer.
+`examination` contains the checks made after the answer arrives.
 
 These checks are operations: they perform no I/O themselves.
 """
@@ -52,10 +52,10 @@ MAX_SIGNERS: Final = 64
 """The maximum number of keys to accept in one file, because each may require a signature check."""
 
 FRESH_SECONDS: Final = 300.0
-"""How long a server's file is trusted. Signatures from a removed key are accepted for at most this long."""
+"""How long a cached file is trusted, in seconds. A removed key's signatures are accepted for at most this long."""
 
 MAX_CACHED: Final = 256
-"""The maximum number of files to cache. Without a limit, strangers could fill the memory."""
+"""The maximum number of files to cache. Without a limit, strangers could exhaust the memory."""
 
 WALLET_SERVICE: Final = "agentWallet"
 """The name of the service that lists a wallet on another chain (ERC-8004 best practices, "Registration")."""
@@ -75,7 +75,7 @@ class FileCache:
     _files: OrderedDict[str, tuple[Document, float]] = field(default_factory=OrderedDict)
 
     def load(self, uri: str, *, is_fresh: bool = False) -> Document:
-        """Return a file."""
+        """Return a file. If `is_fresh` is True, check for changes first."""
         cached = self._files.get(uri)
         if cached and (cached[0].integrity or (not is_fresh and cached[1] > time.monotonic())):
             return cached[0]
@@ -224,7 +224,7 @@ _DOMAIN_FIELDS: Final = ("bytes1", "string", "string", "uint256", "address", "by
 """The types of the values returned by `eip712Domain()` (ERC-5267)."""
 
 _ALL_FIELDS: Final = b"\x0f"
-"""The bits of a domain that has a name, version, chain and contract, but no salt."""
+"""The field bits (ERC-5267) of a domain that has a name, version, chain and contract, but no salt."""
 
 _STATE_ARGUMENTS: Final = encode(("address", "bytes32"), ("0x" + "00" * 20, bytes(32)))
 _MOST_TEXT: Final = 80  # characters of an untrusted name in a message

@@ -34,13 +34,13 @@ class InvalidMessageError(ReputationExtensionError, ValueError):
 
 
 class InvalidKeyError(ReputationExtensionError, ValueError):
-    """A signing key is missing, malformed, or does not belong to its public key."""
+    """A signing key is missing, malformed, or does not match its public key."""
 
     reason = "invalid_key"
 
 
 class UnsupportedBodyError(ReputationExtensionError):
-    """A body has an unsupported content encoding, or is not valid in its encoding.
+    """A body has an unsupported content encoding, or cannot be decoded.
 
     Attributes:
         encoding: The content encoding.
@@ -57,8 +57,9 @@ class PaymentRefusedError(ReputationExtensionError):
     """A payment must not be made, or a client's claim must not be accepted.
 
     Attributes:
-        code: The reason: `not_declared`, `invalid_declaration`, `unsupported_network`, `agent_not_registered`,
-            `unknown_registry`, `registry_mismatch`, `payment_address_mismatch`, `not_the_client_agent`, `cannot_check`.
+        code: The reason, such as `not_declared`, `invalid_declaration`, `unsupported_network`, `agent_not_registered`,
+            `unknown_registry`, `registry_mismatch`, `payment_address_mismatch`, `not_the_client_agent` or
+            `cannot_check`.
     """
 
     reason = "payment_refused"
@@ -98,7 +99,7 @@ class DuplicateFeedbackError(FormattedError, ReputationExtensionError, ValueErro
 
 
 class UnreadFeedbackError(ReputationExtensionError):
-    """Earlier feedback by the client may be for this payment, but its file cannot be loaded.
+    """Earlier feedback by the client may be for this payment, but the feedback's file cannot be loaded.
 
     Attributes:
         feedback: The earlier feedback's textual id.
@@ -118,7 +119,7 @@ class UnreadFeedbackError(ReputationExtensionError):
 
 
 class LostAnswerError(FormattedError, ReputationExtensionError):
-    """A payment was sent with a request, but nothing was delivered. The payment may be settled, now or later.
+    """A payment was sent, but nothing was delivered. The payment may already be settled, or may be settled later.
 
     Each transport's `fetch_lost_answer` repeats the request with the same payment and does not sign a new one. The
     client does the same for any request with the same method, URL and body, until the payment's answer arrives or the
@@ -156,7 +157,7 @@ class LostAnswerError(FormattedError, ReputationExtensionError):
 
 
 class PaidNotAnsweredError(LostAnswerError):
-    """A payment was taken, but the server delivered no answer: it rejected the payment, or it failed.
+    """A payment was taken, but the server rejected it or failed, and delivered no answer.
 
     The chain shows that the payment's authorization was used. `fetch_lost_answer` may still be able to fetch the
     answer.
@@ -166,7 +167,7 @@ class PaidNotAnsweredError(LostAnswerError):
 
 
 class RedirectedPaymentError(LostAnswerError):
-    """A server responded to a payment with a redirect. It is not followed, because its target may request payment.
+    """A server responded to a payment with a redirect, which is not followed: its target may request payment.
 
     Attributes:
         location: The target of the redirect.
@@ -194,7 +195,7 @@ class StreamingRouteError(FormattedError, ReputationExtensionError, ValueError):
 
 
 class PreflightError(ReputationExtensionError):
-    """A server's settings would make clients reject its payment terms or its proofs.
+    """Because of a server's settings, clients would reject its payment terms or its proofs.
 
     Attributes:
         problems: The problems, one line each.

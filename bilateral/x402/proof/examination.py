@@ -1,7 +1,8 @@
 """The checks that are made after the answer has arrived. They are operations, which perform no I/O themselves.
 
 An examination consists of two operations: one finds the payment on the payment's chain, and the other checks everything
-else on the identity's chain. Both operations use the same chain, unless the verifier accepts wallets on other chains.
+else on the chain where the agent is registered. The chains can differ only if the verifier accepts wallets on other
+chains.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ POLL_SECONDS: Final = 0.5
 
 
 _UNCHECKABLE: Final = frozenset({"cannot_check", "not_provable_for_the_past", "unsupported_network"})
-"""Codes of rejections that are unrelated to the agent."""
+"""The codes of rejections for which the agent is not to blame."""
 
 
 class _Stopped(Exception):  # noqa: N818  # the end of a check
@@ -59,7 +60,7 @@ class _Stopped(Exception):  # noqa: N818  # the end of a check
 
 
 class Examination:
-    """A verification in progress ("Post-Service Signature Verification"). Every check is performed.
+    """A verification in progress ("Post-Service Signature Verification"). A failed check does not stop it.
 
     If a node or a file server fails, some checks remain unchecked, but no error is raised.
 
@@ -142,7 +143,7 @@ class Examination:
 
     @property
     def variants(self) -> tuple[Examination, ...]:
-        """This examination and, if it is historical, a copy that checks as of now. Check the payment first."""
+        """This examination and, if it is historical, a copy that checks as of now. Call `check_payment` first."""
         if not self._terms.is_historical:
             return (self,)
         now = copy(self)
@@ -170,7 +171,7 @@ class Examination:
             yield from self._check_unused(reader)
 
     def _check_unused(self, reader: RegistryReader | None) -> Operation[None]:
-        """Check a report that nothing was paid. The server may still settle the payment until the deadline."""
+        """Check the server's report that nothing was paid. The server may still settle until the deadline."""
         signed, settlement, find = None, Settlement(None), getattr(reader, "find_settlement", None)
         with suppress(PaymentProblemError):
             signed = signed_payment(self._paid.accepted, self._paid.payload)
@@ -320,7 +321,7 @@ class Examination:
             )
 
     def _check_wallet_signature(self, interaction: InteractionData) -> Operation[None]:
-        """Check the signature of the agent's wallet, if the file lists no keys and the verifier accepts it."""
+        """Check the wallet's signature, if the file lists no keys and the verifier accepts wallet signatures."""
         if not self._terms.allow_wallet_signer or self._file is None or self._file.signers:
             raise _unchecked(verdicts.NO_VALID_SIGNERS, "no_valid_signers")
         agent = self._agent()
@@ -337,7 +338,7 @@ class Examination:
         return _required(self._registration, "the agent is unknown").agent
 
     def _payment_block(self) -> Operation[int]:
-        """Return the last block of the identity chain at or before the time of the payment."""
+        """Return the last block at or before the payment's time, on the chain where the agent is registered."""
         payment = _required(self._payment, "the payment was not found")
         if self._statement().network == self._reader.chain:
             return payment.block

@@ -25,12 +25,12 @@ from bilateral.x402.proof.settlements import look_up, nonce_call
 from bilateral.x402.proof.verifier import Verifier
 
 MOST_BLOCKS: Final = 64
-"""The maximum number of blocks between the two states: funds that a payer had long before signing prove nothing."""
+"""The maximum distance of the two states, in blocks: funds that a payer had long before signing prove nothing."""
 
 MOST_SECONDS: Final = 900
-"""The maximum time between a state and the payment's deadline, in seconds. States before the signature prove nothing.
+"""The maximum time from the first state to the payment's deadline, in seconds. States before signing prove nothing.
 
-The time of signing is not part of a payment. By default, sellers give clients 300 seconds to pay.
+A payment does not contain its signing time. By default, sellers give clients 300 seconds to pay.
 """
 
 _KEY_SIGNATURE: Final = 65  # bytes
@@ -76,7 +76,7 @@ class FailedPayment:
         return FailureProof(reason, block, next(iter((yield from self._payable_blocks(earlier))), None))
 
     def check_proof(self, proof: FailureProof) -> Operation[None]:
-        """Verify the states that someone else reported, and check that the payment can no longer be settled.
+        """Verify the chain states that someone else reported, and check that the payment can no longer be settled.
 
         Raises:
             UnprovenFailureError: A state differs from the proof, or the payment was made or may still be made.

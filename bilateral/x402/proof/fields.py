@@ -129,7 +129,7 @@ STREAMS: Final = frozenset(
 """The content types of streamed responses, which clients read as the data arrives."""
 
 _MAX_ENCODINGS: Final = 3
-"""The maximum number of encodings per body. Honest servers use one, and each encoding may multiply the size."""
+"""The maximum number of encodings per body. Honest servers use one. Each encoding may multiply the size."""
 
 
 def _inflate(body: bytes, encoding: str, room: int) -> tuple[bytes, bool]:
@@ -150,7 +150,7 @@ def _expand(body: bytes, _encoding: str, room: int) -> tuple[bytes, bool]:
 
 
 _DECODERS: Final = {"gzip": _inflate, "x-gzip": _inflate, "deflate": _inflate, "br": _expand}
-"""The decoder for each encoding. It returns at most the given number of bytes, and whether the body is complete."""
+"""The decoder for each encoding. Each returns at most the given number of bytes, and whether the body is complete."""
 
 
 def is_stream(content_type: str) -> bool:

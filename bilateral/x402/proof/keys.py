@@ -1,7 +1,7 @@
-"""Keys that sign interactions, and checks of their signatures.
+"""Keys that sign interactions (paid requests with their answers), and checks of the signatures.
 
 A secp256k1 signature consists of `r`, `s` and `v` and covers the 32 bytes of the hash, without any prefix; `v` is 0 or
-1 and `s` is low. An ed25519 signature is 64 bytes over the same 32 bytes.
+1 and `s` is low. An ed25519 signature has 64 bytes and covers the same 32 bytes.
 """
 
 import os
@@ -167,7 +167,7 @@ def key_from_keystore(path: Path, passphrase: str, algorithm: Algorithm = "secp2
 
     Args:
         path: The file, such as `~/.ape/accounts/agent.json`.
-        algorithm: The algorithm for the 32 decrypted bytes.
+        algorithm: The signature scheme of the decrypted 32-byte key.
 
     Raises:
         InvalidKeyError: The file cannot be read or is not a keystore, or the passphrase is wrong.
@@ -231,7 +231,7 @@ def find_signer(digest: bytes, signature: bytes, signers: Iterable[Signer]) -> S
 
 
 def is_key(public_key: bytes, signer: Signer) -> bool:
-    """Return whether a public key is the listed key. secp256k1 keys may be compressed or uncompressed."""
+    """Return whether a public key is the listed key; secp256k1 keys may be compressed or uncompressed."""
     if signer.algorithm == "ed25519":
         return public_key == signer.key
     point = _point(public_key)

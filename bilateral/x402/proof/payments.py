@@ -80,7 +80,7 @@ def find_payment(signed: SignedPayment, transaction: str, confirmations: int) ->
 
 
 def find_transfer(signed: SignedPayment, transaction: str) -> Operation[tuple[int, ReceiptLog]]:
-    """Return the block and the transfer by which a transaction settled a payment. The amount may be too small."""
+    """Return the block and the transfer with which a transaction settled a payment. The amount may be too small."""
     reply = yield Rpc("eth_getTransactionReceipt", (transaction,))
     if reply is None:
         raise PaymentProblemError("the transaction is not in any block", "payment_not_found")
@@ -110,7 +110,7 @@ def may_settle(signed: SignedPayment, log: ReceiptLog) -> bool:
 
 
 def unsupported_kind(scheme: object, network: str, extra: object) -> str | None:
-    """Return the code for terms whose payments cannot be checked here, such as `erc7710_not_supported`, or None.
+    """Return a code such as `erc7710_not_supported` if payments on the given terms cannot be checked here, or None.
 
     On non-EVM chains, the chain's own reader checks payments with the scheme `exact`.
     """

@@ -1,4 +1,4 @@
-"""The hashes that agents and clients sign, and both formats of declarations and statements.
+"""The hashes that agents and clients sign, and the two profiles (formats of declarations and statements).
 
 Bodies are hashed as the application sees them, after removing any `Content-Encoding`. Text is hashed as UTF-8, and
 binary bodies are hashed as they are.
@@ -139,7 +139,7 @@ def message_parts(parts: Sequence[Any], limit: int = read.MAX_BODY) -> bytes:
 
 
 def _hash(*parts: bytes) -> bytes:
-    """Hash consecutive parts (keccak-256) without copying them into one, because bodies may be 32 MiB long."""
+    """Hash consecutive parts (keccak-256) without concatenating them, because bodies may be 32 MiB long."""
     state = keccak_state.new(b"")
     for part in parts:
         state.update(part)
@@ -301,7 +301,7 @@ PROFILES: Final[Mapping[str, Profile]] = {profile.key: profile for profile in (P
 
 
 def profile_among(*extensions: Any) -> Profile:
-    """Return the profile used in the first `extensions` object that has one; by default, `8004-reputation`."""
+    """Return the profile used in the first `extensions` object that contains one; by default, `8004-reputation`."""
     for extension in extensions:
         for key, profile in PROFILES.items():
             if isinstance(extension, dict) and key in extension:

@@ -1,7 +1,7 @@
 """Readers for agents and payments, one per chain. `EvmReader` is built in; readers for other chains are plug-ins.
 
-Every function is an operation (`bilateral.node.steps`). A plug-in whose attribute `provider` contains a node's URL
-yields steps for that node. A plug-in without `provider` yields `Blocking` steps with its own functions. Two more
+Every function is an operation (`bilateral.node.steps`). A plug-in with the attribute `provider`, a node's URL, yields
+requests to that node. A plug-in without `provider` yields `Blocking` steps that call its own functions. Two more
 attributes are optional: `for_one_check`, which returns a reader for one verification, and `remarks` (see
 `GuardedReader`).
 """
@@ -52,7 +52,7 @@ class RegistryReader(Protocol):
         """Return the account that receives payments for an agent, or an empty string if there is none.
 
         Args:
-            block: The block at whose end the value is read; by default the latest block.
+            block: The block as of which to read the value; by default the latest block.
         """
 
     def uri(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
@@ -122,7 +122,7 @@ class GuardedReader:
         return (yield from _guarded_operation(lambda: find(accepted, payload), Settlement))
 
     def __getattr__(self, name: str) -> Any:
-        """Return one of the plug-in's operations, guarded."""
+        """Return one of the plug-in's operations, with checks of its result and exceptions."""
         if name not in _ANSWERS:
             raise AttributeError(name)
         return lambda *arguments: _guarded_operation(lambda: getattr(self._reader, name)(*arguments), _ANSWERS[name])
@@ -135,7 +135,7 @@ def for_one_check(reader: RegistryReader) -> RegistryReader:
 
 @contextmanager
 def _guarding() -> Iterator[None]:
-    """Convert an exception of a plug-in's own type to a rejection. Omit its text, because it may contain a key."""
+    """Convert a plug-in's own exceptions to rejections. Omit their text, because it may contain an API key."""
     try:
         yield
     except (BilateralError, PaymentProblemError):
@@ -204,7 +204,7 @@ class EvmReader:
         return (yield from payments.find_payment(signed_payment(accepted, payload), transaction, confirmations))
 
     def find_settlement(self, accepted: dict[str, Any], payload: dict[str, Any]) -> Operation[Settlement]:
-        """Look up whether a payment was settled. A plug-in may lack this method."""
+        """Look up whether a payment was settled. Plug-ins need not have this method."""
         return (yield from settlements.find_settlement(accepted, payload, self._confirmations))
 
     def block_at(self, as_of: datetime) -> Operation[int]:

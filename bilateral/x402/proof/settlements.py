@@ -47,8 +47,8 @@ class Settlement:
         problem: The reason why the state is unknown; empty otherwise.
         is_expired: True if the authorization is unused and can no longer be used.
         is_canceled: True if the payer canceled the authorization, so that nobody can use it.
-        amount: The amount that a Permit2 payment moved; None if its transaction was not found; with the scheme `upto`,
-            the amount may then be anything from 1 to the ceiling.
+        amount: The amount that a Permit2 payment moved; None if its transaction was not found, in which case a payment
+            with the scheme `upto` may have moved anything from 1 to the ceiling.
         signed: The payment as its payer signed it; None if its kind is unsupported.
     """
 
@@ -73,7 +73,7 @@ def find_settlement(
 
 
 def look_up(signed: SignedPayment, confirmations: int = 1, searched_blocks: int | None = None) -> Operation[Settlement]:
-    """Look up whether a payment was made, and by which of the latest transactions."""
+    """Look up whether a payment was made and, if the transaction is recent, by which transaction."""
     latest = yield from latest_block()
     block = max(0, latest - confirmations + 1)
     is_over = (yield from block_time(block)).timestamp() > signed.last_second

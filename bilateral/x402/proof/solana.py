@@ -1,11 +1,11 @@
-"""Reads SATI and 8004-solana agents on Solana for this extension's checks.
+"""Reads agents in SATI and 8004-solana, two registries on Solana, for this extension's checks.
 
     verifier = Verifier({}, readers=[SolanaReader("https://api.mainnet-beta.solana.com", MAINNET)])
     routes = {"GET /weather": RouteConfig(..., extensions=declare_solana_reputation(mint, MAINNET))}
 
-SATI differs from ERC-8004: nothing proves that the wallet's key consented, and a transfer does not clear the wallet.
-The reader therefore rejects an agent if anyone except its holder controls its metadata. The registry 8004-solana does
-prove that wallets consented, but the reader rejects agents that were transferred outside the registry.
+SATI differs from ERC-8004: nothing proves that the wallet's key consented, and transferring an agent does not clear its
+wallet. The reader therefore rejects an agent if anyone except its holder controls its metadata. The registry
+8004-solana does prove that wallets consented, but the reader rejects agents that were transferred outside the registry.
 """
 
 from collections.abc import Collection
@@ -47,8 +47,8 @@ class SolanaReader:
 
     Raises:
         MalformedIdentifierError: The chain is malformed.
-        InvalidArgumentError: The chain is not on Solana, the commitment is invalid, or the address book has no such
-            registry on the chain.
+        InvalidArgumentError: The chain is not a Solana chain, the commitment is invalid, or the address book has no
+            such registry on the chain.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class SolanaReader:
         return agents[agent]
 
     def remarks(self, agent: GlobalAgentId) -> tuple[str, ...]:
-        """Return remarks about an agent that accompany the outcome of a verification."""
+        """Return remarks about an agent, to be added to a verification."""
         cached = (self._agents or {}).get(agent)
         return () if cached is None else (f"the wallet is from: {cached.wallet_source}", *cached.remarks)
 

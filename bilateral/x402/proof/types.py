@@ -80,8 +80,8 @@ class BlindTerms:
     """A server's offer to exchange blind ratings with its clients (our extension; see docs/blind-ratings.md).
 
     Attributes:
-        after: The paid interaction of a client, counted from 1, from which on answers include the server's envelope. A
-            rating is final, so a server may want to get to know its clients first.
+        after: The number of a client's first paid interaction, counted from 1, in which the answer includes the
+            server's envelope. A rating is final, so a server may want to get to know its clients first.
         lifetime: An envelope's lifetime in seconds; at most 14 days.
     """
 
@@ -223,11 +223,11 @@ class InteractionData:
             None in the profile `reputation`.
         agent_registry: The identity registry. This package adds this field, which is not in the specification.
         data_hash: The hash of both bodies. Like the next three fields, it exists only in the profile `reputation`.
-        public_key: The public key of the key that signed.
+        public_key: The signing key's public key.
         algorithm: The key's signature scheme.
         feedback_endpoint: The URL of a service that accepts feedback.
-        sealed_rating: The server's envelope for a blind rating, as received, or None. The signed hash does not cover
-            the envelope, which has its own signature.
+        sealed_rating: The server's sealed rating of the client (envelope), as received, or None. The signed hash does
+            not cover the envelope, which has its own signature.
     """
 
     network: ChainId
@@ -245,7 +245,7 @@ class InteractionData:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Read a statement that is bare or wrapped in `info` or `info.interaction`, as in other extensions."""
+        """Read a statement, either bare or, as in other extensions, wrapped in `info` or `info.interaction`."""
         fields = read.record(value, "8004-reputation")
         for name in ("info", "interaction"):
             if isinstance(fields.get(name), dict):
@@ -318,7 +318,7 @@ class SettlementReceipt:
 
     @classmethod
     def of(cls, value: Any, key: str = REPUTATION_8004) -> Self:
-        """Read a settlement that is flat, as x402 writes it, or wrapped, as in the specification's example.
+        """Read a settlement, either flat, as x402 writes it, or wrapped, as in the specification's example.
 
         Args:
             key: The statement's key in the extensions.

@@ -21,7 +21,7 @@ NO_VALID_SIGNERS = "No valid signers found"
 SIGNATURE_FAILED = "Signature verification failed"
 
 NOTHING_PAID = "nothing_paid"
-"""The code of every check if the server charged nothing for the answer (scheme `upto`)."""
+"""The code that every check gets if the server charged nothing for the answer (scheme `upto`)."""
 
 NOT_PROVABLE = "not_provable"
 """The code for a payment that an intermediary contract settled and for which the node returned no trace."""
@@ -64,7 +64,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class EnvelopeCheck:
-    """The check of a server's envelope. `Verification.is_verified` does not depend on it.
+    """The check of a server's sealed rating (envelope). `Verification.is_verified` does not depend on this check.
 
     Attributes:
         outcome: `passed`; `failed` if the envelope is invalid; `unchecked` if it is missing or cannot be checked.
@@ -130,8 +130,7 @@ class Verification:
     Attributes:
         checks: Each check with its outcome, in order.
         interaction: The server's statement; None if it is missing or malformed.
-        registration: The agent that the server declared on the payment's network, if its registry is trusted; otherwise
-            None.
+        registration: The agent that the server declared on the payment's network; None if its registry is not trusted.
         payment: The payment; None if it was not found.
         signer: The key that made the signature; None if none was found.
         is_historical: True if the keys and the file were checked as of the payment's block, not as of now.
@@ -191,13 +190,13 @@ class PaidRequest:
 
     Attributes:
         payment: The payment payload that the client sent, as a JSON object.
-        settlement: `PAYMENT-RESPONSE`, decoded; None if it is missing or malformed.
+        settlement: The decoded header `PAYMENT-RESPONSE`; None if it is missing or malformed.
         request: The request's body, decoded.
         response: The response's body, decoded; None if it cannot be decoded.
         target: The request's method and URL.
         is_body_lost: True if the server retained only the proof, not the body, of an answer that was fetched again.
-        unpaid_status: The status of an error response that has no `PAYMENT-RESPONSE` and after which the server does
-            not settle the payment. None for any other answer.
+        unpaid_status: The status of the answer, if it is an error without `PAYMENT-RESPONSE` after which the server
+            does not settle the payment; otherwise None.
     """
 
     payment: dict[str, Any]

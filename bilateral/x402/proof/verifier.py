@@ -91,7 +91,7 @@ class Chains:
         """Return the chain on which a server's identity is checked.
 
         This is normally the payment's chain. If the server has no agent there and `wallet_services` is set, it is the
-        first of the server's registered chains that has a reader.
+        first chain with a reader on which the server has an agent.
         """
         if self.terms.wallet_services and info is not None and info.registration_on(network) is None:
             chains = (str(registration.chain) for registration in info.registrations)
@@ -135,7 +135,7 @@ class Chains:
         return joined(variants)
 
     def listed_keys(self, info: ReputationInfo, network: str) -> Plan[list[Signer]]:
-        """Read the valid keys of a server agent."""
+        """Read the valid keys of a server's agent."""
         identity = self.identity_network(info, network)
         with _refusals():
             reader = self.reader(identity)
@@ -144,7 +144,7 @@ class Chains:
         return keys
 
     def on_evm(self, terms: Mapping[str, Any], check: Operation[_T]) -> Plan[_T | None]:
-        """Perform a check on a price's chain; return None if the verifier has no deployment on that chain."""
+        """Perform a check on a price's chain. Return None if the verifier has no deployment on that chain."""
         network = str(terms.get("network"))
         if network not in self.states:
             return None
@@ -306,7 +306,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         return self._run(self._chains.listed_keys(info, network))
 
     def check_token(self, terms: Mapping[str, Any]) -> None:
-        """Check that a price's token supports the payments that the price requires. Chains of plug-ins are skipped.
+        """Check that a price's token supports the payments that the price requires. Skip chains read by plug-ins.
 
         Args:
             terms: The terms in x402's format.
@@ -320,7 +320,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         """Return the contracts that Permit2 payments require but that are missing on a price's chain.
 
         Args:
-            terms: The terms in x402's format. Other payments need no contract except the token.
+            terms: The terms in x402's format. Payments of other kinds need no contract except the token.
 
         Raises:
             PaymentRefusedError: The chain cannot be read.

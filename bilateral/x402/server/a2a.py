@@ -1,7 +1,7 @@
 """Paid messages between agents (A2A). The request and the response are message parts in canonical JSON.
 
-The SDK has no A2A transport, and the specification does not cover A2A, so this package defines its own form. The server
-verifies and settles the payment with the SDK inside `paid_exchange`:
+The SDK has no A2A transport, and the specification does not cover A2A, so this package defines its own format. The
+server verifies and settles the payment with the SDK inside `paid_exchange`:
 
     with paid_exchange(message["parts"]) as exchange:
         await server.verify_payment(payload, requirements, declared_extensions=declared)

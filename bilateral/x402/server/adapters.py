@@ -43,16 +43,16 @@ _PARAMETER: Final = re.compile(r"\\{([^{}]*?)\\}")
 
 
 MAX_PAYMENT_HEADER: Final = 32 * 1024
-"""The maximum length of `PAYMENT-SIGNATURE`. With 32 registrations, it has about 24,000 characters."""
+"""The maximum length of `PAYMENT-SIGNATURE`. A header with 32 registrations has about 24,000 characters."""
 
 
 class HttpAdapter:
-    """Makes the decisions about paid HTTP requests that the ASGI and WSGI adapters share.
+    """Decides how paid HTTP requests are handled, for both the ASGI and the WSGI adapter.
 
     Attributes:
         limit: The maximum size of a decoded body in bytes.
         answers: The store of answers that are retained for clients that lost them.
-        cors: The policy that decides which web pages may buy.
+        cors: The CORS policy: the web pages that may call paid routes.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917  # settings, all but four with a default
@@ -87,12 +87,12 @@ class HttpAdapter:
                     raise InvalidArgumentError(f"{pattern} accepts unsupported payments ({code}): {UNSUPPORTED}")
 
     def declares(self, method: str, path: str, decoded_path: str | None = None) -> bool:
-        """Return whether a request matches a paid route that declares a profile, according to the SDK's rules."""
+        """Return whether a request matches a paid route that declares a profile, by the SDK's matching rules."""
         context = HTTPRequestContext(None, path, method, decoded_path=decoded_path)  # type: ignore[arg-type]
         return bool(self._routes.requires_payment(context))
 
     def access(self, method: str, origin: str, verb: str, *paths: str) -> tuple[bool, list[tuple[bytes, bytes]] | None]:
-        """Return whether a route declares a profile, and the CORS headers for a page that wants to buy.
+        """Return whether a route declares a profile, and the CORS headers for a page that wants to call it.
 
         The headers are returned only for a preflight request, whose intended method is `verb`; otherwise, they are
         None.
@@ -188,7 +188,7 @@ class HttpAdapter:
             logger.exception("the store of paid answers failed: the client cannot fetch this answer again")
 
     def count_unsigned(self, exchange: Exchange) -> None:
-        """Count the missing proofs of an answer that was paid in advance but has no `PAYMENT-RESPONSE`."""
+        """Count the missing proofs if an answer was paid in advance but has no `PAYMENT-RESPONSE`."""
         for key in tuple(exchange.declarations):
             del exchange.declarations[key]
             self._extensions[key].count_unsigned("no PAYMENT-RESPONSE")

@@ -44,10 +44,10 @@ T = TypeVar("T")
 _EXCHANGE: Final = "bilateral.x402.server.exchange"
 
 _RECHECK_SECONDS: Final = 60.0
-"""How long paid requests are rejected after a failed check. A node that was down may have recovered by then."""
+"""How long paid requests are rejected after a failed check, in seconds. By then, a node may have recovered."""
 
 _SHORTCUT: Final = "http.response."
-"""The ASGI extensions that let servers send files themselves."""
+"""The prefix of the ASGI extensions that have the server itself send a file."""
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -62,10 +62,10 @@ class ReputationMiddleware:
         limit: The maximum size of a decoded request or response body in bytes.
         answers: Retains paid answers for clients that lose the connection; in memory by default. If there are several
             processes, use `bilateral.x402.server.stores.StoredAnswers`.
-        preflight: Checks agent, wallet and signing key when the application starts. Without a preflight, a warning is
-            logged. If a check fails, the application does not start; on a server without lifespan events, paid requests
-            are rejected instead.
-        cors: The web pages that may buy on the paid routes; by default every page.
+        preflight: Checks the agent, the wallet and the signing key when the application starts. If omitted, a warning
+            is logged. If a check fails, the application does not start; on a server without lifespan events, paid
+            requests are rejected instead.
+        cors: The web pages that may call the paid routes; by default every page.
         settings: Additional settings of the SDK's `payment_middleware`.
 
     Raises:
@@ -215,7 +215,7 @@ class _Capture:
 class _Buffered:
     """Collects a response, and passes it on after its last message, even if background tasks are still running.
 
-    Because a stream may never end, it aborts a response that cannot be signed at once, rather than at its end.
+    A response that cannot be signed is aborted immediately, not at its end, because a stream may never end.
     """
 
     def __init__(self, send: Send, exchange: Exchange, adapter: HttpAdapter, *, is_head: bool) -> None:
@@ -257,7 +257,7 @@ class _Buffered:
 
 
 class _Body:
-    """A body in pieces. A single piece is never copied, several only once, because bodies may be 32 MiB long."""
+    """A body in pieces. Bodies may be 32 MiB long, so a single piece is never copied, and several are copied once."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -284,7 +284,7 @@ class _Body:
 
 
 class _Incoming:
-    """Withholds a request's body until its payment is verified, and passes it to the application in one piece."""
+    """Withholds a request's body until the payment is verified, then passes it to the application in one piece."""
 
     def __init__(self, scope: Scope, receive: Receive, exchange: Exchange, adapter: HttpAdapter) -> None:
         self._encoding = _header(scope, b"content-encoding").decode("latin-1")

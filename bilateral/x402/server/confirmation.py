@@ -33,7 +33,7 @@ WAIT_SECONDS: Final = 20.0
 """The maximum time for a node to find a settled transaction, in seconds. Confirmation takes a second or two."""
 
 _POLL_SECONDS: Final = 0.5
-"""A Solana slot takes 0.4 seconds."""
+"""Seconds between reads of a transaction. A Solana slot takes 0.4 seconds."""
 
 _MAX_PENDING: Final = 10_000
 """The maximum number of unconfirmed settlements to remember. The oldest is forgotten first."""
@@ -59,7 +59,7 @@ def confirm_settlement(
 
     Raises:
         MalformedIdentifierError: The chain is malformed.
-        InvalidArgumentError: The chain is not on Solana, or the URL is invalid.
+        InvalidArgumentError: The chain is not a Solana chain, or the URL is invalid.
     """
     node = SolanaNode(ChainId.parse(chain))
     if inspect.iscoroutinefunction(facilitator.settle):
@@ -86,7 +86,7 @@ class _Confirming:
     def _outcome(
         self, payload: PaymentPayload, requirements: PaymentRequirements, settled: SettleResponse
     ) -> Operation[SettleResponse]:
-        """Return a settlement if it failed, is on a different chain, or is confirmed on chain; otherwise a failure."""
+        """Return the settlement if it failed, is on a different chain, or is confirmed; otherwise return a failure."""
         if not settled.success or str(requirements.network) != str(self._node.chain):
             return settled
         accepted = {"asset": requirements.asset, "payTo": requirements.pay_to, "amount": requirements.amount}

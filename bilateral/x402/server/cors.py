@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import Final
 
 REQUEST_HEADERS: Final = ("access-control-expose-headers", "content-type", "payment-signature")
-"""The request headers of a paid call. `@x402/fetch` also sends the first of them, although it is a response header."""
+"""The request headers of a paid call. The first is a response header, but `@x402/fetch` sends it anyway."""
 
 RESPONSE_HEADERS: Final = b"payment-required, payment-response"
-"""The response headers that a buyer reads. The second header contains the answer's proof."""
+"""The response headers that a paying page reads. The second header contains the answer's proof."""
 
 
 @dataclass(frozen=True)
 class CorsPolicy:
-    """The web pages that may buy on routes that declare the extension. Requests from these pages never include cookies.
+    """The web pages that may call routes that declare the extension. Requests from these pages never include cookies.
 
     An answer may have its own `Access-Control-Expose-Headers`, which browsers combine with the header from this policy.
 
@@ -31,8 +31,8 @@ class CorsPolicy:
 
         Args:
             origin: The page's origin; empty if the request is not from a page.
-            names: The lower-case names of the answer's own headers. If the answer itself allows an origin, that origin
-                is preserved.
+            names: The lower-case names of the answer's own headers. If the application's answer already allows an
+                origin, that origin is preserved.
         """
         is_open = "*" in self.origins
         headers = [] if is_open else [(b"vary", b"origin")]  # also without an origin, for caches
@@ -43,11 +43,11 @@ class CorsPolicy:
         return headers
 
     def preflight(self, origin: str, method: str) -> list[tuple[bytes, bytes]]:
-        """Return the headers that allow a page to call a route with a method, and to cache this permission."""
+        """Return the headers that allow a page to call a route with the given method, and to cache this permission."""
         allowed = ", ".join((*REQUEST_HEADERS, *self.request_headers)).encode()
         fixed = ((b"access-control-allow-methods", method.encode()), (b"access-control-max-age", b"600"))
         return [*self.headers(origin), *fixed, (b"access-control-allow-headers", allowed)]
 
 
 EVERY_PAGE: Final = CorsPolicy()
-"""The policy that lets every page buy. Payments need no cookies, so a page gets nothing that other clients cannot."""
+"""The policy that allows every page. Payments need no cookies, so pages can get nothing that other clients cannot."""

@@ -4,9 +4,9 @@ Buyers identify themselves before the price is set, with the query parameter `bu
 `X-Buyer-Address`. This is only a claim. The payment is signed by its payer, so a false claim is rejected before any
 money moves.
 
-Holders of tier credentials, and payers with a private proof of a tier, need not reveal the buyer's main wallet.
-However, the payer is public on chain: if the main wallet funded the payer, the link between them is visible despite the
-credential or proof.
+Payers that hold a credential for a tier (a level of buyer reputation), or a private proof of one, need not reveal the
+buyer's main wallet. However, the payer is public on chain: if the main wallet funded the payer, the link between them
+is visible despite the credential or proof.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _LENGTH: Final = 42  # characters of an address: 0x, and two digits for each of 
 _MOST: Final = 100  # per cent
 
 _FAILURE_SECONDS: Final = 30.0
-"""For how many seconds the full price applies after a failed lookup, so that both requests of a purchase get it."""
+"""How many seconds the full price applies after a failed lookup, so that both requests of a purchase get it."""
 
 CREDENTIAL_HEADER: Final = "Buyer-Tier-Credential"
 PROOF_HEADER: Final = "Buyer-Tier-Proof"
@@ -64,10 +64,10 @@ Lookup = Callable[[str], Decimal | None]
 
 
 def service_lookup(provider: str, seller: str, *, service: str | None = None, seconds: float = 2.0) -> Lookup:
-    """Return a function that looks up a buyer's discount at a service; it returns None if the service fails.
+    """Return a function that looks up a buyer's discount at a reputation service, or returns None if that fails.
 
-    A policy applies only to the service with which it was published. If a discount does not apply to all services, it
-    is granted only if you specify the service.
+    A discount policy applies only to the seller's service with which it was published. A discount that does not cover
+    all services is granted only if you specify `service`.
 
     Args:
         provider: The reputation service's URL (`reputationProvider` in the well-known document): `https://…/api/buyer`.
@@ -103,7 +103,7 @@ def credential_headers(answer: Mapping[str, Any]) -> dict[str, str]:
 def proof_headers(proof: TierProof) -> dict[str, str]:
     """Return the headers that present a payer's proof, both for the price request and for the payment.
 
-    The request also identifies the payer, in the header `X-Buyer-Address`.
+    The request must also identify the payer, in the header `X-Buyer-Address`.
     """
     return _encoded(PROOF_HEADER, proof.to_json())
 
@@ -116,7 +116,7 @@ class TierDiscounts:
     """A seller's discounts for the buyers in each tier.
 
     Args:
-        percentages: Each tier's discount, in percent. An omitted tier gets that of the nearest lower tier listed.
+        percentages: Each tier's discount, in percent. An omitted tier gets the discount of the nearest lower tier.
     """
 
     def __init__(self, percentages: Mapping[BuyerTier, Decimal]) -> None:
@@ -139,7 +139,8 @@ class CredentialDiscounts(TierDiscounts):
     Args:
         percentages: As for `TierDiscounts`.
         domain: The buyer registry's EIP-712 domain.
-        attestor: The registry's attestor. If the attestor is a contract, use `verify_credential_on_chain` instead.
+        attestor: The registry's attestor, which signs credentials. If it is a contract, use
+            `verify_credential_on_chain` instead of this class.
         policy: The hash of the scoring policy whose tiers are accepted.
         scope: The seller's scope. See `bilateral.buyers.credentials.agent_scope`.
     """
@@ -226,7 +227,8 @@ class BuyerPricing:
             credential, the credential determines the price, regardless of the claimed buyer.
         proofs: The discounts for private tier proofs; None for no such discounts. The proof must be for the payer that
             the request specifies. If the proof is rejected, the payer pays the price without the discount.
-        hold_seconds: How many seconds a buyer's price stays the same. Both requests of a purchase need the same price.
+        hold_seconds: How many seconds a buyer's price stays the same, because both requests of a purchase need the same
+            price.
     """
 
     def __init__(  # noqa: PLR0913  # settings
@@ -274,7 +276,7 @@ class BuyerPricing:
         return None if is_payer else AbortResult(reason=MISMATCH)
 
     def customer_of(self, context: HTTPRequestContext) -> bytes | None:
-        """Return the day's pseudonym for the buyer behind a request's credential. All the buyer's credentials share it.
+        """Return the day's pseudonym for the buyer behind a request's credential. All the buyer's accounts share it.
 
         Args:
             context: The request.

@@ -31,7 +31,7 @@ logger = logging.getLogger("bilateral.x402")
 MCP_RESULT: Final = "result"
 
 _AFTERWARDS_THREADS: Final = 4
-"""The number of threads for work after an answer, such as feedback, which must not use up all client threads."""
+"""The number of threads for work that follows an answer, such as ratings, so that it cannot use up all threads."""
 
 
 class Refusal(Exception):  # noqa: N818  # an answer, not an error
@@ -72,8 +72,8 @@ class Exchange:
         is_free: True if nothing was charged for the answer.
         is_unused: True if the chain showed that the authorization (Permit2) was unused before the application ran.
         afterwards: Work to do once the answer is sent, if the payment is settled by then.
-        after_failure: Work to do once the answer is sent, if settlement failed permanently, keyed by the object that
-            added it.
+        after_failure: Work to do once the answer is sent, if settlement failed permanently; keyed by the object that
+            added the work.
         sent_headers: The headers of the answer that was sent.
         abandonments: Functions that mark the payment as used if the request was cancelled, because the payment's
             outcome is then unknown.
@@ -175,12 +175,12 @@ MAX_RESERVATIONS: Final = 100_000
 """The maximum number of payments in progress per process. Each takes a few hundred bytes."""
 
 MAX_SETTLED: Final = 250_000
-"""How many settled payments to remember: two minutes' worth at 2,000 requests per second, about 50 MB.
+"""How many settled payments to remember: those of two minutes at 2,000 requests per second, about 50 MB.
 
-On chains whose transactions contain a recent block, a transaction can be sent again until that block is too old.
+On chains such as Solana, a transaction refers to a recent block, and can be sent again until that block is too old.
 """
 SECONDS: Final = 3600.0
-"""The time after which a reservation expires. By then, the chain shows that the authorization was used."""
+"""The time after which a reservation expires, in seconds. By then, the chain shows that the authorization was used."""
 
 
 class Reservations:
@@ -199,7 +199,7 @@ class Reservations:
     """
 
     is_shared = False
-    """True if a service's processes share the reservations, so that someone else's settlement buys only one answer."""
+    """True if all processes share the reservations, so a payment that someone else settled buys only one answer."""
 
     def __init__(
         self,
@@ -219,8 +219,8 @@ class Reservations:
 
         Args:
             key: The authorization's key. See `payment_key`.
-            holder: The request's payment object. Only the same object can release the authorization or reserve it
-                again, because several of a server's extensions may reserve the payment for one request.
+            holder: The request's payment object. Only this object can release the authorization, or reserve it again,
+                as a server with several extensions does for one request.
 
         Returns:
             False if a different request has reserved or used the authorization.
@@ -250,7 +250,7 @@ class Reservations:
                 del self._in_progress[key]
 
     def settle(self, key: bytes, holder: object) -> None:
-        """Mark an authorization as used, if this request has reserved it. It then stops counting towards the limit."""
+        """Mark an authorization as used, if this request has reserved it. It no longer counts towards the limit."""
         with self._lock:
             if key in self._in_progress and self._in_progress[key][0] is holder:
                 del self._in_progress[key]

@@ -1,4 +1,4 @@
-"""Payments that were verified and served but not settled: counted per buyer, and published only if proven.
+"""Payments that were verified, but not settled once the application had run: counted per buyer, published if proven.
 
     failures = FailedSettlements(on_failure=undo)
     extension = Reputation8004ResourceServerExtension(key, failures=failures)
@@ -41,7 +41,7 @@ MAX_FAILURES: Final = 10_000
 """The maximum number of failures to remember. Each takes about 2 KB, at most 8 KB."""
 
 _MOST_CHARACTERS: Final = 8_192
-"""The maximum size of a failure and its evidence. Buyers may send 32 KB, most of it not signed."""
+"""The maximum size of a failure and its evidence, in characters. Buyers may send 32 KB, mostly unsigned."""
 
 SECONDS: Final = 90 * 86_400.0
 """How long a failure is remembered."""
@@ -55,7 +55,7 @@ _BUYERS_ACTS: Final = {
     "permit2_insufficient_balance": FailureReason.INSUFFICIENT_BALANCE,
     "permit2_allowance_required": _ALLOWANCE,
 }
-"""Facilitator codes for failures that the buyer caused. The seller chose its facilitator, and trusts its reports."""
+"""Facilitator codes for failures that the buyer caused. The seller chose the facilitator, and trusts its reports."""
 
 _AMBIGUOUS: Final = frozenset(
     {
@@ -64,10 +64,10 @@ _AMBIGUOUS: Final = frozenset(
         *("invalid_exact_evm_nonce_already_used", "permit2_invalid_nonce"),
     }
 )
-"""Codes whose cause may be the buyer, too little gas, or someone else's settlement. The chain shows which it was.
+"""Codes of failures that the buyer, too little gas or someone else's settlement may have caused. The chain shows which.
 
-All other codes, such as `settlement_pending` or `permit2_amount_mismatch`, are not caused by the buyer, or not with
-certainty.
+All other codes, such as `settlement_pending` or `permit2_amount_mismatch`, do not show that the buyer caused the
+failure.
 """
 _POSSIBLE_ACTS: Final = _AMBIGUOUS | _BUYERS_ACTS.keys()
 
@@ -178,8 +178,8 @@ class FailedSettlements:
     def note(self, context: Any, key: bytes, code: str, verifier: Verifier | None = None) -> None:
         """Record a failed or rejected settlement in an SDK hook. The work is done after the answer is sent.
 
-        Only payments that the facilitator verified are recorded. A payment that is settled before the application runs
-        is not verified, and nothing has been served for it.
+        Only payments that the facilitator verified are recorded. A payment to be settled before the application runs is
+        not verified, and if settlement fails, nothing has been served.
         """
         exchange, transport = CURRENT.get(), context.transport_context
         if is_tool_call(transport):
@@ -239,8 +239,7 @@ def failed_settlement_feedback(
 ) -> dict[str, Any]:
     """Return the arguments for `give_feedback` about a client agent whose payment failed. They include the evidence.
 
-    Failures are never published in any other way. The signed payment is published as well, which is safe once it has
-    expired.
+    Failures are published only in this way. The signed payment is published as well, which is safe once it has expired.
 
     Args:
         verifier: Reads the chain.

@@ -59,7 +59,7 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
     """Return a FastAPI dependency that serves only reputable clients.
 
     Args:
-        verifier: Reads the chain. Its deployments are the allow-list of registries.
+        verifier: Reads the chain. Only the registries of its deployments are trusted.
         server_agent: The server's agent.
         minimum: The lowest rating, 0 to 100, at which this server still serves a client that it has rated.
         anonymous: True to serve clients that do not claim to be an agent.
@@ -72,8 +72,8 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
         buyers: A source of buyers' records for the index's check.
         failures: This server's failed settlements, from its extension. The payer's count is returned as
             `VerifiedClient.failures`.
-        max_failed_settlements: The number of failed settlements above which a payer is not served, whether or not it
-            claims to be an agent; None for no limit.
+        max_failed_settlements: The maximum number of failed settlements; None for no limit. A payer with more is not
+            served, whether or not it claims to be an agent.
 
     Returns:
         The dependency. Its value is the checked client, or None for a client that does not claim to be an agent. It
@@ -142,7 +142,7 @@ def _count(failures: FailedSettlements, network: str, payer: str, limit: int | N
 def _ask_index(
     index: Reader, verifier: AsyncVerifier, server_agent: int, minimum: int, *, policy: Policy | None, **sources: Any
 ) -> Callable[[GlobalAgentId, FailureCount | None], tuple[Check | None, int | None]]:
-    """Return a function that reads an index's check and the server's rating of a client; None if unavailable."""
+    """Return a function that reads an index's check and the server's rating of a client, each None if unavailable."""
     from bilateral import checks  # noqa: PLC0415  # needs the extra `index`
     from bilateral.index.ratings.queries import client_rating  # noqa: PLC0415
     from bilateral.index.reading.registries import AgentKey  # noqa: PLC0415
@@ -188,7 +188,7 @@ def rate_client(client: Client, standing: VerifiedClient, rating: int) -> Handle
 
     Args:
         client: The server's SDK client. The primary agent of its signer gives the rating.
-        standing: The client, from `reputable_client`.
+        standing: The checked client, from `reputable_client`.
         rating: The rating, from 0 to 100.
     """
     return client.rate_client(standing.agent, rating, owner=standing.owner)

@@ -33,9 +33,10 @@ def payment_kind(context: Context) -> PaymentKind:
 
 
 def payment_problem(context: Context) -> str | None:
-    """Return the code of the problem if a payment could not be settled as agreed or could not be proven, or None.
+    """Return the code of the reason why a payment cannot be settled as agreed or cannot be proven, or None.
 
-    Clients check their own payments just as strictly, so they could not verify the answer to a payment that fails here.
+    Clients check their payments just as strictly, so the client could not verify the answer to a payment that fails
+    here.
     """
     if context.payment_payload.x402_version != X402_VERSION:
         return "unsupported_x402_version"
@@ -106,7 +107,7 @@ def is_free(context: Context) -> bool:
 
 
 def settlement(context: Context, transaction: str, amount: str | None) -> SkipSettleResult:
-    """Return a settlement made without a facilitator, in the SDK's format: `0` and no transaction if it was free."""
+    """Return a settlement made without a facilitator, in the SDK's format. A free answer has no transaction."""
     network, payer = str(context.requirements.network), payer_of(context.payment_payload.payload)
     settled = SettleResponse(success=True, transaction=transaction, network=network, payer=payer, amount=amount)
     return SkipSettleResult(settled)
@@ -125,7 +126,7 @@ def _terms(context: Context) -> dict[str, Any]:
 
 
 def _agreed(context: Context) -> dict[str, Any]:
-    """Return a payment with the server's terms. During settlement, the terms contain the amount to be charged."""
+    """Return a payment with the server's terms and the agreed amount, not the amount to be charged."""
     payload = context.payment_payload
     return {"accepted": _terms(context) | {"amount": payload.accepted.amount}, "payload": payload.payload}
 

@@ -4,7 +4,7 @@
     retire_signer(client, 42, old_key.public_key).wait()
 
 Both functions store the changed registration file and set the agent's URI. By default, a retired key remains valid for
-another 24 hours, so that clients can still verify answers that are in transit, or that they check against the old file.
+another 24 hours, so that clients can still verify answers that are in transit, or check answers against the old file.
 """
 
 from datetime import UTC, datetime, timedelta

@@ -63,14 +63,14 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
             An ASGI server waits for a remote key in a thread, except during the checks before a payment.
         on_unsigned: Called with the problem when a paid answer is sent without a signature, so that you can raise an
             alarm.
-        recheck_seconds: How long a key that passed the check is assumed to work.
+        recheck_seconds: How many seconds a key that passed the check is assumed to work.
         reservations: Keeps track of the authorizations in use; by default in memory.
         limit: The maximum size of an MCP tool call or its result in bytes of canonical JSON. HTTP adapters have their
             own limits.
         blind: Seals ratings of clients, for routes that declare `blind`. If sealing fails, the answer is sent without
             the envelope.
-        verifier: Looks up payments whose settlement failed, if the facilitator cannot report their outcome. By default,
-            the verifier of the middleware's `Preflight`.
+        verifier: Looks up payments whose settlement failed, if the facilitator cannot report their outcome. The default
+            is the verifier of the middleware's `Preflight`.
         failures: Counts the settlements that fail after the application has run; by default in memory.
 
     Raises:
@@ -80,7 +80,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
     dynamic_info_fields: list[str] | None = [  # noqa: RUF012
         *("version", "registrations", "endpoint", "feedbackAggregator", "blind", "freeAnswers")
     ]
-    """Fields that a client need not echo, because the server does not need back what the client verifies on chain."""
+    """Fields that a client need not echo: the client verifies them on chain, and the server does not need them back."""
 
     transport_hooks = None
 
@@ -103,7 +103,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
 
     @property
     def hooks(self) -> Any:
-        """The payment lifecycle hooks, which are this object's methods. The SDK's types lack `AbortResult`."""
+        """The payment lifecycle hooks: this object. The type is `Any`, because the SDK's types lack `AbortResult`."""
         return self
 
     def enrich_declaration(self, declaration: Any, transport_context: Any) -> Any:  # noqa: ARG002  # the SDK's names
@@ -163,8 +163,8 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
     ) -> AbortResult | SkipSettleResult | Awaitable[SkipSettleResult | None] | None:
         """Refuse to settle an amount that was not agreed, or a payment whose answer cannot be signed.
 
-        An answer cannot be signed if its bytes were not captured or have no canonical form. If an earlier settlement
-        failed, the chain is read first, because the payment may have been settled since.
+        An answer cannot be signed if its bytes were not captured or have no canonical form. If settlement failed
+        earlier, the chain is read first, because the payment may have been settled since.
         """
         if context.phase == BEFORE_HANDLER:
             is_tool = is_tool_call(context.transport_context)

@@ -1,4 +1,4 @@
-"""A signer for the SDK's facilitator that settles payments through the buyer registry.
+"""A signer for the SDK's facilitator that settles payments through the buyer registry, which records them.
 
 Clients and servers need no changes: `payTo` remains the seller's wallet, and the buyer signs the same message as
 always. The registry submits the payment to its token and records it in the same transaction:
@@ -47,7 +47,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
 
     Anyone who sees a signed payment with the scheme `exact` can submit it first. The payment is then made, but not
     recorded. The signer finds that transaction and reports it once, so that the server delivers the answer. Submitting
-    one of the signer's own payments again still fails.
+    a payment again that the signer itself has already settled still fails.
 
     Args:
         private_key: The key of the account that pays for the gas, in hexadecimal digits.
@@ -84,7 +84,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
     def write_contract(
         self, address: str, abi: list[dict[str, Any]], function_name: str, *args: Any, data_suffix: str | None = None
     ) -> str:
-        """Send a transaction. For a payment in a listed token, call the registry's `settle` instead.
+        """Send a transaction. For a payment in a token that the registry lists, call the registry's `settle` instead.
 
         Args:
             address: The contract that the SDK would call.
@@ -128,7 +128,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         return self._overtaken(sent, find) or sent
 
     def wait_for_transaction_receipt(self, tx_hash: str) -> TransactionReceipt:
-        """Wait for a transaction to be mined, with only the time remaining if `write_contract` has already waited.
+        """Wait for a transaction to be mined. Time that `write_contract` has already waited counts towards the limit.
 
         Args:
             tx_hash: The transaction.
@@ -142,7 +142,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         return super().wait_for_transaction_receipt(tx_hash)
 
     def _overtaken(self, sent: str, find: Callable[[], str | None]) -> str | None:
-        """Return someone else's transaction that came first, or None if this signer's succeeds or is pending."""
+        """Return someone else's transaction that came first, or None if this signer's own succeeded or is pending."""
         try:
             receipt = self._w3.eth.wait_for_transaction_receipt(sent, timeout=self._confirmation_timeout_seconds)  # type: ignore[arg-type]
         except TimeExhausted:

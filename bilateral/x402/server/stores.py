@@ -123,7 +123,7 @@ class StoredAnswers(PaidAnswers):
 
 
 class StoredReservations(Reservations):
-    """Authorizations reserved in a database that several processes share. Used ones are stored until they expire.
+    """Authorizations reserved in a database that processes share. Used authorizations are stored until they expire.
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
@@ -194,7 +194,7 @@ class StoredReservations(Reservations):
         self._end(key, holder, sa.update(_RESERVATION).values(is_settled=True))
 
     def _end(self, key: bytes, holder: object, change: sa.Delete | sa.Update) -> None:
-        """Change an authorization, and forget its holder. Authorizations that other requests hold stay unchanged."""
+        """Change an authorization, and forget its holder. Do nothing if another request has reserved it."""
         with self._own_lock:
             if self._own.get(key) is not holder:
                 return

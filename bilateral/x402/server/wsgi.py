@@ -59,8 +59,8 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
     """Wrap a Flask application in the SDK's payment middleware, capturing bodies and signing paid answers.
 
     Paid views that yield their responses are rejected: immediately, or at the first request if they are added later.
-    Flask does not reveal whether other views stream. If such a view does, its answer is rejected when a client pays for
-    it, and nothing is settled.
+    Flask does not reveal whether other views stream. If one does, its answer is rejected when a client pays for it, and
+    nothing is settled.
 
     Args:
         app: The application.
@@ -68,9 +68,8 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
         server: The synchronous resource server, with which you must register the extension.
         limit: The maximum size of a decoded request or response body in bytes.
         answers: Retains paid answers for clients that lose the connection; in memory by default.
-        preflight: Checks the agent, the wallet and the signing key immediately. Without a preflight, a warning is
-            logged.
-        cors: The web pages that may buy on the paid routes; by default every page.
+        preflight: Checks the agent, the wallet and the signing key immediately. If omitted, a warning is logged.
+        cors: The web pages that may call the paid routes; by default every page.
         **settings: Additional settings of the SDK's `payment_middleware`.
 
     Raises:
@@ -119,7 +118,7 @@ class _Response:
 
     @property
     def texts(self) -> dict[str, str]:
-        """The headers by lower-case name."""
+        """The headers, keyed by lower-case name."""
         return {name.lower(): value for name, value in self.headers}
 
     def parts(self, body: bytes) -> AnswerParts:
@@ -200,7 +199,7 @@ class _Outer:
         return self._served(environ, exchange, payment, start_response)
 
     def _streams(self) -> bool:
-        """For a view added after start-up, return whether it cannot be paid: it streams and declares the extension."""
+        """Return True if a view added after start-up streams and declares the extension, so it cannot be paid for."""
         if not self._is_checked:
             try:
                 self._adapter.refuse_streaming(flask_streams(self._flask))
@@ -252,7 +251,7 @@ def _request_body(environ: dict[str, Any], adapter: HttpAdapter) -> bytes:
 
 
 def _sent_path(environ: dict[str, Any]) -> str:
-    """Return a request's path as it was sent, with its escapes. WSGI itself provides only the decoded form."""
+    """Return a request's path as it was sent, percent-encoded. WSGI itself provides only the decoded form."""
     sent = environ.get("RAW_URI") or environ.get("REQUEST_URI")
     if isinstance(sent, str) and sent:
         return sent.partition("?")[0]
