@@ -216,7 +216,7 @@ def _require_parsable(body: bytes) -> None:
 
 
 def _too_large(limit: int) -> ProblemError:
-    detail = f"the body has more than {limit} bytes: send less"
+    detail = f"the body has more than {limit} bytes: send a smaller request"
     return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", detail, headers={"Connection": "close"})
 
 

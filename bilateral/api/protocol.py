@@ -100,7 +100,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._size = 0 if self._is_complete else self._size + len(data)
         super().data_received(data)
         if not self._is_complete and self._size > HEAD_BYTES and not self.transport.is_closing():
-            detail = f"the first line and the headers have more than {HEAD_BYTES} bytes: send less"
+            detail = f"the first line and the headers exceed {HEAD_BYTES} bytes: send fewer or shorter headers"
             self._refuse(ProblemError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", detail))
 
     def send_400_response(self, msg: str) -> None:

@@ -106,7 +106,7 @@ def _nodes(index: IndexSettings) -> dict[str, str]:
             with Client(url, request_timeout=_NODE_SECONDS) as client:
                 nodes[str(client.runner.run(chain_id_of_node()))] = url
         except BilateralError as problem:
-            _LOGGER.warning("visitors cannot act on a chain, because its node did not respond: %s", problem)
+            _LOGGER.warning("visitors cannot send transactions on a chain: its node did not respond: %s", problem)
     return nodes
 
 

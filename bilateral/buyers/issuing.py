@@ -173,7 +173,7 @@ class Pseudonyms:
             pass  # a parallel request took the free slot; look for another one
         if not is_noted:
             detail = (
-                f"the buyer has had {MAX_HOLDERS} holders in this scope today, the limit: use one of them, or wait "
+                f"the buyer has had {MAX_HOLDERS} holders in this scope today, the maximum: use one of them, or wait "
                 "until the next UTC day"
             )
             seconds = DAY_SECONDS - now % DAY_SECONDS

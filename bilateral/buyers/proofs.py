@@ -178,7 +178,7 @@ def _look_up(  # noqa: PLR0911  # one a reason
         return ("payment_not_provable", NO_TRACE) if None in kinds else ("payment_not_settled", NOT_SETTLED)
     if block <= indexed.block:
         problem = (
-            "its block is indexed, but no payment in it counted: the payee was no agent's wallet, or received nothing"
+            "its block is indexed, but no payment in it counted: the payee is not an agent's wallet, or got nothing"
         )
         return "payment_not_counted", problem
     return "payment_pending", "the payment is on chain, but has too few confirmations or is not indexed yet: try again"

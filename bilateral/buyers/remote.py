@@ -376,7 +376,7 @@ def read_limited(response: httpx.Response, most: int, problem: str) -> bytes:
 
 def _read(http: httpx.Client, method: str, url: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
     with http.stream(method, url, **options) as response:
-        content = read_limited(response, _MAX_ANSWER, "the answer of the service exceeds the limit of")
+        content = read_limited(response, _MAX_ANSWER, "the service's response exceeds the limit of")
     try:
         decoded = decode_object(content)
     except MalformedDocumentError as error:

@@ -234,7 +234,7 @@ class _Reader:
             self._unknown.append(f"changes of {names} before block {block}: {reason}")
         elif missing:
             recent = days(self._policy.recent_days)
-            self._unknown.append(f"changes of {names} in the last {recent} that were reversed since")
+            self._unknown.append(f"changes of {names} in the last {recent} that have since been reversed")
 
 
 def _counted(entries: Iterable[FeedbackEntry], own: set[str], tag: str) -> facts.Counted:

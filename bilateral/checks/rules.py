@@ -321,7 +321,7 @@ def buyer(facts: Facts, policy: Policy) -> Drafts:
     record, proof, minimum = facts.client.record, facts.client.tier_proof, policy.minimum_buyer_score
     if proof is not None:
         sentence = "The buyer behind the account proved privately, for day "
-        yield Draft(Code.TIER_PROVEN, f"{sentence}{proof.epoch}, that it is at least {proof.tier}.")
+        yield Draft(Code.TIER_PROVEN, f"{sentence}{proof.epoch}, that its tier is at least {proof.tier}.")
     if record is not None and minimum is not None and record.score < minimum:
         sentence = f"The buyer's score is {record.score}; the policy requires {minimum}."
         yield Draft(Code.LOW_BUYER_SCORE, sentence, record.evidence)

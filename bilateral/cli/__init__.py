@@ -15,7 +15,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in _NEEDED_BY_COMMANDS:
             raise
-        sys.exit(f"error: {error.name} is not installed; install the command line: pip install 'bilateral[cli]'")
+        sys.exit(f"error: {error.name} is not installed: run pip install 'bilateral[cli]'")
     for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), stop_by_signal)

@@ -62,7 +62,7 @@ def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
     description: FileOptions,
     uri: Uri = "",
     file: File = None,
-    domain: str = option("DOMAIN", "Register under a domain, without a URI (August 2025 registries).", default=""),
+    domain: str = option("DOMAIN", "Register under a domain, without a URI (August 2025 draft).", default=""),
     metadata: list[str] | None = optional("KEY=VALUE", "Metadata to store on chain; may be repeated."),
 ) -> None:
     """Register an agent that the signer owns. With --name, also create its registration file."""
@@ -200,7 +200,7 @@ def transfer(
 def resolve(
     invocation: Invocation,
     name: Annotated[str, argument("DOMAIN|ADDRESS", "The domain or address to look up.")],
-    entry: bool = flag("--entry", "For an address too, show only its entry in the August 2025 directory."),
+    entry: bool = flag("--entry", "For an address too, only show its entry in the directory (August 2025 draft)."),
 ) -> None:
     """Find the agent registered under a domain, or the primary agent of an address."""
     with invocation.reading() as client:
@@ -220,7 +220,7 @@ def update(
     domain: str = option("DOMAIN", "The new domain.", default=""),
     address: str | None = optional("ADDRESS", "The new owner."),
 ) -> None:
-    """Change an agent's domain, or transfer it to a different address (August 2025 registries)."""
+    """Change an agent's domain, or transfer the agent to a different address (August 2025 draft)."""
     if not domain and address is None:
         raise InvalidArgumentError("pass --domain, --address or both")
     invocation.write("Agent updated", lambda client: client.update_agent(agent, domain=domain, address=address))
@@ -228,19 +228,19 @@ def update(
 
 @command(app, writes=True)
 def release_domain(invocation: Invocation, agent: Agent) -> None:
-    """Release an agent's domain, so that others can register it (August 2025 registries)."""
+    """Release an agent's domain, so that others can register it (August 2025 draft)."""
     invocation.write("Domain released", lambda client: client.release_agent_domain(agent))
 
 
 @command(app, writes=True)
 def set_primary(invocation: Invocation, agent: Agent) -> None:
-    """Choose the signer's primary agent."""
+    """Choose the agent that the signer rates as, its primary agent."""
     invocation.write("Primary agent chosen", lambda client: client.set_primary_agent(agent))
 
 
 @command(app, writes=True)
 def prove(invocation: Invocation, agent: Agent) -> None:
-    """Prove to a foreign registry's companion that an agent exists, so that batches of ratings can include it."""
+    """Record in a companion contract that an agent exists, so that batches of ratings can include it."""
     invocation.write("Agent proven", lambda client: client.prove_agent(agent))
 
 
@@ -257,7 +257,7 @@ def hexadecimal(text: str) -> bytes:
     try:
         return bytes.fromhex(text.removeprefix("0x"))
     except ValueError:
-        raise InvalidArgumentError("expected an even number of hexadecimal digits") from None
+        raise InvalidArgumentError("{quoted(text[:80])} is not an even number of hexadecimal digits") from None
 
 
 def _metadata(entries: Sequence[str]) -> dict[str, str]:

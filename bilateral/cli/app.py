@@ -72,7 +72,7 @@ app = make_group(
     "bilateral",
     """Two-sided trust for AI agents: register, rate, validate, and check before money moves.
 
-    A deployment record lists the addresses of a network's registries. Pass it with --deployment, unless it is packaged.
+    A deployment record lists the addresses of a network's registries. Pass it with --deployment, unless it is built in.
 
     Keys come from keystores (--account, --keystore) or from BILATERAL_PRIVATE_KEY, never from an argument.
     """,

@@ -36,7 +36,7 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
     count: int = option("N", "The number of feedback entries allowed from now on.", default=1, min=1),
     last_index: int = option(
         "N",
-        "The number of authorised feedback entries by the client for the agent; must match the number on chain.",
+        "The number of feedback entries that the client has given so far; must match the number on chain.",
         default=0,
         min=0,
     ),

@@ -29,7 +29,7 @@ Vault = Annotated[
         envvar="BILATERAL_VAULT",
     ),
 ]
-EnvelopeFile = Annotated[Path, argument("ENVELOPE", "One side's envelope; - for standard input.")]
+EnvelopeFile = Annotated[Path, argument("ENVELOPE", "One side's envelope (its sealed rating); - for standard input.")]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class PairOptions:
 class OpenedOptions(PairOptions):
     """The envelopes of both sides, and their openings."""
 
-    openings: list[Path] | None = optional("FILE", "An opening that is not in the vault; may be repeated.", "--opening")
+    openings: list[Path] | None = optional("FILE", "An opening that the vault lacks; may be repeated.", "--opening")
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ app = make_group("buyer")
 Buyer = Annotated[str, argument("BUYER", "The account that pays.")]
 PaymentTransaction = Annotated[str, argument("TRANSACTION", "The payment's transaction hash.")]
 Terms = Annotated[Path, argument("FILE", "A JSON file (docs/buyers.md); - for standard input.")]
-Role = Annotated[str, argument("ROLE", "attestor or anchorer.")]
+Role = Annotated[str, argument("ROLE", "The role: attestor or anchorer.")]
 
 
 @command(app)
@@ -157,12 +157,12 @@ def show_root(
 
 @command(app)
 def verify(invocation: Invocation, state: Terms) -> None:
-    """Check a buyer's state against its epoch's root."""
+    """Check a buyer's state against the Merkle root of an epoch."""
     from bilateral.core.contracts.buyer_terms import BuyerState  # noqa: PLC0415  # slow to import
 
     proven = object_of(invocation.read_file(state), "state", "epoch", "proof")
     if not isinstance(proven["proof"], list):
-        raise InvalidArgumentError("proof must be a list")
+        raise InvalidArgumentError("proof must be a JSON list")
     proof = [bytes_of(node, f"proof[{number}]") for number, node in enumerate(proven["proof"])]
     claimed = term_of(proven["state"], BuyerState, "state")
     with invocation.reading() as client:
@@ -176,7 +176,7 @@ def verify(invocation: Invocation, state: Terms) -> None:
 def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     holder: Annotated[str, argument("HOLDER", "The address that may use the credential, preferably a new one.")],
-    tier: Annotated[str, option("TIER", "new, verified, trusted or premium.")],
+    tier: Annotated[str, option("TIER", "The tier: new, verified, trusted or premium.")],
     pseudonym: Annotated[
         str, option("WORD", "32 bytes that identify the buyer at this gate today, whichever address it uses.")
     ],
@@ -299,7 +299,7 @@ def anchor_stored(
     ),
     database: Database = None,
 ) -> None:
-    """As the anchorer, store the states of all buyers in the index and post their root. Safe to repeat."""
+    """As the anchorer, store the states of all indexed buyers, and post their Merkle root. Safe to repeat."""
     from bilateral.buyers.anchoring import anchor_states  # noqa: PLC0415  # slow to import
     from bilateral.buyers.policies import BRP  # noqa: PLC0415
 
@@ -313,7 +313,7 @@ def anchor_stored(
 def decide(
     invocation: Invocation,
     dispute: Message,
-    decision: Annotated[str, option("DECISION", "upheld or rejected.", "--as")],
+    decision: Annotated[str, option("DECISION", "The decision: upheld or rejected.", "--as")],
     database: Database = None,
 ) -> None:
     """As the service's operator, decide a seller's dispute about a buyer."""

@@ -105,14 +105,14 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
     seller: Seller = None,
     service: OptionalService = None,
     incentives: str | None = optional(
-        "FILE|URL", "Apply the seller's policy in this JSON document to the buyer's score as printed by show."
+        "FILE|URL", "Apply the seller's policy in this JSON document to the score that `buyer show` prints."
     ),
     policy: ScoringPolicy = None,
 ) -> None:
     """Show the discount that a seller offers a buyer.
 
-    The score is the one that `show` reports: from the service if one is specified, or else from the on-chain registry.
-        The output lists its sources.
+    The score is the one that `buyer show` reports: from the service if one is specified, or else from the on-chain
+    registry. The output lists its sources.
     """
     if incentives is not None:
         if seller is not None:

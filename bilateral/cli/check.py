@@ -62,8 +62,8 @@ class PolicyOptions:
 
     policy: str | None = optional("NAME|FILE", "balanced, strict, own-list, or a TOML file (docs/checks.md).")
     minimum_rating: str | None = optional("RATING", "The lowest acceptable rating, 0 to 100.")
-    trust: list[str] | None = optional("ADDRESS", "Count the ratings of this account; may be repeated.")
-    trust_agent: list[str] | None = optional("AGENT", "Count the ratings of this agent; may be repeated.")
+    trust: list[str] | None = optional("ADDRESS", "Count ratings by this account; may be repeated.")
+    trust_agent: list[str] | None = optional("AGENT", "Count ratings by this agent; may be repeated.")
 
     def chosen(self) -> Policy:
         """Return the policy that is specified by name or by a file, with the options applied."""
@@ -160,7 +160,7 @@ def check_url_command(
     method: str = option("NAME", "The request's HTTP method.", default="GET"),
     body_file: Path | None = optional("FILE", "A file containing the request body."),
 ) -> None:
-    """Check a paid service by its URL: price, agent, registration file, ratings. Exit codes match `check server`."""
+    """Check a paid service by its URL: price, agent, registration file, ratings. Exit codes as for `check server`."""
     from bilateral.x402.clients.preflight import ask_price  # noqa: PLC0415  # slow, and an extra
     from bilateral.x402.clients.service_check import check_service  # noqa: PLC0415
 
@@ -225,15 +225,15 @@ def _reasons(answer: Any) -> dict[str, str]:
     return {f"{reason.severity.value}: {reason.code.value}": reason.sentence for reason in answer.reasons}
 
 
-_NAME: Final[Mapping[str, Any]] = {"name, as it calls itself": "untrusted.name"}
+_NAME: Final[Mapping[str, Any]] = {"self-declared name": "untrusted.name"}
 _AGENT: Final = columns(**_NAME, wallet="account", rating="figures.rating.rating")
 _SUBJECT: Final = columns(verdict="verdict.value", agent="agent", account="account", **_NAME)
 _CHECK: Final = _SUBJECT | columns(
-    **{"domains, as it names them": "untrusted.domains"}, block="block", reasons=_reasons, rating="figures.rating"
+    **{"self-declared domains": "untrusted.domains"}, block="block", reasons=_reasons, rating="figures.rating"
 )
 _LIVE: Final = columns(
     reasons=_reasons,
-    also=lambda answer: {other.agent: other.problem or "both files name each other" for other in answer.also},
+    also=lambda answer: {other.agent: other.problem or "both files list each other" for other in answer.also},
     rating="figures.rating",
     requests_to_the_node="figures.requests",
     not_known_without_an_index=lambda answer: list(answer.unknown),

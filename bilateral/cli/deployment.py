@@ -19,7 +19,7 @@ app = make_group("deployment")
 
 @command(app)
 def show(invocation: Invocation) -> None:
-    """Inspect the registries on chain: their code, who can change it, and whether they belong together.
+    """Inspect the registries on chain: their code, who can change it, and whether they use the same identity registry.
 
     The exit code is 8 if there is a problem.
     """
@@ -47,7 +47,7 @@ def show(invocation: Invocation) -> None:
 
 @command(app, "list", is_local=True)
 def list_deployments(invocation: Invocation) -> None:
-    """List the chains in the packaged address book: those with registries by the authors of ERC-8004, and Solana."""
+    """List the chains in the packaged address book: those where the authors of ERC-8004 deployed, and Solana."""
     from bilateral.core.contracts.records import address_book, foreign_book  # noqa: PLC0415  # slow to import
 
     fields = columns(

@@ -42,7 +42,7 @@ def dev(
     ),
     anvil: Path | None = optional(
         "PROGRAM",
-        "The program that runs the chain; by default, it is looked up on the PATH, in node_modules and in ~/.foundry.",
+        "The anvil program, which runs the chain; by default, from the PATH, node_modules or ~/.foundry.",
         envvar="BILATERAL_ANVIL",
     ),
     any_ports: bool = flag(

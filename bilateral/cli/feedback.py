@@ -91,7 +91,7 @@ class FeedbackOptions:
         file = self._file(invocation)
         standard = resembled_tag(self.tag1)
         if standard:
-            invocation.output.note(f"The tag {quoted(self.tag1)} is not the standard tag {quoted(standard)}.")
+            invocation.output.note(f"The tag {quoted(self.tag1)} differs from the standard tag {quoted(standard)}.")
         if not self.stars:
             return BINARY.get(self.value, self.value), self.tag1, self.tag2, self.endpoint, file
         if self.tag1 not in ("", STARRED):
@@ -315,7 +315,7 @@ def clients(invocation: Invocation, agent: Agent) -> None:
 def respond(
     invocation: Invocation,
     feedback: FeedbackText,
-    text: str | None = optional("TEXT", "The text of the response, which is stored."),
+    text: str | None = optional("TEXT", "The text of the response, which is stored as a file."),
     uri: FileUri = "",
     file_hash: FileHash = None,
 ) -> None:

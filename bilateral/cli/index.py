@@ -103,13 +103,13 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     seed: int = option(None, "The seed for random choices.", default=0),
     owners: int = option(
         None,
-        "Compare the owners of this many random agents with ownerOf; requires the last indexed block's state.",
+        "Compare the owners of this many random agents with ownerOf; requires the state at the last indexed block.",
         default=0,
         min=0,
     ),
     derived: bool = flag(
         "--derived",
-        "Recompute the derived tables and compare them with the stored ones, changing nothing. Workers must wait.",
+        "Recompute the derived tables, and compare them with the stored ones, which stay unchanged. Workers wait.",
     ),
 ) -> None:
     """Read blocks from each node again, and compare them with the stored rows."""

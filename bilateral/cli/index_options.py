@@ -134,7 +134,7 @@ class RunOptions:
         "--trust-reorganisation", "Remove finalized blocks even if only one node lacks them. Inspect the chain first."
     )
     add_registries: bool = flag(
-        "--add-registries", "Read past blocks again for registries that the database does not have yet."
+        "--add-registries", "Add registries that the database does not have yet, by reading past blocks again."
     )
     no_analyse: bool = flag(
         "--no-analyse",

@@ -38,7 +38,7 @@ _AMOUNT = re.compile(r"[0-9]+(\.[0-9]+)?", re.ASCII)
 _LONGEST: Final = 60  # characters: more than any currency's supply needs
 _EXACT: Final = Context(prec=90)  # exact for this many digits times 10^18
 
-NOT_SENT: Final = "Not sent (dry run): this would be accepted"
+NOT_SENT: Final = "Not sent (dry run): the transaction would succeed"
 
 _WEB_FOLDER = re.compile(r"https?://[\w.~%:\[\]-]+(/[\w.~%!$&'()*+,;=:@/-]*)?", re.ASCII | re.IGNORECASE)
 """A web URL to which a file name can be appended (RFC 3986), without user and password."""

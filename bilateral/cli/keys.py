@@ -131,7 +131,7 @@ def find_passphrase(alias: str, file: Path | None, ask: Ask, *, is_new: bool = F
         try:
             return file.read_text().rstrip("\r\n")
         except (OSError, UnicodeDecodeError):
-            raise KeyUnavailableError("no_passphrase", f"{quoted(str(file))} cannot be read") from None
+            raise KeyUnavailableError("no_passphrase", f"the file {quoted(str(file))} cannot be read") from None
     for variable in (f"APE_ACCOUNTS_{alias}_PASSPHRASE", PASSPHRASE_VARIABLE):
         if variable in os.environ:
             return os.environ[variable]

@@ -134,7 +134,7 @@ GROUPS: Final = {
     "webhooks": "Send signed changes to subscribers' URLs; add, list and remove subscriptions.",
     "trust": "Find coordinated and false ratings, and score agents without counting them.",
     "buyer": "Read and write buyers' records, which are backed by payments.",
-    "x402": "Check a server that takes payments; rotate the keys that sign an agent's paid answers.",
+    "x402": "Check a server that takes payments; rotate the keys that sign an agent's paid responses.",
     "solana": "Show a SATI agent on Solana, and change it with its owner's key.",
     "index": "Index events from all registries into an SQL database, and compare the rows with the chain.",
 }
@@ -144,7 +144,7 @@ COMMANDS: Final = {
     "info": ("info", "Show the chain, its latest block, the registries, and the signer with its balance."),
     "search": ("search", "Find agents in the index by text, capability and rating."),
     "serve": ("service", "Serve agents, ratings and searches over HTTP while following the chains."),
-    "mcp": ("service", "Serve tools to models over standard input and output (Model Context Protocol)."),
+    "mcp": ("service", "Serve tools to AI models over standard input and output (Model Context Protocol)."),
     "dev": (
         "dev",
         "Start a local chain with registries, a token, a facilitator, two agents and the service. Stop it with Ctrl-C.",
@@ -279,7 +279,7 @@ def command(  # noqa: PLR0913  # what commands differ in
 class ReviewOptions:
     """The cases that people have reviewed, and the accounts that they trust."""
 
-    reviews: Path | None = optional("FILE", "A JSON list of cases: account, verdict, reason.")
+    reviews: Path | None = optional("FILE", "A JSON list of reviewed accounts, each with account, verdict and reason.")
     trusted: list[str] | None = optional("ADDRESS", "An account that you trust; may be repeated.", "--trust")
 
     def cases(self) -> Reviews | None:

@@ -95,7 +95,7 @@ def post_roots(
     from bilateral.core.contracts.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
 
     if not all(root.isascii() and root.isdecimal() for root in roots):
-        raise InvalidArgumentError("a root must be a decimal number")
+        raise InvalidArgumentError("each root must be a whole number in decimal digits")
     numbers = [int(root) for root in roots]
     invocation.write("Roots posted", lambda client: client.post_tier_roots(epoch, policy_hash(policy), numbers))
 
@@ -128,7 +128,7 @@ def audit(invocation: Invocation, service: Service, policy: Policy = "brp-1.0", 
 def prove(  # noqa: PLR0913, PLR0917  # one an option
     invocation: Invocation,
     holder: Holder,
-    tier: Annotated[str, option("TIER", "verified, trusted or premium.")],
+    tier: Annotated[str, option("TIER", "The tier: verified, trusted or premium.")],
     gate: Gate,
     service: Service,
     policy: Policy = "brp-1.0",

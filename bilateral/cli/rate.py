@@ -20,7 +20,7 @@ Server = Annotated[
     str | None,
     option(
         "AGENT",
-        "The rating agent; the signer's primary agent by default. The registry rejects any other agent.",
+        "The agent that rates. Fails if it is not the signer's primary agent, which is the default.",
         "--by",
     ),
 ]
@@ -43,7 +43,7 @@ class RatingOptions:
     rating: Annotated[int, argument("RATING", "0 to 100.")]
     server_id: Server = None
     owner: str | None = optional(
-        "ADDRESS", "The rated agent's owner; its current owner by default. The registry rejects any other owner."
+        "ADDRESS", "The expected owner of the rated agent. Fails if it is not the current owner, which is the default."
     )
     confirmations: Confirmations = 1
 
@@ -114,7 +114,7 @@ def show(
     invocation: Invocation,
     subjects: Annotated[list[str], argument("SUBJECT...", "The rated agents.")],
     server: Annotated[str, option("AGENT", "The server that gave the ratings.", "--by")],
-    as_validator: bool = flag("--validator", "Show ratings as validators, not as clients."),
+    as_validator: bool = flag("--validator", "Show the agents' ratings as validators instead of as clients."),
 ) -> None:
     """Show the ratings that a server gave."""
     with invocation.reading() as reading:

@@ -97,7 +97,7 @@ def _standing(agent: FoundAgent) -> str | None:
 
 _COLUMNS: Final[dict[str, Callable[[Any], Any]]] = {
     "agent": field_at("id"),
-    "name, as it calls itself": field_at("name"),
+    "self-declared name": field_at("name"),
     "standing": _standing,
     "tag": _of_rating("tag"),
     "mean": _of_rating("mean"),

@@ -89,7 +89,7 @@ def mcp(
     settings_file: SettingsFile = None,
     database: Database = None,
 ) -> None:
-    """Serve tools to models over standard input and output (Model Context Protocol)."""
+    """Serve tools to AI models over standard input and output (Model Context Protocol)."""
     import anyio  # noqa: PLC0415  # slow to import
 
     from bilateral.api.mcp.server import make_server  # noqa: PLC0415

@@ -79,12 +79,12 @@ class SendingOptions:
     dry_run: bool = _sending(None, "Check and simulate without signing or sending.", "--dry-run", default=False)
     max_fee_per_gas: str | None = _sending(
         "GWEI",
-        "The highest fee per gas to sign; 500 gwei by default, with a lower limit for the tip.",
+        "The maximum fee per gas; 500 gwei by default, with a lower limit for the tip.",
         envvar="BILATERAL_MAX_FEE_PER_GAS",
     )
     max_cost: str | None = _sending(
         "ETHER",
-        "The highest total cost to sign, in the chain's currency; unlimited by default.",
+        "The maximum total cost of a transaction, in the chain's currency; unlimited by default.",
         envvar="BILATERAL_MAX_COST",
     )
     wait: bool = _sending(None, "Wait until the transaction is in a block.", default=True)

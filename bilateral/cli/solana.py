@@ -33,7 +33,7 @@ Value = Annotated[str, argument("VALUE", "The value, as text.")]
 Address = Annotated[str, argument("ADDRESS", "An address on this chain, 32 bytes in base 58.")]
 Node = Annotated[str, option("URL", "The URL of a Solana node.", "--node", envvar=SOLANA_NODE_VARIABLE)]
 Chain = Annotated[
-    str, option("CHAIN", "mainnet, devnet, testnet, or a CAIP-2 id. The node must serve that cluster.", "--cluster")
+    str, option("CHAIN", "The cluster of the node: mainnet, devnet, testnet, or a CAIP-2 id.", "--cluster")
 ]
 KeyFile = Annotated[
     Path,

@@ -181,7 +181,7 @@ def _targets(place: str, protocol: str, database: str | None, *, is_paid: bool) 
         if protocol not in names:
             raise UsageProblemError(f"--protocol must be one of {', '.join(names)}, not {protocol}")
         if (endpoint := normalized(place)) is None:
-            raise UsageProblemError("the endpoint is not an http or https URL")
+            raise UsageProblemError(f"the endpoint {place} is not an http or https URL")
         return [Target(Protocol(protocol), *endpoint, is_paid=is_paid)]
     agent = AgentId.parse(place)
     if agent.chain_id is None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bilateral.x402.proof.keys import InteractionKey
 
 app = make_group("x402")
-signers = make_group("signers", "List, add and retire the keys that sign an agent's paid answers.")
+signers = make_group("signers", "List, add and retire the keys that sign an agent's paid responses.")
 app.add_typer(signers)
 
 SIGNING_VARIABLE: Final = "BILATERAL_X402_KEY"

@@ -43,7 +43,7 @@ wait_until() {
     kill -0 $! 2> /dev/null || break
     sleep 0.3
   done
-  echo "not yet: $*; $_log ends so:" >&2
+  echo "still failing: $*; end of $_log:" >&2
   tail -n 20 "$_log" >&2
   return 1
 }

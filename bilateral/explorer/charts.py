@@ -67,8 +67,8 @@ def butterfly(as_server: Sequence[int], as_client: Sequence[int]) -> Markup:
             start, anchor = (near - length, "end") if sign < 0 else (near, "start")
             bars.append((kind, start, length, y, near + sign * (length + 6), anchor, counts[tenth]))
     label = (
-        f"Raters by their mean: {sum(as_server)} of the agent as a server on the left, "
-        f"{sum(as_client)} of it as a client on the right"
+        f"Raters by their mean: {sum(as_server)} rated the agent as a server (left), "
+        f"{sum(as_client)} rated it as a client (right)"
     )
     return drawn("butterfly", _WIDTH, rows * _ROW + 6, bars, tenths, label)
 
@@ -182,8 +182,8 @@ def over_time(
 def money(received: Sequence[int], paid: Sequence[int], last_day: int) -> Markup:
     """Return a daily chart of the dollars that an account received (above the line) and paid (below the line)."""
     label = (
-        f"Payments over {len(received)} days: ${sum(received) / 100:,.2f} received above, ${sum(paid) / 100:,.2f} paid "
-        "below"
+        f"Payments over {len(received)} days: ${sum(received) / 100:,.2f} received (above), ${sum(paid) / 100:,.2f} "
+        "paid (below)"
     )
     return timeline(received, paid, last_day, label)
 
@@ -200,7 +200,7 @@ def timeline(up: Sequence[int], down: Sequence[int], last_day: int, label: str |
                 y = middle - 1 - length if kind == "s" else middle + 1
                 bars.append((kind, place * step + 0.6, y, step - 1.2, length))
     days = [(place * step, day(last_day - len(up) + 1 + place)) for place in range(0, len(up), 28)]
-    label = label or f"Ratings a day over {len(up)} days: {sum(up)} as a server above, {sum(down)} as a client below"
+    label = label or f"Ratings on {len(up)} days: {sum(up)} as a server (above), {sum(down)} as a client (below)"
     return drawn("timeline", width, height, middle, bars, days, label)
 
 

@@ -162,7 +162,7 @@ class OtherRegistriesError(BilateralError):
         changes += [f"it also has {', '.join(left_out)}"] if left_out else []
         way = "" if left_out else "run with --add-registries to read them as well, "
         super().__init__(
-            f"the database has chain {chain_id} with other registries: {' and '.join(changes)}. Their earlier or later "
+            f"the database has other registries for chain {chain_id}: {' and '.join(changes)}. Their earlier or later "
             f"events would be missing: {way}use the same --deployment as before, or a different --database"
         )
 
@@ -188,9 +188,9 @@ class OtherFirstBlockError(BilateralError):
 
     def __init__(self, chain_id: int, stored: int, requested: int) -> None:
         first, last = min(stored, requested), max(stored, requested) - 1
-        change = "would be missing" if requested < stored else "would stay"
+        change = "would be missing" if requested < stored else "would remain"
         super().__init__(
-            f"the database has chain {chain_id} from block {stored}, but the first block was set to {requested}: "
+            f"the database stores chain {chain_id} from block {stored}, but the first block was set to {requested}: "
             f"blocks {first} to {last} {change}. Omit --from-block (from_block in a file) to continue with this "
             "database, or choose a different --database"
         )
@@ -223,7 +223,7 @@ class NewerSchemaError(FormattedError):
     """
 
     reason = "newer_schema"
-    template = "the tables have version {stored}, but this package supports up to {supported}: upgrade the package"
+    template = "the tables have version {stored}, but this package only supports versions up to {supported}: upgrade it"
     stored: str
     supported: str
 

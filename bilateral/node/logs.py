@@ -113,9 +113,9 @@ def read_answer(query: LogFilter, first: int, last: int, answer: Any) -> list[Ra
     for log in logs:
         place = log.position
         if not first <= place.block_number <= last or (addresses and place.address.lower() not in addresses):
-            answers.malformed("logs of the blocks and contracts that were asked for")
+            answers.malformed("logs from the requested blocks and contracts")
         if not _matches(log.topics, query.topics):
-            answers.malformed("logs with the topics that were asked for")
+            answers.malformed("logs with the requested topics")
     return sorted(logs, key=lambda log: (log.position.block_number, log.position.log_index))
 
 

@@ -15,7 +15,7 @@ from bilateral.node.steps import Operation, Rpc
 
 _TOPICS: Final = 3  # number of topics in a transfer event and in an authorization event
 
-NOT_SETTLED: Final = "the transfer used no authorization (EIP-3009), and no proxy of Permit2 made it"
+NOT_SETTLED: Final = "the transfer was made neither with an authorization (EIP-3009) nor by a Permit2 proxy"
 NO_TRACE: Final = "another contract settled the payment, and no trace (callTracer) is available to verify it"
 
 

@@ -67,7 +67,7 @@ class SolanaNode:
         if not isinstance(values, list) or len(values) != len(addresses):
             answers.malformed("a list of the accounts")
         if answered < slot:
-            problem = f"the node responded from slot {answered} after it had responded from slot {slot}"
+            problem = f"the node returned data from slot {answered} after data from the later slot {slot}"
             raise InconsistentNodeError(problem)
         return answered, [_account(value) for value in values]
 

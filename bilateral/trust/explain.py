@@ -88,7 +88,7 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
         if address in finding["actors"] or address in finding["beneficiaries"]
     ]
     flagged = "is flagged" if account["threshold_flag"] else "is not flagged"
-    summary = [f"The account {flagged}, with a suspicion of {account['suspicion']:.1f}."]
+    summary = [f"The account {flagged}, with a suspicion score of {account['suspicion']:.1f}."]
     case = _case(results, address)
     verdict = _verdict(account["suspicion"], case, has_parts=bool(parts))
     if verdict:
@@ -98,7 +98,7 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
     if parts:
         listed = ", ".join(f"{name.replace('_', ' ')} {value:.1f}" for name, value in sorted(parts.items()))
         parts_of = "its suspicion" if account["threshold_flag"] else "its rank"
-        summary.append(f"The parts of {'its suspicion without the review' if verdict else parts_of} are: {listed}.")
+        summary.append(f"Components of {'its suspicion without the review' if verdict else parts_of}: {listed}.")
     if _ONLY_RANK & parts.keys():
         summary.append(_RANKED)
     signs = results.signs.filter(pc.equal(pc.cast(results.signs["address"], pa.string()), address)).to_pylist()

@@ -196,10 +196,10 @@ function fieldsOf(content: Uint8Array): Field[] {
       value |= BigInt(byte & 0x7f) << shift;
       if (byte < 0x80) return value;
     }
-    throw new MalformedDocumentError("a block is cut off");
+    throw new MalformedDocumentError("a block is truncated");
   };
   const taken = (size: bigint): Uint8Array => {
-    if (size > BigInt(content.length - at)) throw new MalformedDocumentError("a block is cut off");
+    if (size > BigInt(content.length - at)) throw new MalformedDocumentError("a block is truncated");
     at += Number(size);
     return content.subarray(at - Number(size), at);
   };

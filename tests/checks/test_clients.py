@@ -204,9 +204,8 @@ def test_fresh_account_with_a_proven_tier_is_not_too_young(rated):
     policy = Policy(minimum_age_days=2)
     check = rated.client(STRANGER, policy=policy, tier_proof=ProvenTier("trusted", 22_000))
     (reason,) = [reason for reason in check.reasons if reason.code == "tier_proven"]
-    assert (
-        reason.sentence == "The buyer behind the account proved privately, for day 22000, that it is at least trusted."
-    )
+    expected = "The buyer behind the account proved privately, for day 22000, that its tier is at least trusted."
+    assert reason.sentence == expected
     assert codes(check)["tier_proven"] == "note"
     assert "too_young" not in codes(check)
 

@@ -280,7 +280,7 @@ def misbehaving():
     ("path", "code", "sentence"),
     [
         ("/text", 5, "the service's response (200) is invalid"),
-        ("/large", 5, "the answer of the service exceeds the limit of 1048576 bytes"),
+        ("/large", 5, "the service's response exceeds the limit of 1048576 bytes"),
         ("/bare", 4, 'the service rejected the request with status 500: "without a reason"'),
     ],
     ids=["text", "large", "bare"],

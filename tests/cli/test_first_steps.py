@@ -65,4 +65,4 @@ def test_a_tag_that_may_be_taken_for_another_is_marked(bilateral, reputation, ag
 
 def test_a_given_tag_that_resembles_a_standard_one_is_noted(bilateral, agent, client):
     ran = bilateral("feedback", "give", 1, 87, "--tag1", "Starred", key=client)
-    assert (ran.code, 'The tag "Starred" is not the standard tag "starred".' in ran.err) == (0, True)
+    assert (ran.code, 'The tag "Starred" differs from the standard tag "starred".' in ran.err) == (0, True)

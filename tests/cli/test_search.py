@@ -138,7 +138,7 @@ def test_pages_follow_each_other(done, database, everybody):
 def test_people_see_a_table_and_where_it_goes_on(bilateral, database):
     ran = bilateral("search", "--tag", "starred", "--count", "2", "--limit", "3", "--database", database)
     assert ran.code == 0
-    for title in ("agent", "name, as it calls itself", "mean", "at least", "ratings", "raters", "31337:"):
+    for title in ("agent", "self-declared name", "mean", "at least", "ratings", "raters", "31337:"):
         assert title in ran.out
     assert "more: --cursor " in ran.err
     nothing = bilateral("search", "--count", "100000", "--database", database)

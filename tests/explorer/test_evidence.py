@@ -52,7 +52,7 @@ def test_page_of_an_agent_shows_its_raters_by_weight_and_the_money_in_and_out(si
     assert (sum(content["money"]["server"]), sum(content["money"]["client"])) == (450, 150)
     shown = page(site, "/base/1")
     assert "Raters by weight" in shown.text
-    assert "Payments over 84 days: $4.50 received above, $1.50 paid below" in shown.attributes("aria-label")
+    assert "Payments over 84 days: $4.50 received (above), $1.50 paid (below)" in shown.attributes("aria-label")
     row = {"client": "0xa", "tag": "starred", "value": Decimal(80), "is_revoked": False}
     recent = [SimpleNamespace(**row), SimpleNamespace(**{**row, "client": "0xb", "value": Decimal(20)})]
     summary = SimpleNamespace(tag="starred")
@@ -394,7 +394,7 @@ def test_account_shows_its_payments_in_and_out_by_day(site):
     for account, received, paid in ((CLIENT, 0, 300), (WALLET, 450, 150)):
         money = site.get(f"/accounts/{account}.json").json()["money"]
         assert (sum(money["server"]), sum(money["client"])) == (received, paid)
-        label = f"Payments over 84 days: ${received / 100:.2f} received above, ${paid / 100:.2f} paid below"
+        label = f"Payments over 84 days: ${received / 100:.2f} received (above), ${paid / 100:.2f} paid (below)"
         answer = site.get(f"/accounts/{account}", headers={"Accept": "text/html"})
         assert f'aria-label="{label}"' in answer.text
     assert site.get(f"/accounts/{COLLECTOR}.json").json()["money"] is None

@@ -266,7 +266,7 @@ def test_other_registries_than_before_are_refused_because_their_events_would_be_
     (tmp_path / "8453.json").write_text(json.dumps({"chainId": CHAIN_ID, "contracts": contracts}))
     code, _, told = bilateral("run", "--rpc-url", url, "--deployment", tmp_path / "8453.json", *database)
     assert code == 11
-    assert "the database has chain 8453 with other registries: it lacks 0x" in told
+    assert "the database has other registries for chain 8453: it lacks 0x" in told
     assert f"it also has {min(theirs.identity, theirs.reputation, theirs.validation)}" in told
     assert "use the same --deployment as before, or a different --database" in told
 

@@ -59,7 +59,7 @@ def settings(record, tmp_path):  # noqa: F811  # a fixture
 
 @pytest.mark.parametrize(
     ("wanted", "change"),
-    [(FIRST - 1, "9 to 9 would be missing"), (1, "1 to 9 would be missing"), (11, "10 to 10 would stay")],
+    [(FIRST - 1, "9 to 9 would be missing"), (1, "1 to 9 would be missing"), (11, "10 to 10 would remain")],
 )
 @pytest.mark.parametrize("by", ["option", "file"])
 def test_another_first_block_is_refused_before_any_work(run, places, settings, database, grown, wanted, change, by):  # noqa: F811  # fixtures
@@ -73,7 +73,7 @@ def test_another_first_block_is_refused_before_any_work(run, places, settings, d
         assert {method for method, _ in node.calls} == {"eth_chainId"}
     assert code == 11
     assert (
-        f"the database has chain {CHAIN_ID} from block {FIRST}, but the first block was set to {wanted}: "
+        f"the database stores chain {CHAIN_ID} from block {FIRST}, but the first block was set to {wanted}: "
         f"blocks {change}. Omit --from-block (from_block in a file) to continue with this database, or choose "
         "a different --database"
     ) in told

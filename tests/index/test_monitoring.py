@@ -74,4 +74,4 @@ def test_port_that_is_taken_is_named(grown, record, database):  # noqa: F811  # 
     arguments = ("--rpc-url", grown.url, "--deployment", record, "--database", database)
     code, _, told = bilateral("run", *arguments, "--until-head", "--no-files", "--metrics-port", port)
     assert code == 3
-    assert f"the endpoint for monitors cannot be served at 127.0.0.1, port {port}" in told
+    assert f"the monitoring endpoint cannot listen at 127.0.0.1, port {port}" in told

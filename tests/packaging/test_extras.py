@@ -170,7 +170,7 @@ def test_without_an_extra_the_command_says_what_to_install(installed, tmp_path):
     command = [installed("") / "bilateral"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr == "error: typer is not installed; install the command line: pip install 'bilateral[cli]'\n"
+    assert ran.stderr == "error: typer is not installed: run pip install 'bilateral[cli]'\n"
 
 
 def test_command_line_lists_the_deployed_registries(installed, tmp_path):

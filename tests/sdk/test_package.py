@@ -137,7 +137,7 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(run):
 
 def test_the_command_line_without_its_extra_says_in_one_line_what_to_install(run, installed):
     completed = run(installed / "bin" / "bilateral", "--help", code=1)
-    assert completed == "error: typer is not installed; install the command line: pip install 'bilateral[cli]'\n"
+    assert completed == "error: typer is not installed: run pip install 'bilateral[cli]'\n"
 
 
 def test_ipfs_without_its_extra_says_in_one_line_what_to_install(run):

@@ -172,7 +172,7 @@ def test_a_server_that_punishes_a_critic_by_all_of_its_agents_is_found_and_count
     context = market.context()
     findings = Retaliation().fit(context).findings_
     assert [names(context, finding.actors) for finding in findings] == [{"avenger"}]
-    assert findings[0].sentence.startswith("The owner rated 8 of 8 clients low")
+    assert findings[0].sentence.startswith("Of 8 clients who had given low feedback")
     assert len(findings[0].opinions) == 8 * times
 
 

@@ -234,7 +234,7 @@ def test_a_review_overrides_findings_and_taints_kin():
         "Reviewers found it innocent, which overrides its findings.",
         'The reviewers\' reason: "A class of students.".',
     ]
-    assert told["summary"][3].startswith("The parts of its suspicion without the review are: ")
+    assert told["summary"][3].startswith("Components of its suspicion without the review: ")
     honest = next(a for a, row in truth().items() if row["group"] == "team")
     cases = Reviews.of([{"account": honest, "verdict": "guilty", "reason": "It confessed."}])
     engine = Engine().fit(world()[0], cases)

@@ -58,8 +58,9 @@ def test_evidence_from_before_a_handover_does_not_count_and_the_standing_says_so
 def test_the_reason_and_the_decision_say_in_words_that_the_owner_changed(sold):
     standing = standings(sold.tables())["server", 3]
     raters = reason_of(standing).figures["raters"]
-    expected = f"it has had its owner since 1970-01-01; {raters} raters and 5 payments from earlier owners do not count"
-    assert sentence_of(reason_of(standing)) == expected
+    expected = "it has belonged to its current owner since 1970-01-01"
+    counts = f"{raters} raters and 5 payments under earlier owners do not count"
+    assert sentence_of(reason_of(standing)) == f"{expected}; {counts}"
     row = {**vars_of(standing), "reasons": json.dumps([vars_of(reason) for reason in standing.reasons])}
     asks = pa.table([[0], ["0x" + "11" * 20], [3], [9e9], [500.0]], ASKS.names).cast(ASKS)
     (answer,) = _answered(pa.Table.from_pylist([row]), asks).to_pylist()

@@ -211,7 +211,7 @@ def test_exception_of_the_hook_changes_no_answer(open_shop, buyer, spend, caplog
     shop = open_shop(failures=FailedSettlements(on_failure=lambda _: 1 // 0))
     shop.act = spend
     assert pay(shop, buyer).status_code == 402
-    until(lambda: "work after a paid answer failed" in caplog.text, bool)
+    until(lambda: "a task that followed a paid answer failed" in caplog.text, bool)
     assert count(shop, buyer).number == 1
 
 

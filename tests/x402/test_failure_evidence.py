@@ -205,7 +205,7 @@ def test_state_of_many_blocks_ago_proves_nothing(
 
 def test_failure_that_the_chain_does_not_show_is_not_published(failure, standing, verifier):
     unproven = replace(failure, proof=None)
-    with pytest.raises(UnprovenFailureError, match="no state shows transaction_failed") as raised:
+    with pytest.raises(UnprovenFailureError, match="the chain does not prove transaction_failed") as raised:
         failed_settlement_feedback(verifier, unproven, standing)
     assert raised.value.code == "no_evidence"
     never_seen_payable = replace(failure, proof=replace(failure.proof, payable_block=None))

@@ -210,7 +210,7 @@ def test_values_out_of_range_are_refused(verified, buyer, value, decimals, probl
 
 
 def test_feedback_is_for_the_payer_alone(verified, stranger):
-    with pytest.raises(InvalidArgumentError, match="cannot give feedback for it"):
+    with pytest.raises(InvalidArgumentError, match="cannot give feedback about it"):
         paid_feedback(verified, 95, stranger)
 
 

@@ -142,7 +142,7 @@ def test_failure_to_rate_is_logged(caplog):
     done = []
     exchange.afterwards += [lambda: 1 // 0, lambda: done.append(1)]
     exchange.run_afterwards()
-    assert (done, "work after a paid answer failed" in caplog.text) == ([1], True)
+    assert (done, "a task that followed a paid answer failed" in caplog.text) == ([1], True)
 
 
 def test_client_is_rated_within_a_paid_request_alone(selling_client, buyer, client_agent):

@@ -92,7 +92,7 @@ def test_report_of_another_amount_fails_and_the_payment_still_counts(verifier, m
 def test_report_without_the_amount_of_a_metered_payment_is_remarked(verifier, metered, amount):
     verification = verifier.verify(with_settlement(metered, amount=amount))
     assert verification.is_verified
-    assert verification.remarks == ("PAYMENT-RESPONSE does not say how much of the ceiling was taken",)
+    assert verification.remarks == ("PAYMENT-RESPONSE does not state how much of the maximum amount was taken",)
 
 
 @pytest.mark.parametrize(("amount", "fault"), [(PART, "wrong_type"), (1234.0, "wrong_type"), ({}, "wrong_type")])
@@ -275,7 +275,7 @@ def test_unsettled_metered_payment_can_be_settled_until_its_deadline(
         buyer.post(scripted.url, b"Oslo?")
     signed = decode_header(scripted.payments[-1])["payload"]["permit2Authorization"]
     until = datetime.fromtimestamp(int(signed["deadline"]), UTC)
-    assert f"is not settled yet, but can be until {until:%Y-%m-%d %H:%M:%S} UTC" in str(lost.value)
+    assert f"is not settled yet, but could be until {until:%Y-%m-%d %H:%M:%S} UTC" in str(lost.value)
 
 
 # Kinds

@@ -180,7 +180,7 @@ def test_refused_payment_is_lost_until_it_expires_and_is_signed_anew_after_it(ch
     status, headers = TAKES[way]
     cheat.trick = lambda handler, _: respond(handler, b"no", status, **headers(cheat.price))
     for _ in range(2):
-        with pytest.raises(LostAnswerError, match=r"is not settled yet, but can be until 20\d\d-") as lost:
+        with pytest.raises(LostAnswerError, match=r"is not settled yet, but could be until 20\d\d-") as lost:
             client.post(cheat.url + "/echo", b"snow")
         assert (lost.value.outcome, lost.value.status, lost.value.answer) == ("refused", status, b"no")
     assert (len(set(cheat.payments)), balance()) == (1, WHOLE)

@@ -367,9 +367,9 @@ def _operation(document: ast.DocumentNode, name: str | None) -> ast.OperationDef
     if name is not None:
         operations = [node for node in operations if node.name is not None and node.name.value == name]
     if not operations:
-        raise GraphQLError("the text has no operation" if name is None else f"the text has no operation {name[:80]!r}")
+        raise GraphQLError("the text has no query" if name is None else f"the text has no query {name[:80]!r}")
     if len(operations) > 1:
-        raise GraphQLError("the document has several operations: choose one with operationName")
+        raise GraphQLError("the query has several operations: choose one with operationName")
     if operations[0].operation is not ast.OperationType.QUERY:
         raise GraphQLError("only queries are supported: this service has no mutations or subscriptions")
     return operations[0]

@@ -264,9 +264,7 @@ def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
     message = TierMember(account, commitment, policy_hash(policy), body.fromEpoch, body.chainId)
     signature = bytes.fromhex(body.signature[2:])
     if recover_signer(message.digest(domain_of(body.chainId)), signature) != buyer:
-        detail = (
-            f"the signature was not made with the key of {buyer}: sign with it (contracts have none and cannot join)"
-        )
+        detail = f"the signature was not made with the key of {buyer}: use that key (contracts cannot join)"
         raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "invalid_signature", detail)
     if not body.identity:
         detail = "identity is missing: sign the message with the Semaphore identity as well, as `join_tiers` does"

@@ -162,7 +162,7 @@ def analysed(
         place = as_of.chain_id, subject.identity, subject.history.agent_id
         standing = stored_standing(as_of.connection, *place, side)
     if standing is None and side == Side.SERVER:
-        return stored, None, "No trust analysis has seen the agent yet."
+        return stored, None, "No trust analysis has included the agent yet."
     if as_of.is_head and as_of.analysis is None:
         state = standings_states(as_of.connection, as_of.chain_id).get(as_of.chain_id)
         if state is not None and state.is_stale:

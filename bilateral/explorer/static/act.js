@@ -21,8 +21,8 @@ const WALLET_WORDS = {
   "-32002": "Your wallet is still waiting for your response to an earlier request: respond in the wallet and try again.",
 };
 const SWITCH_WORDS = {
-  4001: `Your wallet remains on another chain. This action requires ${network} (chain ${chain}).`,
-  5000: `Your wallet remains on another chain. This action requires ${network} (chain ${chain}).`,
+  4001: `Your wallet is still on another chain. This action requires ${network} (chain ${chain}).`,
+  5000: `Your wallet is still on another chain. This action requires ${network} (chain ${chain}).`,
   4200: `Your wallet does not let pages switch chains: select ${network} (chain ${chain}) in the wallet and try again.`,
   4902: `Your wallet does not have ${network} (chain ${chain}): add this chain to the wallet and try again.`,
 };

@@ -53,9 +53,7 @@ def monitored(
     try:
         server = make_server(host, port, answer, ThreadingWSGIServer, _QuietHandler)
     except (OSError, OverflowError) as problem:
-        raise InvalidArgumentError(
-            f"the endpoint for monitors cannot be served at {host}, port {port}: {problem}"
-        ) from None
+        raise InvalidArgumentError(f"the monitoring endpoint cannot listen at {host}, port {port}: {problem}") from None
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
     try:
         yield server.server_port
@@ -77,7 +75,7 @@ def _state(look: Callable[[], IndexStatus], path: str, *, needs_analysis: bool) 
     if path == "/healthz":
         return HTTPStatus.OK, {"status": "ok"}
     if path != "/readyz":
-        return HTTPStatus.NOT_FOUND, {"detail": "ask /healthz, /readyz or /metrics"}
+        return HTTPStatus.NOT_FOUND, {"detail": "not found: use /healthz, /readyz or /metrics"}
     statuses = look()
     problems = [str(problem) for problem in statuses.problems]
     if statuses.chains or not problems:  # the index is ready as long as one chain can be read

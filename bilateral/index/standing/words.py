@@ -62,7 +62,7 @@ def sentence_of(reason: StandingReason) -> str:
     if reason.code == OWNER_CHANGED:
         earlier = f"{_count(figures['raters'], 'rater')} and {_count(figures['payments'], 'payment')}"
         day = datetime.fromtimestamp(figures["at"], UTC).date()
-        return f"it has had its owner since {day}; {earlier} from earlier owners do not count"
+        return f"it has belonged to its current owner since {day}; {earlier} under earlier owners do not count"
     if reason.code == "paid":
         payments = _count(figures["payments"], "payment")
         return f"{payments} totalling ${dollars(reason.amount or 0)} stayed with the seller"

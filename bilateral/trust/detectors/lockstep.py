@@ -313,8 +313,8 @@ def gaps(context: Context, rows: Ints, level: float) -> tuple[list[Trial], int]:
             weight=0.5,
             confidence=share_of_blame(context, chosen),
             sentence=(
-                f"{len(chosen)} raters who rated hardly anything else found one account {abs(gap[place]):.0f} points "
-                f"{direction} than others do."
+                f"{len(chosen)} raters who rated hardly anything else rated one account {abs(gap[place]):.0f} points "
+                f"{direction} than others did."
             ),
         )
 

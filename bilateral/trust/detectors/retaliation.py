@@ -80,8 +80,8 @@ class Retaliation(Detector):
                     opinions=rows,
                     basis=Basis.ANSWERS,
                     sentence=(
-                        f"The owner rated {hits[account]} of {trials[account]} clients low who had given low feedback "
-                        "before and whom other owners do not rate badly."
+                        f"Of {trials[account]} clients who had given low feedback before and whom other owners do not "
+                        f"rate badly, the owner rated {hits[account]} low."
                     ),
                 )
             )

@@ -98,7 +98,7 @@ def unrelated_columns(tables: Mapping[str, pa.Table]) -> list[str]:
         if few >= _ENOUGH and shared < _FEW * few:
             sentences.append(
                 f"only {shared} of the {few} accounts in {'.'.join(rare)} are in {'.'.join(other)}: "
-                "check that both tables are of the same chain and time"
+                "check that both tables are from the same chain and time"
             )
     return sentences
 

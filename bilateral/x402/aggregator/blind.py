@@ -67,7 +67,7 @@ class BlindMessage:
             network = read.chain(fields, "network")
             parts = {name: json.dumps(read.record(fields.get(name), name)) for name in ("envelope", "opening")}
         except MalformedDocumentError as error:
-            raise invalid("", f"this is not a JSON object: {error}") from None
+            raise invalid("", f"the request is not a JSON object: {error}") from None
         except InvalidMessageError as error:
             raise FeedbackRefusedError.of_field(error) from None
         name = "envelope"
@@ -184,7 +184,7 @@ class BlindRelay:
         if status.state is RatingState.BLIND and status.is_feedback_open:
             return _OPENED
         if status.state is RatingState.NONE and min(pair.client_deadline, pair.server_deadline) < self._now():
-            return _failed("an envelope has expired")
+            return _failed("an envelope has expired: create new ones")
         return None
 
     def _has_feedback(self, pair: Pair, openings: Sequence[Opening]) -> bool:

@@ -67,7 +67,7 @@ class UnconfirmedFeedbackError(AggregatorFailedError):
     def __init__(self, sponsored: SponsoredFeedback, problem: str) -> None:
         super().__init__(
             f"the aggregator reports {sponsored.status!r}, but {problem}; "
-            "check again later, or send it yourself with submit_signed_feedback(error.sponsored.signed)"
+            "check again later, or send the feedback yourself with submit_signed_feedback(error.sponsored.signed)"
         )
         self.sponsored = sponsored
 
@@ -175,7 +175,7 @@ def _confirm(
         except ContractRevertError:
             left = end - time.monotonic()
             if left <= 0:
-                problem = f"the registry still has no such feedback after {seconds} s"
+                problem = f"the feedback is still not in the registry after {seconds} s"
                 raise UnconfirmedFeedbackError(sponsored, problem) from None
             yield sleep(min(_POLL_SECONDS, left))
     return sponsored
@@ -271,7 +271,7 @@ def _sponsored(signed: SignedFeedback, decoded: dict[str, Any], is_new: bool) ->
     reference = decoded["txRef"]
     transaction = None if reference is None else str(reference).rpartition(":")[2]
     if transaction is not None and not _HASH.fullmatch(transaction):
-        raise ValueError(f"{quoted(str(reference))} is not a transaction")
+        raise ValueError(f"{quoted(str(reference))} is not a transaction hash")
     return SponsoredFeedback(
         status=word_among(decoded["status"], _STATES),
         id=int(decoded["id"]),

@@ -154,7 +154,7 @@ def _registration(
 ) -> Operation[RegistrationFile]:
     document: Document = yield Blocking(lambda: files.load(uri, is_fresh=is_fresh))
     if document.integrity is None and (is_past or not _may_change(uri)):
-        problem = "the registration file cannot be proven for the past" if is_past else "the file cannot be proven"
+        problem = "nothing proves the past content of the registration file" if is_past else "nothing proves the file"
         raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, problem)
     file = document.registration()
     if file.registration_of(agent) is None:

@@ -124,7 +124,7 @@ class Submission:
         path = "interactionData."
         registry = read.account(data, "agentRegistry", path)
         if not registry.chain.is_evm:
-            raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"feedback on {registry.chain} is not sponsored")
+            raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"feedback on {registry.chain} is not supported")
         agent = read.agent(registry, data, "agentId", path)
         task_ref = read.text(data, "taskRef", path)
         payment = read.transaction(data, "taskRef", path)

@@ -244,7 +244,7 @@ class Aggregator(Closing):
             yield Blocking(lambda: self._acceptance.refuse_duplicate(submission, checked))
             raise _refusal_of(revert) from None
         except (InsufficientFundsError, FeeLimitError) as problem:
-            _LOG.warning("feedback cannot be paid on %s: %s", chain.network, problem)
+            _LOG.warning("cannot pay for feedback on %s: %s", chain.network, problem)
             raise FeedbackRefusedError(Code.UNAVAILABLE, "this service cannot pay for the feedback now") from None
         return checked, fees.most(prepared.transaction)
 

@@ -243,7 +243,7 @@ class Submitter:
                     is_open = self.step()
                 failures = 0
             except errors.BilateralError as failure:
-                _LOG.warning("feedback waits on chain %s: %s", self._chain.network, failure)
+                _LOG.warning("feedback is waiting on chain %s: %s", self._chain.network, failure)
                 failures, is_open = failures + 1, True
             wait = self._chain.poll_seconds if is_open else min(self._settings.lease_seconds / 3, _IDLE_SECONDS)
             wake.wait(max(wait, back_off(failures) if failures else 0))
@@ -369,7 +369,7 @@ class Submitter:
         """Log a failure, and return a message that may be published: a node's own message may contain secrets."""
         if isinstance(failure, ContractRevertError):
             return str(failure)
-        _LOG.warning("feedback waits on chain %s: %s", self._chain.network, failure)
+        _LOG.warning("feedback is waiting on chain %s: %s", self._chain.network, failure)
         reason = failure.reason if isinstance(failure, errors.BilateralError) else type(failure).__name__
         return f"{reason}: it will be retried"
 

@@ -213,7 +213,7 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
     """
     interaction, registration, payer = required_parts(verification)
     if signer.address.lower() != payer.lower():
-        raise InvalidArgumentError(f"{payer} paid, so {signer.address} cannot give feedback for it")
+        raise InvalidArgumentError(f"{payer} made the payment, so {signer.address} cannot give feedback about it")
     stored = human_value(value, decimals)
     make = specified_file if interaction.data_hash is None else draft_file
     tags = tags or (RESOURCE_DELIVERED if interaction.data_hash is None else QUALITY)
@@ -368,7 +368,7 @@ def refuse_second(
     for entry in () if accept_unread else entries:
         if entry.file is None and _may_name(verification, entry):
             uri = "" if entry.event is None else str(entry.event.uri)
-            problem = "its event was not found" if entry.event is None else str(entry.file_problem)
+            problem = "its event is missing from the node's logs" if entry.event is None else str(entry.file_problem)
             raise UnreadFeedbackError(str(entry.id), task_ref, uri, problem)
 
 

@@ -295,9 +295,9 @@ def findings_of(verifier: Verifier, url: str, price: Mapping[str, Any] | None) -
         return [invalid(f"PAYMENT-REQUIRED is missing, malformed, repeats a name, or exceeds {MAX_HEADER} characters")]
     extensions, accepts = price.get("extensions"), price.get("accepts")
     if not isinstance(extensions, dict) or not PROFILES.keys() & extensions.keys():
-        return [Finding(url, "", "", "declaration", "not_declared", "the server declares no 8004-reputation")]
+        return [Finding(url, "", "", "declaration", "not_declared", "the server does not declare 8004-reputation")]
     options = [option for option in accepts if isinstance(option, dict)] if isinstance(accepts, list) else []
     terms = [(str(option.get("network"))[:80], str(option.get("payTo"))[:200]) for option in options]
     if not 1 <= len(terms) <= _MOST_TERMS:
-        return [invalid(f"the price has {len(terms)} terms of payment: there must be 1 to {_MOST_TERMS}")]
+        return [invalid(f"the server offers {len(terms)} payment options, but 1 to {_MOST_TERMS} are allowed")]
     return [*examine(verifier, url, extensions, terms, {}), *_option_findings(verifier, url, extensions, options)]

@@ -355,7 +355,7 @@ def _lost(call: PaidCall, reply: Reply | Exception, outcome: PaymentOutcome, set
             state += f" ({settlement.amount or 'an unknown part'} of at most {signed.amount})"
     else:
         kind = LostAnswerError
-        state = f"is not settled yet, but can be until {'it expires' if signed is None else expiry_of(signed)}"
+        state = f"is not settled yet, but could be until {'it expires' if signed is None else expiry_of(signed)}"
         state = f"cannot be looked up: {settlement.problem}" if is_paid is None else state
         state = f"(the server names transaction {transaction}) {state}" if transaction else state
     problem = f"{came}, and the payment {state}{reason}"

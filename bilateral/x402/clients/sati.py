@@ -126,7 +126,7 @@ def read_attestation(content: bytes, schemas: Mapping[str, Schema], holder: str 
         return ReadAttestation(attestation, "unverifiable", f"{holder} is both the agent's holder and the counterparty")
     for (signer, signed), signature in zip(expected, attestation.signatures, strict=True):
         if signer is None:
-            return ReadAttestation(attestation, "unverifiable", "the agent's holder is not known")
+            return ReadAttestation(attestation, "unverifiable", "the agent's holder is unknown")
         if not is_signature_of(signed, signature, address_bytes(signer).hex(), "ed25519"):
             return ReadAttestation(attestation, "unverifiable", f"a signature was not made by {signer}")
     return ReadAttestation(attestation, "blind" if schema.mode == "both" else "public")

@@ -90,7 +90,7 @@ def check_service(  # noqa: PLR0913  # the service, and how to ask
                 check_live_server(client, int(agent), pay_to=pay_to, policy=policy, loader=loader, report=report)
             )
         except (ContractRevertError, ValueError):  # a finding reports it
-            unknown.append(f"agent {printable(agent[:80])}: the registry does not have it")
+            unknown.append(f"agent {printable(agent[:80])}: it does not exist in the registry")
     if not answers:
         unknown.append("the agent: the service declares no agent on this chain, so there are no ratings to check")
     verdicts = [*(answer.verdict for answer in answers), *map(_verdict, findings)]

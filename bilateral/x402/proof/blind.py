@@ -81,7 +81,7 @@ def check_envelope(
     if value is None:
         # Only the server knows how many interactions it has counted, unless the first one is due.
         outcome = Outcome.FAILED if terms.after == 1 else Outcome.UNCHECKED
-        return EnvelopeCheck(outcome, "the server declares blind ratings, and its answer has no envelope")
+        return EnvelopeCheck(outcome, "the server declares blind ratings, but its answer has no envelope")
     try:
         signed = _read(value)
         transaction = statement.payment.transaction.removeprefix("0x").lower()

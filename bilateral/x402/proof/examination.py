@@ -138,7 +138,7 @@ class Examination:
             remarks = self._reader.remarks(self._registration.agent)
         is_metered = self._payment is not None and self._payment.ceiling is not None
         if is_metered and self._receipt is not None and self._receipt.amount is None:
-            remarks = (*remarks, "PAYMENT-RESPONSE does not say how much of the ceiling was taken")
+            remarks = (*remarks, "PAYMENT-RESPONSE does not state how much of the maximum amount was taken")
         return remarks if self._file is None else (*remarks, *self._file.problems())
 
     @property

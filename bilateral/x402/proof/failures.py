@@ -93,7 +93,7 @@ class FailedPayment:
             raise UnprovenFailureError("too_early", problem)
         settlement = yield from look_up(self.signed)
         if settlement.is_paid is not False:
-            raise UnprovenFailureError("payment_made", "the payment was made later, or whether it was made is unknown")
+            raise UnprovenFailureError("payment_made", "the payment was made later, or its outcome is unknown")
         if not settlement.is_expired:
             raise UnprovenFailureError("still_payable", "the payment can still be settled: wait until it expires")
 

@@ -118,7 +118,7 @@ class GuardedReader:
         """Look up whether a payment was settled, if the plug-in supports this."""
         find = getattr(self._reader, "find_settlement", None)
         if find is None:
-            return Settlement(None, problem=f"payments on {self.chain} are not looked up")
+            return Settlement(None, problem=f"payments on {self.chain} cannot be looked up")
         return (yield from _guarded_operation(lambda: find(accepted, payload), Settlement))
 
     def __getattr__(self, name: str) -> Any:

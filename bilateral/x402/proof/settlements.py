@@ -101,7 +101,7 @@ def _is_used(signed: SignedPayment, at: str) -> Operation[bool]:
     call, bit = nonce_call(signed)
     state = answers.data((yield Rpc("eth_call", (call, at))))
     if len(state) != WORD:
-        answers.malformed(f"a word: {call['to']} has no nonces of payments there")
+        answers.malformed(f"a 32-byte word: {call['to']} has no payment nonces")
     return bool(int.from_bytes(state) >> bit & 1)
 
 

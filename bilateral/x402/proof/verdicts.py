@@ -171,12 +171,12 @@ class Verification:
         if settlement.code == NOTHING_PAID:
             return (settlement.problem,)
         if self.paid is not None and self.paid.unpaid_status is not None:
-            return (f"nothing was paid: the server answers {self.paid.unpaid_status} without a settlement",)
+            return (f"nothing was paid: the server returned {self.paid.unpaid_status} without a settlement",)
         return tuple(f"{check.name}: {check.problem}" for check in self.checks if check.outcome is not Outcome.PASSED)
 
     def check(self, name: CheckName) -> Check:
         """Return a check by name. A check that was never performed is returned as unchecked."""
-        missing = Check(name, Outcome.UNCHECKED, "the check was not made", "not_made")
+        missing = Check(name, Outcome.UNCHECKED, "the check was not performed", "not_made")
         return next((check for check in self.checks if check.name is name), missing)
 
     def outcome(self, name: CheckName) -> Outcome:

@@ -199,7 +199,7 @@ class Chains:
         with _refusals():
             self.reader(network)
             if network not in self.states:
-                raise PaymentRefusedError("unsupported_network", f"{network} has no client ratings")
+                raise PaymentRefusedError("unsupported_network", f"client ratings cannot be checked on {network}")
             check = checking.check_client(self.states[network], claim, payer, server_agent, indexed_rating)
             client: VerifiedClient = yield network, check
         return client

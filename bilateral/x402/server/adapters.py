@@ -79,7 +79,7 @@ class HttpAdapter:
         """Check the settings of the routes that declare the extension."""
         declared = {key for route in self._declaring.values() for key in _profiles_of(route)}
         for missing in sorted(declared - self._extensions.keys()):
-            raise InvalidArgumentError(f"a route declares {missing}: register the extension with the server")
+            raise InvalidArgumentError(f"a route declares {missing}, but the server has no such extension: register it")
         for pattern, route in self._declaring.items():
             for option in route.accepts if isinstance(route.accepts, list) else [route.accepts]:
                 code = unsupported_kind(option.scheme, str(option.network), extra_of(option))
@@ -191,7 +191,7 @@ class HttpAdapter:
         """Count the missing proofs if an answer was paid in advance but has no `PAYMENT-RESPONSE`."""
         for key in tuple(exchange.declarations):
             del exchange.declarations[key]
-            self._extensions[key].count_unsigned("no PAYMENT-RESPONSE")
+            self._extensions[key].count_unsigned("the response has no PAYMENT-RESPONSE header")
 
     def sign_settled(self, exchange: Exchange, response: AnswerParts, name: bytes) -> AnswerParts:
         """Sign an exchange that was settled before the application ran, and add the proof to the settlement header."""

@@ -126,7 +126,7 @@ class Exchange:
             try:
                 work()
             except Exception:
-                logger.exception("work after a paid answer failed")
+                logger.exception("a task that followed a paid answer failed")
 
 
 class Afterwards:

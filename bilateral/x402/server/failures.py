@@ -117,7 +117,7 @@ class FailedSettlement:
             UnprovenFailureError: The chain does not prove the reason.
         """
         if self.proof is None or not self.payment:
-            problem = "the signed payment was too large to remember" if self.proof else f"no state shows {self.code}"
+            problem = "the payment was too large to store" if self.proof else f"the chain does not prove {self.code}"
             raise UnprovenFailureError("no_evidence", problem)
         states = {"block": self.proof.block, "payableBlock": self.proof.payable_block}
         answer = {"amount": str(self.amount), "settlement": self.settlement}
@@ -208,7 +208,7 @@ class FailedSettlements:
         proof = None if verifier is None else _find_proof(failure, verifier)
         is_unclear = proof is None and code in _POSSIBLE_ACTS  # the seller may have been paid after all
         if is_unclear and verifier is not None and verifier.find_settlement(payment, seconds=0).is_paid:
-            logger.warning("somebody else settled the payment by %s, whose answer was withheld", place[2])
+            logger.warning("somebody else settled the payment by %s, so the payer did not receive its answer", place[2])
             return
         # A payment with a token permit (EIP-2612) needs no prior allowance, so a missing one is not the buyer's act.
         is_act = proof is not None and (proof.payable_block is not None or proof.reason is not _ALLOWANCE)

@@ -55,7 +55,7 @@ def payment_problem(context: Context) -> str | None:
             except InvalidPaymentError as error:
                 code, problem = error.code, str(error)
     if code is not None:
-        logger.warning("a payment is refused as %s: %s", code, problem)
+        logger.warning("payment refused (%s): %s", code, problem)
     return code
 
 

@@ -141,13 +141,13 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         try:
             is_reserved = self._reservations.take(_payment_key(context), context.payment_payload)
         except TooManyPaymentsError as error:
-            logger.error("a payment is refused: %s", error)  # noqa: TRY400  # no fault of the program
+            logger.error("payment refused: %s", error)  # noqa: TRY400  # no fault of the program
             return AbortResult(error.reason, str(error))
         except BilateralError:
-            logger.exception("the store of reservations failed: payments are refused")
-            return AbortResult("reservations_unavailable", "the service cannot take payments now")
+            logger.exception("the store of reservations failed: refusing payments")
+            return AbortResult("reservations_unavailable", "the service cannot take payments now: try again later")
         if not is_reserved:
-            return AbortResult("payment_in_progress", "this authorization pays for another request")
+            return AbortResult("payment_in_progress", "another request uses this authorization: sign a new one")
         if exchange is not None:
             exchange.is_paid = True
             exchange.abandonments.append(lambda: self._end(context, is_settled=True))
@@ -285,7 +285,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         try:
             end(_payment_key(context), context.payment_payload)
         except BilateralError:
-            logger.exception("the store of reservations failed: an authorization stays in progress until its time ends")
+            logger.exception("the store of reservations failed: an authorization stays reserved until it expires")
 
 
 class ReputationDraftResourceServerExtension(Reputation8004ResourceServerExtension):

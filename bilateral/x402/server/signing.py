@@ -81,7 +81,7 @@ class AnswerSigner:
         info = self.profile.info_of(declaration)
         registration = info.registration_on(network)
         if registration is None or exchange.response is None:
-            raise InvalidArgumentError("the payment's network has no agent, or there is no response to sign")
+            raise InvalidArgumentError("no agent is on the payment's network, or there is no response to sign")
         if not settlement.transaction:
             raise InvalidArgumentError("the settlement contains no transaction, so there is nothing to sign")
         task_ref = f"{network}:{settlement.transaction}"

@@ -61,7 +61,7 @@ def test_a_wallet_on_another_chain_is_asked_to_switch(acting, market):
     expect(problem(page)).to_contain_text("Your wallet does not have 31337 (chain 31337): add this chain to the wallet")
     wallet.rejects = {"wallet_switchEthereumChain"}
     press(page, CONNECT)
-    expect(problem(page)).to_contain_text("Your wallet remains on another chain.")
+    expect(problem(page)).to_contain_text("Your wallet is still on another chain.")
     wallet.rejects, wallet.known = set(), {31337}
     press(page, CONNECT)
     expect(page.get_by_role("button", name=SIGN)).to_be_visible()
@@ -96,9 +96,9 @@ def test_each_error_of_a_wallet_has_its_own_words(acting, market):
         expect(problem(page)).to_contain_text(expected)
     wallet.chain, nested = 1, {"code": -32603, "message": "Internal error", "data": {"originalError": {"code": 4902}}}
     switching = {
-        4001: "Your wallet remains on another chain",
+        4001: "Your wallet is still on another chain",
         4100: "Your wallet is locked",
-        5000: "Your wallet remains on another chain",
+        5000: "Your wallet is still on another chain",
         4200: "Your wallet does not let pages switch chains: select 31337 (chain 31337) in the wallet",
         4902: "Your wallet does not have 31337 (chain 31337): add this chain to the wallet",
         -32002: "Your wallet is still waiting for your response",

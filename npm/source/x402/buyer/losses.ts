@@ -76,8 +76,8 @@ function lostAnswer(
   const state = isUnknown
     ? `cannot be looked up: ${settlement.problem}`
     : outcome === "expired"
-      ? "was never settled, and cannot be any more"
-      : `is not settled yet, but can be until ${until}`;
+      ? "was never settled, and can no longer be settled"
+      : `is not settled yet, but could be until ${until}`;
   const named = transaction ? `(the server names transaction ${transaction}) ` : "";
   return new LostAnswerError(request, `${came}, and the payment ${named}${state}${reason}`, lost, options);
 }

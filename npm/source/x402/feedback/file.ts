@@ -94,7 +94,7 @@ export async function prepareFeedback(wallet: WalletLike, feedback: PaidFeedback
   const [interaction, registration, payer] = requiredParts(proof);
   const { account } = wallet;
   if (account.address.toLowerCase() !== payer.toLowerCase()) {
-    throw new InvalidArgumentError(`${payer} paid, so ${account.address} cannot give feedback for it`);
+    throw new InvalidArgumentError(`${payer} made the payment, so ${account.address} cannot give feedback about it`);
   }
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > 18) {
     throw new InvalidArgumentError(`decimals ${decimals} are out of range 0..18`);

@@ -171,7 +171,7 @@ class Examination {
       profile: this.#profile.key,
       paid: this.#paid,
       now,
-      remarks: isMetered ? ["PAYMENT-RESPONSE does not say how much of the ceiling was taken"] : [],
+      remarks: isMetered ? ["PAYMENT-RESPONSE does not state how much of the maximum amount was taken"] : [],
     };
   }
 

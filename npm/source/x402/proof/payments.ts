@@ -109,7 +109,7 @@ export async function signedPayment(accepted: JsonObject, payload: JsonObject): 
 export function signedAuthorization(accepted: JsonObject, payload: JsonObject): SignedPayment {
   const signed = fieldOf(payload, "authorization");
   if (!isObject(signed)) {
-    invalid("unsupported_payment", "", "the payment has none of authorization and permit2Authorization");
+    invalid("unsupported_payment", "", "the payment contains neither authorization nor permit2Authorization");
   }
   const field = (name: string): string => `authorization.${name}`;
   const terms = kindOfTerms(accepted["scheme"], accepted["extra"]);
@@ -141,7 +141,7 @@ export function agreedTerms(
   const asset = accountOf(accepted, "asset");
   const payee = accountOf(accepted, "payTo");
   const amount = numberOf(accepted, "amount");
-  if (amount === 0n) invalid("invalid_amount", "amount", "0 is no price");
+  if (amount === 0n) invalid("invalid_amount", "amount", "the price must not be 0");
   return { asset, payee, amount };
 }
 

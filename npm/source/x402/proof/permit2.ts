@@ -19,11 +19,11 @@ import {
 export function signedPaymentOf(accepted: JsonObject, payload: JsonObject): SignedPayment {
   if (!Object.hasOwn(payload, "permit2Authorization")) return signedAuthorization(accepted, payload);
   if (Object.hasOwn(payload, "authorization")) {
-    invalid("ambiguous_payment", "", "the payment has two of authorization and permit2Authorization");
+    invalid("ambiguous_payment", "", "the payment contains both authorization and permit2Authorization");
   }
   const signed = payload["permit2Authorization"];
   if (!isObject(signed)) {
-    invalid("unsupported_payment", "", "the payment has none of authorization and permit2Authorization");
+    invalid("unsupported_payment", "", "the payment contains neither authorization nor permit2Authorization");
   }
   const field = (name: string): string => `permit2Authorization.${name}`;
   const kind = kindOf(accepted, payload, signed);

@@ -86,7 +86,7 @@ async function isUsed(chain: node.Node, signed: SignedPayment, at: string): Prom
   const args = joined(bytesOf(BigInt(signed.payer), 32), bytesOf(word, 32));
   const data = `0x${node.selector(view)}${hex(args)}`;
   const state = node.dataOf(await chain.send("eth_call", { to, data }, at));
-  if (state.length !== 32) node.malformed(`a word: ${to} has no payment nonces there`);
+  if (state.length !== 32) node.malformed(`a 32-byte word: ${to} has no payment nonces`);
   return ((bigintOf(state) >> (isToken ? 0n : nonce & 255n)) & 1n) === 1n;
 }
 

@@ -85,7 +85,7 @@ async function standingOf(terms: ClientTerms, agent: GlobalAgentId, payer: strin
   const network = agent.registry.chain;
   const chains = chainsOf(terms.trust);
   const reader = chains.readerOrNull(network);
-  if (!reader) throw new DeclinedClientError("unsupported_network", `${network} has no client ratings`);
+  if (!reader) throw new DeclinedClientError("unsupported_network", `client ratings cannot be checked on ${network}`);
   const { identity, reputation } = reader.registries;
   if (!isSameRegistry(agent.registry, identity)) {
     throw new DeclinedClientError("unknown_registry", `${agentText(agent)} is not on the allow-list`);

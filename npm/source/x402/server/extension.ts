@@ -241,7 +241,7 @@ export function reputation(options: ReputationOptions): ReputationExtension {
 async function signed(key: SigningKey, declaration: unknown, settlement: Settled, exchange: Exchange): Promise<JsonObject> {
   const registration = registrationOn(PROFILE_8004.infoOf(declaration), settlement.network);
   if (registration === null || exchange.response === null) {
-    throw new Error("the payment's network has no agent, or there is no response to sign");
+    throw new Error("no agent is on the payment's network, or there is no response to sign");
   }
   const taskRef = `${settlement.network}:${settlement.transaction}`;
   parseTransaction(taskRef);
