@@ -192,7 +192,7 @@ def test_s40_public_and_blind_attestations_are_told_apart():
 @pytest.mark.parametrize(
     ("content", "schemas", "holder", "problem"),
     [
-        (attested(holder_signature(), client_signature()), BOTH, None, "holder is not known"),
+        (attested(holder_signature(), client_signature()), BOTH, None, "holder is unknown"),
         (attested(client_signature()), BOTH, HOLDER_ADDRESS, "there are 1 signatures"),
         (attested(client_signature(), holder_signature()), BOTH, HOLDER_ADDRESS, "was not made by"),
         (attested(holder_signature(), client_signature()), BOTH, CLIENT_ADDRESS, "both the agent's holder"),

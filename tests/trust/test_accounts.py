@@ -156,7 +156,7 @@ def test_tables_of_other_accounts_are_told(tables):
     assert unrelated_columns(of(tables)) == []
     other = spelled(of(tables), "transfers", "dst", address_of)
     assert unrelated_columns(other) == [
-        "only 0 of the 224 accounts in feedback.client are in transfers.dst: check that both tables are of the same "
+        "only 0 of the 224 accounts in feedback.client are in transfers.dst: check that both tables are from the same "
         "chain and time"
     ]
 

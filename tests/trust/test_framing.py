@@ -327,6 +327,6 @@ def test_thin_raters_that_differ_from_the_others_are_found(market):
         market.transfer(f"source{number}", f"thin{number}", 3.0 + number, 1000.0 + 900 * number)
         market.feedback(f"thin{number}", 4, 5 + number % 3, 20000.0 + 9000 * number)
     context = market.context()
-    findings = [finding for finding in Lockstep().fit(context).findings_ if "worse than others do" in finding.sentence]
+    findings = [finding for finding in Lockstep().fit(context).findings_ if "worse than others did" in finding.sentence]
     assert names(context, findings[0].actors) == {f"thin{number}" for number in range(8)}
     assert findings[0].statistic == "mean 6 of 8 thin raters, 77 of 50 others"

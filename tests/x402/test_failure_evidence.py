@@ -226,7 +226,7 @@ def test_payment_that_its_buyer_padded_counts_and_takes_no_memory(open_shop, buy
     (failure,) = shop.failures.list(NETWORK, buyer.address)
     assert (len(str(failure)) <= 8_192, failure.payment != {}) == (True, is_kept)
     if not is_kept:
-        with pytest.raises(UnprovenFailureError, match="too large to remember"):
+        with pytest.raises(UnprovenFailureError, match="too large to store"):
             _ = failure.evidence
 
 
