@@ -176,7 +176,7 @@ class Verification:
 
     def check(self, name: CheckName) -> Check:
         """Return a check by name. A check that was never performed is returned as unchecked."""
-        missing = Check(name, Outcome.UNCHECKED, "the check was not performed", "not_made")
+        missing = Check(name, Outcome.UNCHECKED, "the check did not run", "not_made")
         return next((check for check in self.checks if check.name is name), missing)
 
     def outcome(self, name: CheckName) -> Outcome:

@@ -92,7 +92,7 @@ export interface Verification {
 
 /** Return one check. A check that was never performed is unchecked. */
 export function checkOf(verification: Pick<Verification, "checks">, name: CheckName): Check {
-  const missing: Check = { name, outcome: "unchecked", code: "not_made", problem: "the check was not performed", field: "" };
+  const missing: Check = { name, outcome: "unchecked", code: "not_made", problem: "the check did not run", field: "" };
   return verification.checks.find((check) => check.name === name) ?? missing;
 }
 
