@@ -60,7 +60,7 @@ export function refusalOf(required: object): TrustError | null {
  * @returns The client. A refused payment throws the SDK's error with the code; in `trustedFetch`, a `TrustError`.
  */
 export function protectClient<C extends x402Client>(client: C, terms: BuyerTerms): C {
-  if (PROTECTED.has(client)) throw new InvalidArgumentError("this client is already protected: create one per set of terms");
+  if (PROTECTED.has(client)) throw new InvalidArgumentError("already protected: create one client per set of terms");
   PROTECTED.add(client);
   chainsOf(terms); // says at once which chain has no node or no registries
   for (const profile of PROFILES) client.registerExtension(extensionOf(profile.key, terms));
