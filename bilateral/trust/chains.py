@@ -1,4 +1,4 @@
-"""Analyse several chains together. An address is the same account on all chains; each agent or row has one chain."""
+"""Analyse several chains together. An address is one account on all chains; each agent and row belongs to one chain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IDS: Final = {
 """The columns whose ids are unique only within a chain."""
 
 _SIZE: Final = 2**32
-"""The range of ids on a chain. Combined with the chain's id, which is below 2**31, an id fits into 64 bits."""
+"""The number of possible ids on a chain. Combined with the chain's id (below 2**31), an id fits into 64 bits."""
 
 _CHAINS: Final = 2**31
 _NUMBER: Final = re.compile(r"\bagent (\d+)\b")
@@ -37,7 +37,7 @@ class Chains:
     """Tables from several chains, joined for one analysis: `chains.apart(Results.of(Engine().fit(chains.tables)))`.
 
     Attributes:
-        tables: The rows of all chains, with ids that include the chain.
+        tables: The rows of all chains, with the chain encoded in each id.
         starts: The position of each chain's first row, by table.
         ids: The chain ids, in the order of the chains' rows.
     """
@@ -62,7 +62,7 @@ class Chains:
         )
 
     def apart(self, results: Results) -> Results:
-        """Return the results with a chain id for each agent and row, and with the ids that they have on that chain."""
+        """Return results in which each agent and row has a chain id and its original id on that chain."""
         sentences = pa.array([_with_chains(text) for text in results.findings["sentence"].to_pylist()], pa.string())
         place = results.findings.column_names.index("sentence")
         return replace(
@@ -76,7 +76,7 @@ class Chains:
         )
 
     def _rows(self, rows: pa.Table) -> pa.Table:
-        """Return the rows behind findings. Feedback and ratings have ids; other rows are identified by position."""
+        """Return the findings' rows by chain. Feedback and ratings are identified by id, other rows by position."""
         number, table = np.asarray(rows["row"]), np.array(rows["table"].to_pylist(), object)
         chain, own = np.divmod(number, _SIZE)
         for name in set(table.tolist()) - {"feedback", "ratings"}:
@@ -89,7 +89,7 @@ class Chains:
 
 
 def of_chain(results: Results, chain_id: int | None) -> Results:
-    """Return results restricted to the agents of one chain, so that their ids are unique."""
+    """Restrict results to one chain's agents, because ids are unique only within a chain."""
     if "chain_id" not in results.agents.column_names:
         return results
     chains = sorted(pc.unique(results.agents["chain_id"]).to_pylist())
@@ -105,7 +105,7 @@ def of_chain(results: Results, chain_id: int | None) -> Results:
 
 
 def _numbered(tables: Tables, chain_id: int) -> Tables:
-    """Return a chain's tables with ids that include the chain."""
+    """Return a chain's tables with the chain encoded in each id."""
     numbered: dict[str, pa.Table] = {}
     for name, columns in _IDS.items():
         numbered[name] = getattr(tables, name)

@@ -1,4 +1,4 @@
-"""Payment decisions: a verdict for each question, based on the amount and the rows that existed when it was asked."""
+"""Payment decisions: whether to pay an agent a certain amount, based on the rows that existed at the time."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -25,7 +25,7 @@ ASKS: Final = pa.schema(
         ("amount", pa.float64()),
     ]
 )
-"""The columns for questions: who asks about which agent, when (Unix seconds), and the amount at stake."""
+"""The columns of the questions: who wants to pay which agent, when (Unix seconds), and how much."""
 
 ANSWERS: Final = pa.schema(
     [
@@ -37,13 +37,13 @@ ANSWERS: Final = pa.schema(
         ("reason", pa.string()),
     ]
 )
-"""The columns for answers. `score` is null without ratings; `status` is a `standing.Status` or `unknown`."""
+"""The columns of the answers. `score` is null for an unrated agent; `status` is a `standing.Status` or `unknown`."""
 
 _UNKNOWN: Final = "unknown"
 
 
 def read_asks(path: Path) -> pa.Table:
-    """Read a Parquet file of questions."""
+    """Read payment questions from a Parquet file."""
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
@@ -68,7 +68,7 @@ def read_asks(path: Path) -> pa.Table:
 
 
 def until(tables: Tables, ts: float) -> Tables:
-    """Return the rows up to a given time."""
+    """Return tables with only the rows up to a given time."""
     rows = {field.name: getattr(tables, field.name) for field in fields(tables)}
     rows = {name: table.filter(pc.less_equal(table.column("ts"), ts)) for name, table in rows.items()}
     return Tables(**rows | {"agents": _held_until(rows["agents"], ts)})
@@ -91,10 +91,10 @@ def _held_until(agents: pa.Table, ts: float) -> pa.Table:
 
 
 def decide(tables: Tables, asks: pa.Table, analyses: int = 1) -> pa.Table:
-    """Answer questions from each agent's standing, using only rows up to the time of each question.
+    """Answer payment questions from the agents' standings, using only rows up to the time of each question.
 
-    Questions asked between two analyses are answered from the earlier one, so an answer may miss the latest rows but
-    never uses rows from after the question.
+    Questions asked between two analyses are answered from the earlier analysis, so an answer may miss the latest rows
+    but never uses rows from after the question.
     """
     if analyses < 1:
         raise InvalidArgumentError(f"{analyses} analyses are too few: request at least 1")

@@ -47,12 +47,12 @@ class Engine:
     Attributes:
         threshold: The minimum suspicion for an account to be flagged.
         learned: True if the engine applies the learned weak signs. To train these signs, set it to False.
-        run: Reports the steps of each analysis.
+        run: Reports progress after each step.
         context_: The coded tables and the data that detectors share.
         findings_: The findings of all detectors, strongest first.
-        suspicion_: The suspicion of accounts and opinions.
+        suspicion_: How suspicious each account and opinion is.
         scores_: The scores of all subjects.
-        trust_: Trust from the reader's list; None without a list.
+        trust_: Trust spread from the reader's list of accounts; None without a list.
         reviews_: The cases decided by reviewers; None if there are none.
     """
 
@@ -73,8 +73,7 @@ class Engine:
 
         Args:
             reviews: Cases decided by reviewers. They override findings.
-            trusted: The addresses that the reader trusts. Trust spreads from them. If there are none, trust is not
-                computed.
+            trusted: The addresses that the reader trusts, from which trust spreads. Without any, trust is not computed.
 
         Raises:
             InvalidArgumentError: None of the trusted addresses occurs in the tables.
@@ -116,7 +115,7 @@ class Engine:
 
 
 def _trust(ledger: Ledger, false: Floats, trusted: Sequence[str]) -> EigenTrust:
-    """Spread trust along good opinions that are not false."""
+    """Spread trust from a reader's list along good opinions that are not false."""
     opinions = ledger.opinions
     accounts = places_of(ledger.addresses, [address.lower() for address in trusted])
     if not len(accounts):

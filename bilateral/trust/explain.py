@@ -34,7 +34,7 @@ _RANKED = (
 
 
 def _readable(value: Any) -> Any:
-    """Return a value with floats rounded to four decimals, for people and JSON."""
+    """Return a value with floats rounded to four significant digits, for people and JSON."""
     if isinstance(value, float):
         return Decimal(f"{value:.4g}")
     if isinstance(value, dict):
@@ -137,7 +137,7 @@ def _case(results: Results, address: str) -> dict[str, str] | None:
 
 
 def _verdict(suspicion: float, case: dict[str, str] | None, *, has_parts: bool) -> str | None:
-    """Return the verdict about an account; None if there is none."""
+    """Return the reviewers' verdict on an account; None if there is none."""
     # An index stores no cases, but an acquittal is visible: the suspicion is 0, whatever its parts are.
     if case:
         return case["verdict"]

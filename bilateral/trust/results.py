@@ -23,7 +23,7 @@ from bilateral.trust.tables.arrays import Ints, distinct_keys
 from bilateral.trust.tables.opinions import SOURCES, Kind
 
 _CLAIMED = 0.5
-"""The minimum probability at which a row counts as evidence."""
+"""The minimum probability of being false for feedback to count as evidence."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class Results:
     """The results of an analysis.
 
     Attributes:
-        addresses: One row per account: `suspicion`, `cluster`, `threshold_flag`, and the share of each detector.
+        addresses: One row per account: `suspicion`, `cluster`, `threshold_flag`, and each detector's share of the
+            suspicion.
         agents: One row per agent as a server: `score`, `low`, `high`, `lower`, `raters`, `effective`, `removed`,
             `status`, `abstain`.
         clients: One row per rated client, by address, with the same columns.
@@ -45,9 +46,9 @@ class Results:
         evidence: The false feedback by each flagged account, and about its agents: `address`, `feedback_id`, `finding`.
         trust: The trust that each account receives from the reader's list; empty without a list.
         cases: One row per case decided by reviewers: `account` in lower case, `verdict`, `reason`, and `occurs`, which
-            is False if no table contains the account, so that the case has no effect.
-        signs: The features that moved the highest weak-sign ranks: `address`, `sign`, and `weight` as log odds. An
-            index does not store them.
+            is False for a case without effect, because no table contains the account.
+        signs: The features that most affected the highest weak-sign ranks: `address`, `sign`, and `weight` as log odds.
+            An index does not store them.
         standings: The standing of each agent on each side, with the columns of `standing.standings.SCHEMA`.
     """
 
@@ -141,7 +142,7 @@ def _addresses(engine: Engine) -> pa.Table:
 
 
 def _cluster_numbers(labels: Ints, addresses: pa.Array) -> pa.Array:
-    """Return each account's cluster number, a digest of the members like a finding's id, so links remain valid."""
+    """Return each account's cluster number, a digest of the cluster's members, so that links remain valid."""
     # Numbers have 48 bits, because JSON readers may lose the precision of larger integers.
     numbers = np.zeros(len(labels), np.int64)
     for label in np.unique(labels[labels >= 0]).tolist():
@@ -186,7 +187,7 @@ def _validators(engine: Engine) -> pa.Table:
 
 
 def _buyers(engine: Engine) -> pa.Table:
-    """Return each paying account's score from the servers that it paid, and what the account did."""
+    """Return each paying account's score from the servers that it paid, and a summary of its payments."""
     ledger = engine.context_.ledger
     inside = ledger.payer >= 0
     payer, payee = ledger.payer[inside].astype(np.int64), ledger.payee[inside].astype(np.int64)
@@ -324,11 +325,11 @@ def _cases(engine: Engine) -> pa.Table:
 
 
 NO_SIGNS: Final = pa.schema([("address", pa.string()), ("sign", pa.string()), ("weight", pa.float64())]).empty_table()
-"""The empty table of signs."""
+"""An empty table of signs."""
 
 
 def _signs(engine: Engine) -> pa.Table:
-    """Return the features that moved the highest ranks."""
+    """Return the features that most affected the highest ranks."""
     reasons, addresses = engine.suspicion_.reasons, engine.context_.ledger.addresses
     if reasons is None:
         return NO_SIGNS

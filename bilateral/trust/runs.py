@@ -24,7 +24,7 @@ _SECONDS: Final = {
     "results": 1.0,
 }
 """The steps in order, each with the processor seconds since the previous step for a million opinions. Only their
-proportions matter, because they are used to estimate the remaining time."""
+proportions matter, for estimating the remaining time."""
 
 _DONE: Final = dict(zip(_SECONDS, accumulate(_SECONDS.values()), strict=True))
 _ALL: Final = sum(_SECONDS.values())
@@ -58,7 +58,7 @@ class Run:
         self._began, self._share = time.monotonic(), 0.0
 
     def step(self, name: str, work: Callable[[], T]) -> T:
-        """Return a step's result, and report the state of the run after that step."""
+        """Run a step, report the progress afterwards, and return the step's result."""
         answer = work()
         done = _DONE.get(name, _DONE["degrees"])  # a user-defined detector has no entry
         self._share, spent = max(self._share, done / _ALL), time.monotonic() - self._began

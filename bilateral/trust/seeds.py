@@ -1,7 +1,7 @@
 """Accounts that a reader might trust: long-time buyers from many sellers, who rate like others who paid.
 
-A reader's own list is the strongest protection measured (docs/decisions.md). The accounts proposed here help to start
-such a list. Each proposal comes with supporting figures, and the reader has to confirm it.
+A reader's own list of trusted accounts is the strongest protection measured (docs/decisions.md). The accounts proposed
+here help to start one. Each proposal comes with supporting figures, and the reader has to confirm it.
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ _DAY: Final = 86_400.0
 
 @dataclass(frozen=True)
 class Seed:
-    """An account to trust.
+    """An account that a reader might trust.
 
     Attributes:
         address: The account.

@@ -1,1 +1,1 @@
-"""The detectors, one module each. All implement the `Detector` interface."""
+"""The detectors of manipulation, one per module. All implement the `Detector` interface."""

@@ -14,8 +14,8 @@ from bilateral.trust.tables.arrays import Ints
 
 _USUAL: Final = 1.0
 _DIGITS: Final = 2.0
-"""The improbability (as a negative base-10 logarithm) at which the distance between a group's opinions and other
-opinions becomes unusual, and the additional improbability at which the group counts in full."""
+"""How improbable (as a negative base-10 logarithm) the distance between a group's opinions and other opinions must be:
+above `_USUAL` it is unusual, and at `_USUAL + _DIGITS` the group counts in full."""
 
 
 class Detector(ABC):
@@ -32,7 +32,7 @@ class Detector(ABC):
     findings_: list[Finding]
 
     def fit(self, context: Context) -> Self:
-        """Examine the ledger in a context, and set the results."""
+        """Examine the context's ledger, and store the findings."""
         self.findings_ = sorted(self._find(context), key=lambda finding: -finding.strength)
         return self
 
@@ -42,7 +42,7 @@ class Detector(ABC):
 
 
 def puppetry(context: Context, accounts: Ints, rows: Ints) -> float:
-    """Return the probability that tied accounts exist only to give opinions about some subjects."""
+    """Return how likely it is, from 0 to 1, that related accounts exist only to rate some subjects."""
     # A platform's users, a company's staff and a club's members also buy from outsiders and agree with other raters.
     lost = float(context.ties.independence[accounts].mean()) if len(accounts) else 0.0
     odds = inflation_odds(context, rows)
@@ -54,8 +54,8 @@ class Trial:
     """One of a detector's tests, which may lead to a finding.
 
     Attributes:
-        level: The false discovery rate below which there is a finding.
-        finding: Creates the finding, given the corrected p-value.
+        level: The false discovery rate below which the test yields a finding.
+        finding: A function that creates the finding from the corrected p-value.
     """
 
     p_value: float
@@ -64,6 +64,6 @@ class Trial:
 
 
 def discoveries(tests: Sequence[Trial], number: int) -> list[Finding]:
-    """Correct the p-values of all test families of a detector together, and return the findings."""
+    """Correct the p-values of all of a detector's tests together, and return the significant findings."""
     q_values = adjusted(np.array([test.p_value for test in tests], np.float64), number)
     return [test.finding(float(q)) for test, q in zip(tests, q_values, strict=True) if q < test.level]

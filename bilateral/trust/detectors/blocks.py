@@ -1,10 +1,10 @@
-"""Blocks: accounts that judge each other, or the same rare subjects, as a closed circle.
+"""Blocks: closed circles of accounts that rate each other or the same rarely rated subjects.
 
-A circle of friends who trade with each other looks the same in the graph. A block therefore counts only to the extent
+Friends who trade with each other look the same in the graph of ratings. A block therefore counts only to the extent
 that something else is odd: its opinions are unpaid or far from other raters' opinions, or its accounts are young.
 
 Anyone can copy an honest account's opinions, or praise that account in return. An account therefore counts as a member
-only if it followed other members: it judged a subject after another member did, or after a member judged its own agent.
+only if it followed other members: it rated a subject after another member had, or after a member had rated its agent.
 """
 
 from typing import Final
@@ -23,16 +23,16 @@ from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import Kind
 
 _RAREST: Final = 8
-"""The maximum number of raters of a subject so rare that two raters are unlikely to share it by chance."""
+"""The maximum number of raters for a subject to be so rare that two raters are unlikely to share it by chance."""
 
 _FAMILIES: Final = 4
 _COMMON: Final = 2
-"""The corrections for three families of tests: half of the false discovery rate goes to shared subjects, a quarter to
-mutual praise, and a quarter to cycles."""
+"""The factors that correct p-values: half of the false discovery rate goes to shared subjects, a quarter to mutual
+praise, and a quarter to cycles."""
 
 
 class Blocks(Detector):
-    """Detects blocks, mutual praise and cycles."""
+    """Detects blocks (shared subjects), mutual praise and cycles."""
 
     name = "blocks"
 
@@ -113,7 +113,7 @@ class Blocks(Detector):
         return (shared.left, shared.right, p_values), int(shared.raters**1.5)
 
     def _cycles(self, ledger: Ledger, rows: Ints) -> list[tuple[Ints, Ints, float]]:
-        """Return the cycles among accounts that judge few accounts and are judged by few."""
+        """Return cycles of favourable feedback among accounts that rate few accounts and are rated by few."""
         opinions = ledger.opinions
         feedback = rows[(opinions.kind[rows] == Kind.FEEDBACK) & (opinions.percent[rows] > 50)]  # noqa: PLR2004
         account = ledger.subject_account[opinions.subject[feedback]].astype(np.int32)
@@ -169,7 +169,7 @@ class Blocks(Detector):
 
 
 def _followers(ledger: Ledger, rows: Ints, inside: Flags) -> Ints:
-    """Return the raters that judged a subject after another member did, or after a member judged them."""
+    """Return the members that rated a subject after another member had, or after a member had rated their agent."""
     opinions = ledger.opinions
     subject, rater, at = opinions.subject[rows], opinions.rater[rows], opinions.ts[rows]
     order = np.lexsort((at, subject))
@@ -184,7 +184,7 @@ def _followers(ledger: Ledger, rows: Ints, inside: Flags) -> Ints:
 
 
 def _youth_odds(context: Context, rows: Ints) -> float:
-    """Return the probability that opinions come from such young raters by chance. Each rater counts once."""
+    """Return the probability that the raters would be this young by chance. Each rater counts once."""
     raters, inverse = np.unique(context.ledger.opinions.rater[rows], return_inverse=True)
     if not len(raters):
         return 1.0

@@ -1,8 +1,8 @@
 """Learn from many reviewed cases: find accounts that move money like guilty accounts do, or exchange money with them.
 
-With only a few cases, the only suspects are accounts related to the reviewed ones. A few hundred cases show what
-reviewers consider guilty, and a model learns this from the transfers. Because anyone can send money to anyone, the
-model only ranks accounts and flags none.
+With only a few cases, the only suspects are accounts related to the reviewed ones. From a few hundred cases, a model
+can learn which patterns of transfers reviewers consider guilty. Because anyone can send money to anyone, the model only
+ranks accounts and flags none.
 """
 
 from typing import Any, Final, Self
@@ -15,14 +15,14 @@ from bilateral.trust.tables.arrays import Flags, Floats, Ints
 from bilateral.trust.tables.propagation import LabelSpreading
 
 _LARGE: Final = 300
-"""The number of counterparties above which an account is a contract or an exchange."""
+"""The number of counterparties above which an account is probably a contract or exchange."""
 
 _PARTS: Final = 4
-"""The number of folds. The other folds judge the cases in each fold, so that no case counts as its own neighbour."""
+"""The number of folds. Features of cases in one fold use only the other folds, so no case is its own neighbour."""
 
 
 class CaseModel:
-    """A transfer model that learns from reviewed cases.
+    """A model of transfers, trained on reviewed cases.
 
     Attributes:
         probability_: The probability that reviewers would find each account guilty.

@@ -1,12 +1,12 @@
 """Co-targeting: accounts with a common source of funds or creation time judge a subject more often than by chance.
 
-The test adjusts for how popular subjects are and how active groups are. A group that writes one in a hundred of all
-opinions is expected to write one in a hundred of the opinions about each subject. Popular agents, exchanges with many
-customers and airdrops therefore do not look suspicious.
+The test adjusts for how popular subjects are and how active groups are. A group that writes one in a hundred opinions
+overall is expected to write one in a hundred about each subject. Popular agents, exchanges with many customers and
+airdrops therefore do not look suspicious.
 
 Anyone can flood one subject with opinions, which lowers every group's share of all opinions. Honest accounts with the
 same source of funds would then seem to judge the same subjects too often. Therefore, the share is also computed with a
-limit on each subject's opinions, and the larger share counts. Being customers of the same exchange proves nothing.
+limit on each subject's opinions, and the larger share counts. A shared exchange is ignored, because it proves nothing.
 """
 
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ from bilateral.trust.tables.opinions import KINDS, Kind
 _USUAL: Final = 0.3
 _DIGITS: Final = 2.0
 _LEAST: Final = 0.15
-"""The improbability (as a negative base-10 logarithm) at which a group's opinions become unusual, the additional
-improbability at which the group counts in full, and the weight of a usual group. With this weight, a group is never
-flagged for co-targeting alone."""
+"""How improbable (as a negative base-10 logarithm) a group's opinions must be: above `_USUAL` they are unusual; at
+`_USUAL + _DIGITS` the group counts in full. A usual group has the weight `_LEAST`, so it is never flagged for
+co-targeting alone."""
 
 _PAID: Final = 0.4
-"""The minimum share of paid feedback at which a missing payment is informative. Below it, usual groups count more."""
+"""The share of paid feedback from which a missing payment is informative. Below it, usual groups get more weight."""
 
 _PAIR: Final = 2
 """The number of opinions up to which a group has less weight: two accounts that judge one subject prove little."""
@@ -43,11 +43,11 @@ Above this number, each rater or subject counts less.
 """
 
 _PEERS: Final = 30
-"""The minimum number of other raters needed to see whom a group's neighbours judge, and the maximum number used."""
+"""How many other raters a subject needs to show whom a group's neighbours rate. Larger crowds are sampled."""
 
 
 _Limits: TypeAlias = tuple[Floats, Floats]
-"""Two arrays: the number of opinions by account and kind, in which crowds count less, and the total of each kind."""
+"""Two arrays: the weighted number of opinions by account and kind, in which crowds count less, and the totals."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class CoTargeting(Detector):
     """Tests whether groups of related accounts judge the same subjects too often.
 
     Attributes:
-        cells_: The number of tests.
+        cells_: The number of group-subject pairs tested.
     """
 
     name = "co-targeting"
@@ -202,7 +202,7 @@ def _counts(edges: _Edges, group: Ints, size: int) -> tuple[Ints, Ints, Ints, in
 
 
 def _near(context: Context, cells: _Cells, edges: _Edges, chosen: Ints) -> Floats:
-    """Return how many members of some groups would judge a subject if they chose subjects as their neighbours do."""
+    """Return how many members of each group would rate its subject if they chose subjects as their neighbours do."""
     # Accounts meet within a city, trade or platform. Neighbours are the other raters of the members' other subjects, if
     # each has too many raters for an attacker to have created all of them.
     group = cells.grouping.group
@@ -233,7 +233,7 @@ def _near(context: Context, cells: _Cells, edges: _Edges, chosen: Ints) -> Float
 
 
 def _oddness(context: Context, rows: Ints) -> float:
-    """Return how far a group's opinions are unpaid or distant from other raters' opinions, from `_LEAST` to 1."""
+    """Return how odd a group's opinions are, from `_LEAST` to 1: unpaid, or far from other opinions."""
     # A company funds its staff from one account, and they use the same tools, but they pay and agree with other raters.
     # The fewer payments are recorded, the harder it is to distinguish staff from attackers, so the group counts more.
     if not (context.ledger.opinions.kind[rows] == Kind.FEEDBACK).any():
@@ -251,7 +251,7 @@ def _without_exchanges(context: Context, grouping: Grouping) -> Ints:
 
 
 def _limits(context: Context, edges: _Edges) -> _Limits:
-    """Return the weight of each rater's distinct pairs, with a limit per subject and per rater."""
+    """Return each rater's number of opinions by kind, limited per subject and per rater, and the totals."""
     of_subject, of_rater = (
         np.minimum(1.0, _CROWD / np.maximum(count, 1)) for count in (context.judged, context.activity)
     )
@@ -273,7 +273,7 @@ def _limited(limits: _Limits, group: Ints, size: int) -> Floats:
 
 
 def _without_repetitions(findings: list[Finding], limit: int) -> list[Finding]:
-    """Drop findings whose rows are already covered by stronger findings."""
+    """Drop findings whose rows are mostly covered by stronger findings."""
     distinct: list[Finding] = []
     covered: set[int] = set()
     for finding in sorted(findings, key=lambda finding: (finding.q_value, len(finding.opinions))):

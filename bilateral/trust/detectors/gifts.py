@@ -1,4 +1,4 @@
-"""Gifts: transfers that leave the receiver better off, except first funds, refunds, cashback and dust."""
+"""Gifts: transfers that leave the receiver better off, except first funds, refunds, cashback and dust (tiny sums)."""
 
 from typing import Final
 
@@ -18,10 +18,10 @@ from bilateral.trust.tables.arrays import (
 from bilateral.trust.tables.ledger import Ledger
 
 _NET: Final = 1.05
-"""The multiple of its own payments above which a rater counts as gaining, which allows for fees and rounding."""
+"""A rater gains if it receives more than this multiple of what it paid, which allows for fees and rounding."""
 
 _DUST: Final = 4.0
-"""How many spreads below the median logarithm an amount counts as dust, which is too small to bribe anyone."""
+"""An amount counts as dust, too small to bribe anyone, if its logarithm is this many spreads below the median."""
 
 
 FAVOURABLE: Final = 50.0
@@ -29,14 +29,14 @@ FAVOURABLE: Final = 50.0
 
 _ENOUGH: Final = 5
 _NEAR: Final = 12.0
-"""How many other raters must praise a subject for gifts to be refunds, and how much higher praise with gifts may be."""
+"""Gifts count as refunds if `_ENOUGH` other raters praise the subject at most `_NEAR` points less than recipients."""
 
 _YOUNG: Final = 0.2
 """The share of raters that count as the youngest. Their praise proves nothing: creating an account takes a minute."""
 
 
 def gifts_of(ledger: Ledger) -> Ints:
-    """Return the transfers from which a receiver gains, by sender and receiver, without first funds and dust.
+    """Return the transfers that make a receiver gain, sorted by sender and receiver, without first funds and dust.
 
     A receiver gains if payments and transfers from the sender exceed those to the sender. Refunds and cashback are
     therefore not gifts.
@@ -64,8 +64,9 @@ def gifts_of(ledger: Ledger) -> Ints:
 def moving(context: Context, rows: Ints) -> Flags:
     """Mark opinions by raters who received gifts, unless other raters' equally high praise suggests refunds.
 
-    The median of the raters' highest opinions is compared with other raters' opinions, so a few low opinions hide
-    nothing. Other raters count only if they paid or judge several subjects, and are not among the youngest raters.
+    The median of these raters' highest opinions is compared with other raters' opinions, so a few low opinions cannot
+    hide bought praise. Other raters count only if they paid or judge several subjects, and are not among the youngest
+    raters.
     """
     opinions, size = context.ledger.opinions, context.ledger.subjects
     if not len(rows):

@@ -3,7 +3,7 @@
 The rated account is reported as gaining only if it made the link itself: it owns the rater, funded or paid it, made it
 its operator, or sent money back to their common funder. Money sent to the rated account by the rater or a stranger
 proves nothing about the rated account, because anyone can send money, even as the first funds of a new account. In that
-case, the rated account is ranked but never flagged.
+case, the link affects the rated account's rank but never flags it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GIFT: Final = "rated an account that had sent them money"
 _SOURCE: Final = "rated an account with the same source of funds"
 
 _FEW: Final = 3
-"""The maximum number of a group's linked opinions that count toward the usual number, so attackers cannot define it."""
+"""The maximum number of a group's linked opinions that count toward the usual number, so attackers cannot raise it."""
 
 _LONE: Final = 0.4
 """The weight of a single opinion between accounts with the same source of funds: friends buy from each other."""
@@ -68,7 +68,7 @@ class _Link:
 
 @dataclass(frozen=True)
 class _LinkedRows:
-    """The opinions with one kind of link, as positions, with the same attributes as a link."""
+    """The positions of the opinions that have one kind of link, with the other attributes of `_Link`."""
 
     sentence: str
     rows: Ints
@@ -205,7 +205,7 @@ class Links(Detector):
 
 
 def _transfers(context: Context, link: _LinkedRows, rows: Ints, account: Ints, gifts: tuple[Ints, Ints]) -> Ints:
-    """Return the transfers that create the links of some opinions."""
+    """Return the transfers that link some opinions' raters to the rated accounts."""
     ledger = context.ledger
     rater, rated = ledger.opinions.rater[rows], account[rows].astype(np.int64)
     if link.sentence == _GIFT:
@@ -261,7 +261,7 @@ def _tests(context: Context, link: _LinkedRows, account: Ints) -> tuple[list[Int
 
 
 def _by_funds(context: Context, link: _LinkedRows, counts: Ints, *, rated: bool = False) -> Ints:
-    """Return the sum of counts over accounts with the same source of first funds; 0 if the link does not use funds."""
+    """Return the sum of counts over accounts with the same source of funds; 0 if the link does not depend on funds."""
     if not link.funds >= (_RATER | _RATED if rated else _RATER):
         return np.zeros_like(counts)
     source = context.ties.root if link.sentence == _SOURCE else context.ties.funder
@@ -270,7 +270,7 @@ def _by_funds(context: Context, link: _LinkedRows, counts: Ints, *, rated: bool 
 
 
 def _corrected(tested: Sequence[tuple[_LinkedRows, Floats]], number: int) -> Floats:
-    """Correct the p-values of all links together, except links that are certain, because they need no test."""
+    """Correct the p-values of all links together, except those of certain links, which need no test."""
     # A link that is not significant among all tied accounts still affects the ranking if it is significant among the
     # tied accounts that judged each other, because judging a tied account is rare and seldom honest.
     q_values = np.concatenate([p_values for _, p_values in tested])

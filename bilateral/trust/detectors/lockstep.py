@@ -1,8 +1,8 @@
 """Lockstep: one subject's raters are mostly young, non-paying accounts with few opinions, or arrive in one burst.
 
 Each opinion is ranked among all opinions by how little its rater risks: a young account that wrote few other opinions
-and did not pay risks the least. A subject with too many of the lowest ranks yields a finding; a newcomer's single
-opinion is never enough. A rater that paid is more likely to be an honest newcomer, and gets a smaller share of the
+and did not pay risks the least. A subject is reported if too many of its raters have the lowest ranks; a single
+newcomer is never enough. A rater that paid is more likely to be an honest newcomer, and gets a smaller share of the
 blame for the group.
 """
 
@@ -31,36 +31,36 @@ _EXCESS: Final = 2.5
 
 _TELLING: Final = 100
 """The maximum effective number of raters of one subject. Newcomers arrive at popular subjects together, so several
-hundred of them count as a hundred who arrived independently."""
+hundred count as a hundred independent ones."""
 
 _BUSY: Final = 100
 """The number of one rater's opinions that count in full when opinions are ranked. Above this number, each counts
 less."""
 
 _MARGIN: Final = 1.001
-"""A factor on expected numbers that is larger than any rounding error."""
+"""A safety factor for expected numbers that covers any rounding error."""
 
 _SHARES: Final = (0.01, 0.03, 0.1, 0.2)
 _SIZES: Final = (4, 8, 16, 32)
 
 
 _FEWEST: Final = 3
-"""The minimum number of raters on each side for a mean to be meaningful."""
+"""The minimum number of raters in each of two groups to compare their means."""
 
 _SMALLEST: Final = 15.0
 """The minimum difference in points that matters, however significant the difference is."""
 
 _UNPAID: Final = 0.08
-"""The weight of findings about unpaid opinions. It keeps each of them below the strength of 1 that a second kind of
-evidence requires. Otherwise, customers of a free service who also sent gifts to buyers of their own agents would be
-held back: 0.4 % of the good sellers in attack-free markets of 10,000 accounts."""
+"""The weight of findings about unpaid opinions. It keeps their strength below 1, the minimum for a second kind of
+evidence. Otherwise, customers of a free service who also sent gifts to buyers of their own agents would be held back:
+0.4 % of the good sellers in attack-free markets of 10,000 accounts."""
 
 _PAID: Final = 0.3
-"""The share of the blame for a rater that paid."""
+"""The share of the blame that a rater gets if it paid."""
 
 
 class Lockstep(Detector):
-    """Tests each subject's raters for thin accounts and for bursts."""
+    """Tests for new raters with few opinions, unpaid praise, and bursts."""
 
     name = "lockstep"
 
@@ -127,7 +127,7 @@ class Lockstep(Detector):
         return [Trial(float(p_value[n]), level, partial(finding, int(n))) for n in places if p_value[n] < level]
 
     def _unpaid(self, context: Context, rows: Ints) -> tuple[list[Trial], int]:
-        """Test owners for feedback that is hardly ever paid. Because free services exist, this alone proves nothing."""
+        """Test owners for praise that is hardly ever paid. Because free services exist, this alone proves nothing."""
         ledger, opinions = context.ledger, context.ledger.opinions
         praise = rows[(opinions.kind[rows] == Kind.FEEDBACK) & (opinions.percent[rows] >= _PRAISE)]
         base = float(context.paid[praise].mean()) if len(praise) else 0.0
@@ -208,7 +208,7 @@ class Lockstep(Detector):
 
 
 def _ranks(context: Context, rows: Ints) -> Floats:
-    """Return the share of opinions whose raters risk no more, with a limit on how much one rater counts."""
+    """For each opinion, return the share of opinions whose raters risk no more. Busy raters count less."""
     # Without the limit, one busy old account could make every honest newcomer rank among the youngest raters.
     activity, rater = context.activity, context.ledger.opinions.rater[rows]
     if activity.max(initial=0) <= _BUSY:
@@ -217,7 +217,7 @@ def _ranks(context: Context, rows: Ints) -> Floats:
 
 
 def effective(counts: Ints, judged: Ints) -> tuple[Ints, Ints]:
-    """Return the number of young raters and of all raters, adjusted for a test that assumes independent raters."""
+    """Reduce large numbers of young raters and of all raters, for a test that assumes independent raters."""
     trials = np.where(judged > _TELLING, _TELLING, judged)
     return counts * trials // judged, trials
 
@@ -264,16 +264,16 @@ def _duration(seconds: float) -> str:
 
 
 def _oddness(context: Context, rows: Ints) -> float:
-    """Return how odd opinions are, from 0.12 to 1, apart from their times: unpaid, or unlike other opinions."""
+    """Return how odd opinions are regardless of their times, from 0.12 to 1: unpaid, or unlike other opinions."""
     # A launch also brings many newcomers at once, but they pay, and their opinions agree with those of other raters.
     odds = float(fisher(np.array([unpaid_odds(context, rows), inflation_odds(context, rows)])))
     return float(np.clip((-np.log10(odds) - 1.0) / 2.0, 0.12, 1.0))
 
 
 def gaps(context: Context, rows: Ints, level: float) -> tuple[list[Trial], int]:
-    """Test each subject for a difference between its thin raters and its other raters; also return the number of tests.
+    """Test whether raters with few opinions rate a subject differently from others; also return the number of tests.
 
-    This is Welch's test, with each side's deviation shrunk towards that of all opinions.
+    This is Welch's test, with each group's deviation shrunk towards that of all opinions.
     """
     ledger, opinions = context.ledger, context.ledger.opinions
     rows = rows[np.isfinite(opinions.percent[rows])]

@@ -2,9 +2,10 @@
 
 Low ratings for bad clients are legitimate. Clients therefore count only if other servers rate them well, or if no other
 server rates them and they paid somebody or judge several subjects. Otherwise, new accounts could slander a server and
-then accuse it of retaliation. How often the server punishes critics is compared with the rate for all servers. A rating
-that was sealed before the server could see the feedback cannot be a response to that feedback, so it is excluded from
-the rate. A finding states how many of the low ratings came within a day of the client's feedback.
+then accuse it of retaliation. The share of critics that the server punishes is compared with the share of all clients
+who get such low ratings. A rating that was sealed before the server could see the feedback cannot be a response to that
+feedback, so it does not count as punishment. A finding states how many of the low ratings came within a day of the
+client's feedback.
 """
 
 from typing import Final
@@ -122,7 +123,7 @@ def _mean_by_rest(pair: Ints, rated: Ints, percent: Floats, size: int) -> Floats
 
 
 def answers(ledger: Ledger, ratings: Ints) -> Flags:
-    """Mark open ratings that clients received within a day of giving feedback about an agent of the server's owner."""
+    """Mark unsealed ratings that clients received within a day of giving feedback about an agent of the same owner."""
     opinions, size = ledger.opinions, ledger.accounts
     spoken = np.flatnonzero((opinions.kind == Kind.FEEDBACK) | (opinions.kind == Kind.CONSTANT_TAG))
     keys = pairs(opinions.rater[spoken], ledger.subject_account[opinions.subject[spoken]], size)

@@ -1,10 +1,10 @@
-"""Propagation from reviewed cases: accounts that share funds with accounts that reviewers found guilty.
+"""Propagation from reviewed cases to accounts that share a source of funds with accounts found guilty.
 
 The detector estimates the probability that a group's next member is guilty, given the verdicts on its reviewed members
 (Laplace's rule of succession). One case says little about a large group, whereas twenty say a lot. An innocent member
 lowers the probability as much as a guilty one raises it. Anyone can send a fresh account its first funds, so an account
-that never sent money to its group is ranked but not flagged. With two hundred cases or more, a transfer model also
-learns from them (`CaseModel`). The model ranks accounts and flags none.
+that never sent money to its group is ranked as suspicious but not flagged. With two hundred cases or more, a transfer
+model also learns from them (`CaseModel`). The model ranks accounts and flags none.
 """
 
 from itertools import pairwise
@@ -25,7 +25,7 @@ _EACH: Final = 20
 """The minimum number of cases with each verdict that the model needs for training."""
 
 _SURE: Final = (0.5, 0.9, 0.99)
-"""The probability thresholds that divide similar accounts into findings."""
+"""Thresholds of the probability of guilt. Accounts between two of them share a finding."""
 
 
 class ReviewedGroups(Detector):

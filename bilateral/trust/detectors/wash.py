@@ -1,9 +1,9 @@
-"""Wash payments: money that returns to the payer, so that a proof of payment costs nothing.
+"""Wash payments: money that returns to the payer, so a proof of payment costs nothing.
 
 A return is a transfer from the agent's wallet or owner to the payer or the payer's funder, directly or through one
 intermediate account, after the payment. A return to a payer who complained is a refund, which is not evidence against
-anyone. Payments in both directions count as a return only if the amounts are equal, because trading partners also pay
-each other, but not the same sum.
+anyone. A payment in the other direction counts as a return only if the amounts are equal, because trading partners also
+pay each other, but different sums.
 
 Honest agents also give refunds and cashback. A client therefore counts only if most of its money came back, and an
 agent's share of such clients is compared with the shares of other agents in the market.
@@ -39,19 +39,19 @@ _NEAR: Final = 0.05
 """The maximum share of an amount that may be lost to fees and rounding."""
 
 _EQUAL: Final = 0.01
-"""The share of an amount by which equal payments may differ."""
+"""The share by which amounts that count as equal may differ."""
 
 _EVERY: Final = slice(None)
 
 _LEAST: Final = 0.1
 _MOST: Final = 1.5
 """The minimum share of a payment for a transfer to count as its return, and the maximum size of the transfer relative
-to all payments between the two accounts. An agent that also buys from its own customers sends them different sums.
-Without the maximum, a supplier could frame the agent with a few small payments from its own accounts."""
+to all payments between the two accounts. Without the maximum, a supplier could frame an agent by paying it small sums:
+the agent's purchases from the supplier would look like returns."""
 
 
 _CLIENTS: Final = 2
-"""The minimum number of an agent's clients whose money must come back. A single return may be a refund."""
+"""For a finding, the minimum number of clients whose money came back. A single return may be a refund."""
 
 _LOW: Final = 50.0
 """The percentage below which feedback is a complaint."""
@@ -141,7 +141,7 @@ class WashPayments(Detector):
         return out | (self._answers >= 0)
 
     def _after(self, moves: _Moves, ends: tuple[Ints, Ints], usable: Flags, ledger: Ledger) -> tuple[Ints, Floats]:
-        """Return the payments after which money moved between two accounts, and the share of each that came back."""
+        """Return the payments after which money moved back between two accounts, and the share that came back."""
         # A return is at least a tenth of the payment, and not much more than the total of the payments between the two
         # accounts. The share is relative to all money between them, so cashback and single refunds remain small.
         rows = np.flatnonzero(usable)
@@ -268,7 +268,7 @@ def _two_steps(context: Context, within: float) -> _Moves:
 
 
 def _affordable(steps: Floats | Ints) -> Flags:
-    """Mark the accounts whose incoming and outgoing transfers are paired, preferring those with few pairs."""
+    """Mark the accounts with the fewest pairs of incoming and outgoing transfers, up to `_STEPS` pairs in total."""
     order = np.argsort(steps, kind="stable")
     out = np.zeros(len(steps), bool)
     out[order] = np.cumsum(steps[order]) <= _STEPS
@@ -276,7 +276,7 @@ def _affordable(steps: Floats | Ints) -> Flags:
 
 
 def _equal_sums(ledger: Ledger) -> tuple[Ints, Ints, Ints]:
-    """For each payment, return an equal daily sum in the other direction (-1 if none); payments by sum; bounds."""
+    """Return each payment's equal daily sum in the other direction (-1 if none), the payments by sum, and bounds."""
     out = np.full(len(ledger.payer), -1, np.int64)
     owner = _holder(ledger)
     usable = np.flatnonzero((ledger.payer >= 0) & (owner >= 0) & (ledger.payer != owner) & (ledger.amount > 0))

@@ -30,11 +30,11 @@ from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import KINDS, Kind
 
 _TIMES: Final = 20
-"""The number of time segments within which ages are compared. At the start of a market, every account is young."""
+"""The number of time segments; ages are compared within one, because all accounts are young when a market starts."""
 
 MOSTLY: Final = 0.5
-"""If at least this share of a client's money comes back, its payments prove nothing. Cashback is a smaller share, and
-so is a refund to a repeat client.
+"""If at least this share of a client's money comes back, its payments prove nothing. Cashback and refunds to repeat
+clients are smaller shares.
 """
 
 RECORDED: Final = 0.05
@@ -44,7 +44,7 @@ RARE: Final = 60
 """The maximum number of raters of a rare subject. Sharing a more common subject means nothing."""
 
 _ALIKE: Final = 0.5
-"""The minimum spread of log amounts. If most clients pay one price, paying it twice a day is still usual."""
+"""The minimum spread of log amounts: even if most clients pay the same price, paying it twice a day is usual."""
 
 _ROUNDING: Final = 1e-6
 """The share of a usual amount by which a sum may fall short because of floating-point rounding."""
@@ -54,7 +54,7 @@ _SUBJECTS: Final = 10
 platform may be slightly better than usual, which is not inflation, however many agents there are."""
 
 THIN: Final = 2
-"""The maximum number of subjects that a thin account judges."""
+"""The maximum number of subjects that a thin (hardly active) account rates."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,14 @@ class Context:
         paid: Marks the opinions whose rater had paid the agent a usual amount and did not get most of it back.
         freshness: For each opinion, the share of opinions from the same time whose raters are no older than its rater.
         paid_share: The share of feedback whose rater paid.
-        payer_share: The mean, over raters, of the share of their feedback that is paid. Because writing feedback is
-            cheap, a flood from a few accounts must not make a market look as if its payments were not recorded.
+        payer_share: The mean, over raters, of the share of their feedback that is paid. Because feedback is cheap, a
+            flood from a few accounts must not make a market's payments look unrecorded.
         mean: The mean percentage of each kind of opinion.
-        grounded: Marks the first opinions of pairs whose rater paid, or judges several subjects.
-        grounded_count, grounded_sum: The number of grounded opinions and the sum of their percentages, by subject.
+        supported: Marks the first opinions of pairs whose rater paid, or judges several subjects.
+        supported_count, supported_sum: The number of supported opinions and the sum of their percentages, by subject.
         risk: For each opinion, the share of opinions whose rater risks no more than its rater. A rater risks the least
-            if its account is young, has few other opinions, did not pay, and gives an extreme value. The value is 1 for
-            an opinion that is not the first of its pair.
+            if its account is young, has few other opinions, did not pay, and gives an extreme value. It is 1 for all
+            but the first opinion of a pair.
         youth: Like `risk`, but based only on the age of the rater's account and on its number of opinions.
     """
 
@@ -242,7 +242,7 @@ def _youngness(ledger: Ledger, rows: Ints, activity: Ints, freshness: Floats) ->
 
 
 def _cheapness(ledger: Ledger, rows: Ints, paid: Flags) -> Floats:
-    """Return how improbable, in nats, it is that an opinion costs its rater so little and moves so much."""
+    """Return how improbable, in nats, it is that an opinion costs its rater so little and moves the mean so much."""
     opinions = ledger.opinions
     out = np.zeros(len(rows))
     if not len(rows):
@@ -263,7 +263,7 @@ def _mean_of_raters(rater: Ints, paid: Flags, size: int) -> float:
 
 
 def unpaid_odds(context: Context, rows: Ints) -> float:
-    """Return the probability that as few of the opinions, or fewer, would be paid by chance."""
+    """Return the probability that, by chance, no more of the opinions would be paid."""
     base = context.paid_share
     chosen = rows[context.ledger.opinions.kind[rows] == Kind.FEEDBACK]
     if not len(chosen) or base < RECORDED:
@@ -274,9 +274,9 @@ def unpaid_odds(context: Context, rows: Ints) -> float:
 def inflation_odds(context: Context, rows: Ints) -> float:
     """Return the probability that the opinions would differ as much from other accounts' opinions by chance.
 
-    For each subject, the mean of the opinions is compared with the mean of other raters' grounded opinions, shrunk
-    towards the mean of all opinions of that kind. Opinions about one subject count as one, so that friends who all rate
-    the same good agent highly do not look odd. Two tests are run, one of deviations in a single direction and one of
+    For each subject, the mean of the opinions is compared with the mean of other raters' opinions, shrunk
+    towards the mean of all opinions of that kind. Opinions about one subject count as one, so that friends who all
+    praise the same good agent do not look odd. Two tests are run, one of deviations in a single direction and one of
     squared deviations, because praise of one subject does not make up for slander of another. Other raters count only
     if they paid or judge several subjects, so that nobody can frame a rater by contradicting it from new accounts.
     """

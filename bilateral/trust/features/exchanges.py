@@ -1,4 +1,4 @@
-"""Exchanges: accounts that fund many independent accounts. Sharing such a source of funds does not tie two accounts.
+"""Exchanges: accounts that fund many independent accounts. Sharing an exchange does not tie two accounts.
 
 Anyone can send dust to many accounts, or make a few of their own accounts buy from each other. An exchange is therefore
 recognised by what its customers spend and do not get back: money that stayed with sellers whom early buyers with other
@@ -33,15 +33,15 @@ _CUSTOMERS: Final = 15
 _LOST: Final = 100.0
 _PART: Final = 0.02
 """The minimum that an exchange's customers must spend with independent sellers: in units of the payment token or, in a
-market with few purchases, as a share of all purchases. Because a shared exchange does not tie accounts, this is what an
-attacker must pay to make a common source of funds look like an exchange."""
+market with few purchases, as a share of all purchases. An attacker must pay this much to make a common source of funds
+look like an exchange, which does not tie accounts."""
 
 _ENOUGH: Final = 500.0
 """The minimum number of usual purchases in a market before exchanges are identified by purchases: with fewer, too few
 sellers have early buyers. A market of 1,800 accounts reaches this number after a week."""
 
 _OF_SELLER: Final = 0.1
-"""The maximum share of that money that one seller can contribute, so that one seller of an attacker is not enough."""
+"""The maximum share of the required spending that one seller can contribute, so that attackers need several."""
 
 _EARLY: Final = 0.2
 _FIRST: Final = 100
@@ -53,15 +53,15 @@ _RECORDED: Final = 0.05
 """The number of payments per opinion below which payments count as not recorded."""
 
 _UNUSED: Final = 150
-"""The minimum number of accounts that an exchange funds while hardly any account has bought or judged anything."""
+"""While hardly any account has bought or rated anything, a funder of more accounts than this counts as an exchange."""
 
 _WEEKS: Final = 14 * 86400.0
-"""The minimum time over which an exchange's customers start judging others, if payments are not recorded."""
+"""Without recorded payments, the minimum time between the first ratings by an exchange's first and last customer."""
 
 
 @dataclass(frozen=True)
 class Purchases:
-    """The money from each payer to each owner that stayed with the owner.
+    """The money that each owner received from each payer and did not send back.
 
     Attributes:
         lost: The money that stayed with the owner, capped at the usual price.
@@ -137,7 +137,7 @@ def _by_purchases(purchases: Purchases, funder: Ints) -> Flags:
 
 
 def _stayed(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Floats]:
-    """Return each pair's payer and seller, the money that stayed, the first payment's time, and the mean payment."""
+    """Return each pair's payer and seller, the money not sent back, the first payment's time, and the mean payment."""
     size = ledger.accounts
     rows = np.flatnonzero((ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0))
     payer, owner = ledger.payer[rows].astype(np.int64), ledger.owner[ledger.paid_agent[rows]].astype(np.int64)
@@ -161,7 +161,7 @@ def _stayed(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Floats]:
 
 
 def _by_opinions(ledger: Ledger, funder: Ints) -> Flags:
-    """Mark the exchanges by the accounts that judge several others, if payments are not recorded."""
+    """Without recorded payments, mark as exchanges the funders of many accounts that rate several others."""
     opinions, size = ledger.opinions, ledger.accounts
     feedback = opinions.kind == Kind.FEEDBACK
     rater, ts = opinions.rater[feedback].astype(np.int64), opinions.ts[feedback]

@@ -35,7 +35,7 @@ _SPREAD: Final = 15.0
 """The standard deviation of an ordinary value, in points, as in the bias model."""
 
 _NEVER: Final = 400 * 86400.0
-"""The pause assigned to an opinion that has no neighbour in time: longer than any meaningful pause."""
+"""The pause assigned to a subject's only opinion: longer than any meaningful pause."""
 
 _CLUSTERING: Final = 6.0
 """The factor by which honest accounts share more subjects than by chance, because they have similar tastes."""
@@ -44,13 +44,13 @@ _UNREACHED: Final = -20.0
 """The trust of an account that no trust reaches, as a logarithm: below any value that `walked` returns."""
 
 _FEW: Final = 3
-"""The maximum number of opinions by a thin rater."""
+"""The maximum number of subjects that a thin rater has rated."""
 
 _GIVERS: Final = 12
 """The number of senders above which a receiver is a shop or otherwise busy, so that its senders are unrelated."""
 
 _NEAREST: Final = 3
-"""The number of opinions to compare with, before and after, that are nearest in time."""
+"""The number of opinions before, and after, each opinion with which it is compared."""
 
 _BOTH_ENDS: Final = frozenset(
     {"distance", "distance at its time", "grounded distance", "height", "age", "novelty", "pause", "popularity"}
@@ -137,7 +137,7 @@ def _supported_distance(context: Context, judgements: Judgements) -> Floats:
 
 
 def _distance_at_its_time(mean: Floats, judgements: Judgements) -> Floats:
-    """Return how far opinions are above those nearest in time about the same subject, which may have changed since."""
+    """Return how far opinions are above those nearest in time, because a subject's quality may change."""
     distance = np.empty(len(judgements.rows), np.float32)
     for segment in segments(judgements.subject):
         subject, usual = judgements.subject[segment], mean[judgements.kind[segment]]
@@ -152,7 +152,7 @@ def _distance_at_its_time(mean: Floats, judgements: Judgements) -> Floats:
 
 
 def _money(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how money moved between rater and rated account, what the rater spent elsewhere, and how trusted it is."""
+    """Yield how money moved between rater and rated account, and the client's other spending and trust."""
     # Net flow distinguishes bribes from cashback, and wash payments from refunds.
     pair, answers = context.pair_of[judgements.rows], judgements.kind == Kind.CLIENT_RATING
     client = np.where(answers, judgements.rated, judgements.rater)
@@ -251,7 +251,7 @@ def _validations(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
 
 
 def _missing_traces(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how unlikely it is that so few of the opinions written and received show any business."""
+    """Yield how unlikely it is that so few opinions by and about an account follow visible business."""
     usable = (judgements.kind == Kind.FEEDBACK) | (judgements.kind == Kind.CLIENT_RATING)
     odd = usable & ~judgements.traced
     base = float(np.clip(odd.sum() / max(usable.sum(), 1), 0.02, 0.98)) if len(odd) else 0.5
@@ -285,7 +285,7 @@ def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Float
 
 
 def _surprises(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how far the distance between an account's opinions and other opinions deviates from its usual value."""
+    """Yield how far an account's most negative opinion falls below its usual distance from other opinions."""
     surprise = judgements.distance - judgements.by_rater.except_own(judgements.distance, 0.0)
     yield "least surprise as rater", judgements.by_rater.least(surprise)
 
@@ -354,7 +354,7 @@ def _shared(context: Context) -> Iterator[tuple[str, Floats]]:
 
 
 def _partners(context: Context) -> Iterator[tuple[str, Floats]]:
-    """Yield by how much the number of subjects that an account shares with its closest partner exceeds chance."""
+    """Yield how far the numbers of subjects that an account shares with other raters exceed chance."""
     size, shared = context.ledger.accounts, context.sharing
     digits = -np.log10(excess(shared.count, _CLUSTERING * shared.expected))
     top, number, most = np.zeros(size), np.zeros(size), np.zeros(size)

@@ -30,7 +30,7 @@ class Basis(StrEnum):
     CONTROL = "common control"
     """The accounts were created or funded by one party, or send their money to one party."""
     MONEY = "money"
-    """Payments come back, or gifts exceed what was paid."""
+    """Payments come back, or gifts exceed their receiver's payments."""
     OPINIONS = "opinions"
     """The opinions themselves: who else shares them, and how young, unpaid and far from other opinions they are."""
     ANSWERS = "answers"
@@ -56,10 +56,10 @@ class Finding:
         payments: The positions of the payments on which the finding is based.
         transfers: The positions in the ledger of the transfers on which the finding is based.
         sentence: The claim in one plain sentence.
-        weight: The factor on the finding's strength, from 0 to 1: how well the claim distinguishes fraud from chance.
+        weight: A factor for the finding's strength, from 0 to 1: how well the claim distinguishes fraud from chance.
         basis: The kind of evidence.
-        is_fact: True if the rows themselves prove the claim, so that no other kind of evidence is needed.
-        passive: The roles whose accounts other accounts may have drawn into the finding, through unsolicited money or
+        is_fact: True if the rows themselves prove the claim, so no other evidence is needed.
+        passive: The roles whose accounts may have been drawn into the finding by others, through unsolicited money or
             association.
         confidence: For each actor, the probability that the actor belongs to the finding.
     """
@@ -87,7 +87,7 @@ class Finding:
         return float(min(-np.log10(max(self.q_value, 1e-12)), 12.0)) * self.weight
 
     def identifier(self, addresses: list[str], rows: Mapping[str, Iterable[object]]) -> str:
-        """Return an id that does not depend on other rows: the detector's name and a digest of members and rows."""
+        """Return an id that depends only on the finding: the detector's name and a digest of members and rows."""
         digest = hashlib.sha256("|".join([self.detector, *sorted(addresses)]).encode())
         for table, names in sorted(rows.items()):
             digest.update("|".join(["", table, *sorted(map(str, names))]).encode())

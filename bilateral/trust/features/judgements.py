@@ -38,9 +38,9 @@ class Judgements:
         praise: Marks the favourable judgements.
         praised: The positions of the favourable judgements. Selecting by position takes a fifth as long as by mask.
         traced: Marks the judgements whose two accounts are also connected as client and server by other rows: payments,
-            or responses.
+            or ratings in return.
         distance: How far the percentage is above other raters' opinions about the subject; for a validation, also above
-            those of clients.
+            clients' opinions.
         validated: The positions of the validations.
         by_rater, by_rated: The judgements, grouped by rater and by responsible account.
         by_praised: The favourable judgements, grouped by responsible account.
@@ -119,7 +119,7 @@ def validated_distance(
 
 
 def _traces(rater: Ints, rated: Ints, kind: Ints, paid: Ints, size: int) -> Flags:
-    """Mark the opinions for which another row has the same client and server. Validations have no such rows."""
+    """Mark opinions for which another row has the same client and server, and all opinions by or about validators."""
     served = distinct_keys(paid)
     feedback, answer = kind == Kind.FEEDBACK, kind == Kind.CLIENT_RATING
     server, client = np.where(answer, rater, rated), np.where(answer, rated, rater)

@@ -1,7 +1,7 @@
 """Money between accounts: the part that stayed with its receiver, and the trust that follows this money.
 
 An opinion costs its rater what the rater spent and did not get back. Accounts of one party can pay each other at no
-cost, so only money that reached other parties counts: the attacker no longer controls it, and it did not come back.
+cost, so only money that reached other parties and stayed there counts: the attacker no longer controls it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bilateral.trust.tables.arrays import (
 from bilateral.trust.tables.ledger import Ledger
 
 _EARLY: Final = 0.2
-"""The share of payers, by their first payments, from which trust starts. Attackers are rarely the first to pay."""
+"""The share of payers, those who paid first, from which trust starts. Attackers are rarely the first to pay."""
 
 _SELLERS: Final = 3
 """The number of sellers that a payer must have paid for trust to start from it."""
@@ -90,7 +90,7 @@ class Money:
         return cls(keys[first], *sums, paid_at, ledger.accounts)
 
     def between(self, sender: Ints, receiver: Ints, *, gifts: bool = False) -> Floats:
-        """Return the money from each sender to its receiver."""
+        """Return the money that each sender sent to its receiver."""
         some = self.gifts > 0 if gifts else slice(None)
         keys, values = self.keys[some], (self.gifts if gifts else self.amount)[some]
         gets = np.zeros(self.size, bool)

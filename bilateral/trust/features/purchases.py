@@ -1,8 +1,7 @@
 """Purchases: what a client paid an agent in a day, regardless of the number of payments.
 
 An additional payment costs 20,000 gas with Permit2, and a claim from a channel costs less, so the number of payments
-proves nothing. Comparing daily sums also puts buyers of metered services, who pay for each use, on the same footing as
-other buyers.
+proves nothing. Comparing daily sums also treats buyers of metered services, who pay per use, like other buyers.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def starts_of_days(keys: Ints, times: Floats) -> Ints:
 
 @dataclass(frozen=True)
 class Purchases:
-    """Payments added up by agent, client and day, in that order. Payments with unknown accounts are left out.
+    """Payments added up, and sorted, by agent, client and day. Payments with unknown accounts are left out.
 
     Attributes:
         paid_at: The time of each purchase's first payment.

@@ -22,8 +22,8 @@ class Case:
 
     Attributes:
         account: The address.
-        guilty: The verdict.
-        reason: The reason, which explanations show.
+        guilty: True if found guilty.
+        reason: The reviewers' reason.
     """
 
     account: str
@@ -59,7 +59,7 @@ class Reviews:
 
     @classmethod
     def of(cls, entries: list[dict[str, str]]) -> Reviews:
-        """Check a list of entries, and return its cases."""
+        """Validate a list of entries, and return its cases."""
         cases: dict[str, Case] = {}
         for entry in entries:
             if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in _FIELDS):

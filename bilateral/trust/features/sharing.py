@@ -1,4 +1,4 @@
-"""Raters that share rare subjects: their pairs, and how many subjects they would share by chance."""
+"""Pairs of raters that share rare subjects, and how many subjects they would share by chance."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +14,7 @@ _ROWS: Final = 50_000
 """The number of opinions whose raters are paired in one batch."""
 
 _MANY: Final = 500
-"""The number of subjects above which a rater shares some subjects with almost every other rater."""
+"""The number of subjects above which a rater is ignored, because it shares some with almost every rater."""
 
 
 @dataclass(frozen=True)

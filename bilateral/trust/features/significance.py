@@ -63,7 +63,7 @@ _EXTREME: Final = 0.02
 """The share of groups, starting with the highest shares, to ignore when estimating what is usual."""
 
 _SIZES: Final = (3.0, 10.0)
-"""The minimum and maximum weight of the usual shares, in trials. With more, every unusual shop would be a finding."""
+"""The minimum and maximum weight of the usual shares, in trials. A higher maximum would report every unusual shop."""
 
 _ASSUMED: Final = 20
 _LITTLE: Final = 0.01

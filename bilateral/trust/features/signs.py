@@ -1,9 +1,9 @@
-"""Weak signs: what is odd about an account apart from its findings. They rank the accounts that have no findings.
+"""Weak signs: what is odd about an account besides detectors' findings. They rank the accounts that have no findings.
 
 Each feature of an account says little. Three models weigh all features together: the first sees only the account; the
 others also see its neighbours, with their scores from the previous model. `python -m bench.trust.train` trained them on
-generated worlds whose attacks combine parts at random. Each sign may be due to chance or caused by other accounts, so
-the models flag nobody.
+simulated markets with randomly composed attacks. Each sign may be due to chance or caused by other accounts, so the
+models flag nobody.
 """
 
 import json
@@ -21,7 +21,7 @@ from bilateral.trust.features.judgements import Judgements, validated_distance
 from bilateral.trust.tables.arrays import Floats, Groups, Ints, lexical_order, segments
 
 _ODD: Final = -1.0
-"""The score from the first model at which an opinion starts to count less than half."""
+"""The rater's score from the previous model above which an opinion counts less than half."""
 
 
 def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[tuple[str, Floats]]:
@@ -85,7 +85,7 @@ def _weighted_distance(
 
 
 def _ties(context: Context, judgements: Judgements) -> Iterator[tuple[str, Groups, Groups]]:
-    """Yield the kinds of money ties, each with the accounts at its two ends."""
+    """Yield each kind of money tie (transfers, purchases), with the accounts at its two ends."""
     size = context.ledger.accounts
     sender, receiver = (Groups.by(side, size) for side in _senders_and_receivers(context))
     yield "receivers of its money", sender, receiver
@@ -95,7 +95,7 @@ def _ties(context: Context, judgements: Judgements) -> Iterator[tuple[str, Group
 
 
 def _senders_and_receivers(context: Context) -> tuple[Ints, Ints]:
-    """Return the sender and receiver of each transfer that does not involve a hub."""
+    """Return the sender and receiver of each transfer that does not involve an exchange."""
     ledger, hub = context.ledger, context.ties.is_hub
     inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
     inside &= ~hub[np.maximum(ledger.src, 0)] & ~hub[np.maximum(ledger.dst, 0)]
@@ -106,7 +106,7 @@ MOST: Final = 1.9
 """The suspicion of an account if all weak signs point to an attacker, which is below the threshold."""
 
 LARGEST: Final = 8.0
-"""The score at which a neighbour's contribution is capped."""
+"""The limit for neighbours' scores, above and below zero."""
 
 UNKNOWN: Final = -1e6
 """The value that represents an unknown feature."""
@@ -148,7 +148,7 @@ class Trees:
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Self:
-        """Read the trees."""
+        """Create trees from JSON data."""
         feature, above = np.array(data["feature"], np.int32), np.array(data["above"], np.uint8)
         return cls(float(data["base"]), feature, above, np.array(data["value"], np.float32))
 
@@ -165,7 +165,7 @@ class Trees:
 
 
 def _leaves(right: Ints) -> Ints:
-    """Return the leaf of a tree that each account reaches, after comparing all nodes and joining them upwards."""
+    """Return the tree leaf that each account reaches, by evaluating all nodes from the leaves upwards."""
     # Comparing bytes sequentially is faster than following each account from node to node.
     leaf, size = right[len(right) // 2 :], 2
     while (nodes := len(leaf) // 2) > 0:
@@ -194,7 +194,7 @@ class Model:
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Self:
-        """Read the models."""
+        """Create models from JSON data."""
         edges = {name: np.array(values, np.float32) for name, values in data["edges"].items()}
         return cls(edges, *(Trees.of(data[name]) for name in ("alone", "among", "again")))
 
@@ -211,7 +211,7 @@ class Model:
         return score, codes
 
     def coded(self, features: Iterable[tuple[str, Floats]], chosen: Ints, codes: Ints, row: int) -> int:
-        """Write feature codes into rows, and return the number of the row after the last one."""
+        """Write one row of codes per feature, and return the number of the next free row."""
         for name, column in features:
             _write_codes(np.asarray(column[chosen], np.float32), self.edges[name], codes[row])
             row += 1
@@ -219,7 +219,7 @@ class Model:
 
 
 def _write_codes(values: Floats, edges: Floats, codes: Ints) -> None:
-    """Write the number of edges below each value. All edges are compared: searching so few takes five times as long."""
+    """Write the number of edges below each value. With so few edges, a binary search takes five times as long."""
     # As with `UNKNOWN`, no edge is below nan.
     for start in range(0, len(values), _ROWS):
         part, own = np.minimum(values[start : start + _ROWS], -UNKNOWN), codes[start : start + _ROWS]
@@ -231,7 +231,7 @@ def _write_codes(values: Floats, edges: Floats, codes: Ints) -> None:
 
 @dataclass(frozen=True)
 class RankReasons:
-    """The codes of the accounts that weak signs rank highest, which show the reasons for their rank.
+    """The feature codes of the accounts that weak signs rank highest, which explain their rank.
 
     Attributes:
         codes: The codes of these accounts, one row per feature.
@@ -243,7 +243,7 @@ class RankReasons:
     usual: Ints
 
     def moved(self, number: int = 3) -> list[tuple[int, str, float]]:
-        """Return the features that affect each account's rank most: account, feature and weight.
+        """Return the account, feature and weight for the features that raise each account's rank most.
 
         The weight is the amount by which the account's log odds would fall if the feature had its usual value.
         """
@@ -272,12 +272,12 @@ def model() -> Model:
 
 
 def weak_signs(context: Context, by_findings: Floats) -> tuple[Floats, Floats, RankReasons | None]:
-    """Return the weak-sign suspicion of each account that judges or is judged, and its oddness, both up to `MOST`.
+    """Return each account's suspicion according to weak signs, and its oddness, both from 0 to `MOST`.
 
-    The third returned value explains the highest ranks.
+    The third result contains the reasons for the highest ranks.
 
     In a market that is odd as a whole, suspicion and oddness are lowered for all accounts. Oddness is lowered only to
-    the extent that raters who paid or judge several subjects are odd, so a flood of odd empty accounts does not make an
+    the extent that raters who paid or judge several subjects are odd, so a flood of odd accounts does not make an
     attacker's raters look usual.
     """
     ledger = context.ledger

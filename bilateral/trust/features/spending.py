@@ -1,8 +1,8 @@
 """Spending: what accounts paid to sellers that early, independent buyers trust, measured in usual purchases.
 
-A payment to one's own seller costs only a fee, because the money comes back. Money paid to sellers that unconnected
-buyers also pay is gone, so only this money backs an opinion and proves that faking it would have been expensive.
-However large a purchase is, it counts as at most one usual purchase.
+A payment to one's own seller costs only a fee, because the money comes back. Money paid to sellers that unrelated
+buyers also pay is gone. Only such spending, which is expensive to fake, backs an opinion. However large a purchase is,
+it counts as at most one usual purchase.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from bilateral.trust.tables.arrays import Flags, Floats, Ints, group_counts, gro
 from bilateral.trust.tables.ledger import Ledger
 
 _RETURNED: Final = 0.5
-"""If at least this share of a client's money comes back, a purchase does not count. Cashback and refunds are less."""
+"""If at least this share of a client's money comes back, a purchase does not count. Cashback is a smaller share."""
 
 _EARLY: Final = 0.2
-"""The share that defines an early payer: it must be within this share of payers, by their first payments, and within
-this share of the time since the market's first payment. Attackers are rarely the first to pay; accounts that they add
-later affect the first share, but not the second."""
+"""An early payer is among this share of payers, by their first payments, and within this share of the time since the
+market's first payment. Attackers are rarely the first to pay; accounts that they add later affect the first share, but
+not the second."""
 
 _SELLERS: Final = 3
 """The number of sellers that an early payer must have paid: honest newcomers to a market try several."""
 
 _CLIENTS: Final = 2.0
-"""The number of usual purchases by early buyers at which a seller is fully trusted. Two buyers may be unrelated."""
+"""The number of usual purchases by early buyers at which a seller is fully trusted, so at least two are needed."""
 
 _EVIDENCE: Final = 5.0
 """The number of usual purchases from a seller that count as evidence, for each usual purchase by an early buyer. An
 attacker's own seller that served a few early buyers well is therefore weak evidence, no matter how many of the
 attacker's accounts pay it. With two, hardly anything counted in the first weeks: on days 10 to 20 of `make market`, 13
-% of the demand found no seller whose limit allowed it; with five, it was 5 %."""
+% of the demand found no seller with a sufficient limit; with five, only 5 % did."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Spending:
         return self._without(self.value, self.of_client, client, seller)
 
     def elsewhere_before(self, client: Ints, seller: Ints, ts: Floats) -> Floats:
-        """Return what each client had spent elsewhere by a time, as if it had paid each seller in a single payment."""
+        """Return what each client had spent elsewhere by a time, counting each seller from the first payment to it."""
         if not len(self.keys):
             return np.zeros(len(client))
         client, begin = client.astype(np.int64), float(self.since.min())

@@ -29,8 +29,8 @@ _SHARED: Final = 2
 """The minimum number of accounts in a group."""
 
 _DUST: Final = 10.0
-"""The factor by which another sender's money before the account's first action must exceed its initial funds to make
-that sender its source of funds. Gifts are usually smaller, so framing an account costs more than its initial funds."""
+"""An account's source of funds is its first sender, unless another sent this many times as much before its first
+action. Gifts are usually smaller, so framing an account costs more than its initial funds."""
 
 HOUR: Final = 3600.0
 DAY: Final = 86400.0
@@ -41,7 +41,7 @@ _RUNS: Final = {
     "one funder within a day": "one funder, with pauses of six hours at most,",
     "the hour of their birth": "a time of birth, with pauses of an hour at most,",
 }
-"""The phrases that describe groupings that are runs in time. A run may be longer than any pause in it."""
+"""Phrases for groupings that are runs in time. They state the longest pause; a whole run may last longer."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,8 @@ class Ties:
         root: The account to which each account's funding is traced back, stopping at accounts that an exchange funded.
         is_hub: Marks the exchanges. A tie through an exchange means nothing.
         born: The time at which each account first appears.
-        acknowledged: Marks the accounts that sent money to their funder or its other accounts, unless those accounts
-            sell. Only these accounts confirmed the tie by their own action, because anyone can send money to a new
-            account.
+        acknowledged: Marks the accounts that sent money to their funder or its other accounts, except accounts that
+            sell. Only they confirmed the tie themselves, because anyone can send money to a new account.
         independence: What each account spent with sellers that have other sources of funds, as a multiple of the usual
             price, at most 1.
     """
@@ -213,7 +212,7 @@ def roots(funder: Ints, is_hub: np.ndarray) -> Ints:
 
 
 def _amounts(funder: Ints, amount: Floats) -> Ints:
-    """Return a key for the funder and the amount, rounded to two per cent."""
+    """Return a key for each account's funder and funds, rounded to two per cent."""
     amount = np.nan_to_num(amount, nan=0.0)
     step = np.where(amount > 0, np.round(np.log(np.maximum(amount, 1e-12)) / 0.02), 0).astype(np.int64)
     step -= step.min() if len(step) else 0

@@ -22,16 +22,16 @@ _BOUGHT_BEFORE: Final = 2.0
 """The number of purchases needed for a bad opinion. Only purchases at least `_NOTICE` before the opinion count."""
 
 _UNPAID: Final = 0.3
-"""The weight of a backed rater's opinion if the rater did not pay the rated account."""
+"""The factor for the weight of an opinion if its rater did not pay the rated account."""
 
 _NOTICE: Final = 86_400.0
 _OF_MARKET: Final = 0.03
-"""How long before a bad opinion its rater must have bought elsewhere, up to a share of the market's age. Slander is
-planned, so its money is spent all at once; most honest buyers who complain have been buying for weeks."""
+"""How long before a bad opinion its rater must have bought elsewhere, at most this share of the market's age. Slander
+is planned, so its money is spent all at once; most honest buyers who complain have been buying for weeks."""
 
 
 def backing(context: Context, rows: Ints) -> Floats:
-    """Return the weight of some opinions, from 0 to 1, based on what their raters bought from others."""
+    """Return the weight of some opinions, from 0 to 1, based on what their raters bought from other sellers."""
     ledger, opinions, spending = context.ledger, context.ledger.opinions, context.spending
     rater, rated = opinions.rater[rows], ledger.subject_account[opinions.subject[rows]]
     subjects = group_counts(opinions.rater[context.pair], ledger.accounts)

@@ -6,8 +6,8 @@ raters who call everything excellent, so neither kind alone indicates a turn. Tr
 reader more than forgetting a good agent's past, so the odds favour a turn for the worse.
 
 Bad opinions may also be slander. An attacker can buy opinions, but cannot silence other raters: in a turn, bad opinions
-replace the good ones that usual customers would write, while slander comes on top of them. A turn is therefore accepted
-to the extent that good opinions are missing, and slander has no further effect.
+replace the good ones that usual customers would write, while slander comes on top of them. A turn is therefore believed
+only to the extent that good opinions are missing; slander beyond that has no effect.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _SMALLEST: Final = 12.0
 """The smallest change of quality that counts as a turn."""
 
 _SLANDER: Final = 0.12
-"""The odds of slander versus a turn, for each usual rater who previously called the subject good, if as many raters as
-usual write opinions. A long record makes a sudden turn improbable, and makes slander worthwhile."""
+"""The odds of slander versus a turn, per usual rater who previously called the subject good, while opinions arrive at
+the usual rate. A long record makes a sudden turn improbable, and makes slander worthwhile."""
 
 _SILENCE: Final = 2.0
 _REFUTES: Final = 3.0
 """The log odds in favour of a turn for each missing good opinion, and against it for each good opinion that is present.
 The probabilities alone imply 1 and 2.3, but only two thirds of opinions count here, because the others are about
-smaller purchases. In the market of `tests.trust.attacks`, sellers with 26 to 70 raters have a bound below 50 four days
-after a turn, whereas a few hours of slander cost them a tenth of a point."""
+smaller purchases. In the market of `tests.trust.attacks`, sellers with 26 to 70 raters have a lower bound below 50 four
+days after a turn, whereas a few hours of slander cost them a tenth of a point."""
 
 _DAY: Final = 86_400.0
 
@@ -157,7 +157,7 @@ def _explained(voices: Voices, minimum: float, now: float) -> tuple[Floats, Floa
 def _weights_since(
     percent: Floats, raters_weight: Floats, usual: Floats, step: Floats, ends: Ints
 ) -> tuple[Floats, Floats]:
-    """Return two weights of raters from each position on: those whose last opinion differs by a turn, and others."""
+    """Return the weights, from each position on, of raters whose last opinion differs by a turn, and of all others."""
     # This keeps one failed job or one slander from looking like a turn together with usual opinions.
     place, width = np.arange(len(percent)), _GRID[1] - _GRID[0]
     below = np.zeros((len(_GRID), len(percent) + 1))
@@ -179,7 +179,7 @@ def _bounds(subject: Ints) -> tuple[Ints, Ints]:
 
 
 def _sums(values: Floats) -> Floats:
-    """Return the sum of the values before each position, and the sum of all values."""
+    """Return the sums of the values before each position, followed by the sum of all values."""
     return np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
 
 

@@ -29,12 +29,12 @@ _CONSTANT: Final = 3
 
 
 class BiasModel:
-    """An additive model of qualities and biases, fitted by weighted alternating means.
+    """An additive model of subjects' quality and raters' bias, fitted by weighted alternating means.
 
     Attributes:
         quality_: The quality of each subject, from 0 to 100; without evidence, the prior's mean.
         bias_: The bias of each rater.
-        information_: The weight of the evidence about each subject, as a number of opinions by ordinary raters.
+        information_: The evidence about each subject, measured in opinions by ordinary raters.
         weight_: The weight of each value.
         spread_: The standard deviation of an ordinary value.
     """
@@ -92,14 +92,14 @@ several raters who bought from other sellers. With half as many doubtful opinion
 cents less per dollar."""
 
 _NARROW: Final = 0.25
-"""The part of the interval's width that is subtracted. The doubtful opinions already make the bounds cautious."""
+"""The part of the interval's width to subtract. The doubtful opinions already make the bounds cautious."""
 
 _NEUTRAL: Final = 50.0
 """The minimum value at which an opinion is favourable."""
 
 
 class Status(StrEnum):
-    """The meaning of a score."""
+    """How far a score can be relied on."""
 
     OK = "ok"
     THIN = "thin evidence"
@@ -122,9 +122,9 @@ _TELLING: Final = 0.25
 """The minimum rater weight at which opinions can show that a subject changed: more than the oddest raters have."""
 
 PROVEN: Final = 10.0
-"""The number of backed raters who must call an agent bad for it to be rejected. With fewer, the agent can still be
-tried, but comes last in every list. A rival who spends sixty dollars, including purchases elsewhere by these raters,
-gets fewer raters (`tests/trust/test_slander.py`).
+"""The number of raters with purchases elsewhere who must call an agent bad for it to be rejected. With fewer, the agent
+can still be tried, but comes last in every list. A rival who spends sixty dollars, including these purchases, gets
+fewer raters (`tests/trust/test_slander.py`).
 """
 
 _ALIKE: Final = 0.5
@@ -132,7 +132,7 @@ _ALIKE: Final = 0.5
 complaints. An agent may serve small purchases well and cheat on large ones."""
 
 _CONTESTED: Final = 0.3
-"""The share of a subject's raters whose removal makes its score contested, if the subject is tied to them."""
+"""The share of raters, removed as false and tied to the subject by its own action, that makes its score contested."""
 
 _STATUSES: Final = np.array(
     [str(status) for status in (Status.FLAGGED, Status.CONTESTED, Status.THIN, Status.OK)], object
@@ -148,8 +148,8 @@ class Scores:
         low, high: The 90 % interval.
         lower: The lower bound; 0 for a flagged subject.
         raters: The number of distinct raters.
-        effective: The evidence as a number of opinions by ordinary raters.
-        removed: The share of raters with opinions that were removed as false.
+        effective: The evidence, measured in opinions by ordinary raters.
+        removed: The share of raters whose opinions were removed as false.
         status: The `Status` of each subject, as text.
         abstain: Marks the scores that should not be acted on.
     """
@@ -172,8 +172,8 @@ class Credence:
     Attributes:
         weight: The weight in ratings: how usual the rater is, or how much the rater bought from other sellers.
         backed: How much the rater bought from other sellers.
-        reliance: The extent to which only purchases decide how much the opinion counts, which is the extent to which
-            payments are recorded. It grows gradually, so that the first few paid opinions do not void all others.
+        reliance: The extent to which purchases alone decide how much the opinion counts. It grows gradually with the
+            share of payments that are recorded, so that the first few paid opinions do not void all others.
     """
 
     weight: Floats
@@ -299,7 +299,7 @@ def _last_weights(pair: Ints, trust: Floats, count: int) -> Floats:
 
 
 def _voices(context: Context, rows: Ints, values: Floats, weight: Floats) -> Voices:
-    """Return the opinions from which turns and slander are inferred."""
+    """Return the opinions from which quality changes and slander are inferred."""
     opinions, pair = context.ledger.opinions, context.pair_of[rows]
     subject, paid = opinions.subject[rows], context.gave[pair]
     by_subject, bad = Groups.by(subject, context.ledger.subjects), (values < LEAST_RATING).astype(np.float64)

@@ -1,8 +1,8 @@
-"""Suspicion: a ranking of accounts by all available evidence and, separately, the accounts that are held back.
+"""Suspicion: a ranking of accounts by all evidence and, separately, the accounts that are held back (flagged).
 
 A wrong rank does little harm, but wrongly holding an account back does a lot. Learned weak signs therefore only rank
 accounts. An account is held back by evidence of two independent kinds, by a fact, or by strong evidence of common
-control, which causes few false discoveries, however large the market is. Within a kind, only the strongest finding
+control, which causes few false discoveries even in large markets. Within a kind, only the strongest finding
 counts. Being the subject of a finding does not count, because anyone can praise or slander anyone.
 """
 
@@ -43,7 +43,7 @@ _EVERY_AGENT: Final = 4.0
 """The strength at which all agents of a held-back owner are held back, not only those named in findings."""
 
 _OF_ONE_HAND: Final = (FUNDER, "one funder and one amount")
-"""The groupings that taint all members. A common ancestor does not, because it may have sold coins honestly once."""
+"""The groupings that taint all members. A more distant common source may just have sold coins, so it does not."""
 
 GUILTY: Final = 99.0
 """The suspicion of an account that reviewers found guilty, regardless of its findings."""
@@ -70,13 +70,14 @@ class Suspicion:
             that affect the ranking.
         unranked: The suspicion from findings alone, which is below the threshold for accounts that are not held back.
         parts: Each detector's share of the suspicion, by name.
-        odd: How odd each account's weak signs are, regardless of empty accounts. Odd accounts' opinions count less.
+        odd: How odd each account's weak signs are, not counting floods of empty accounts. Odd accounts' opinions count
+            less.
         flagged: Marks the accounts that are held back.
         withheld: Marks the subjects that are held back with the account responsible for them.
         cluster: The cluster of each flagged account; -1 for other accounts.
         row: The probability that each opinion is false.
         reasons: The weak signs that moved the highest ranks; None if there are none.
-        own: Marks the opinions in findings that the judged account has tied to itself by its own action.
+        own: Marks the opinions in findings whose raters the rated account tied to itself by its own action.
     """
 
     total: Floats
@@ -99,7 +100,7 @@ def suspicion(
     *,
     learned: bool = True,
 ) -> Suspicion:
-    """Combine findings."""
+    """Combine all findings into one suspicion per account."""
     size = context.ledger.accounts
     parts: dict[str, Floats] = {}
     kinds: dict[Basis, Floats] = {basis: np.zeros(size) for basis in Basis}
@@ -158,7 +159,7 @@ def suspicion(
 
 
 def _of_company(findings: Sequence[Finding], kinds: dict[Basis, Floats]) -> None:
-    """Assign to accounts that gain by their own action the other kinds of evidence that most of their actors have."""
+    """Assign to accounts that control their raters the other kinds of evidence that most of these raters have."""
     # An account that funds its raters is responsible for them. Nobody else can make an account fund anyone.
     before = {basis: digits.copy() for basis, digits in kinds.items()}
     for finding in findings:
@@ -187,7 +188,7 @@ def _evidence(
 
 
 def _withheld(ledger: Ledger, findings: Sequence[Finding], unranked: Floats, is_withheld: Flags) -> Flags:
-    """Mark the subjects that are held back: those of findings or, if these are strong, all of an owner's subjects."""
+    """Mark the held-back subjects of held-back accounts: those in findings or, given strong evidence, all."""
     is_targeted = np.zeros(ledger.subjects, bool)
     for finding in findings:
         if finding.weight > 0:
@@ -238,7 +239,7 @@ def _false_rows(opinions: Opinions, findings: Sequence[Finding], total: Floats, 
 
 
 def _own(ledger: Ledger, findings: Sequence[Finding]) -> Flags:
-    """Mark the opinions that a finding ties, through an account's own action, to the account that they are about."""
+    """Mark the opinions in findings whose raters the rated account tied to itself by its own action."""
     # Returning money to a client that asks for it does not influence the client's opinions, so returns create no tie.
     opinions = ledger.opinions
     out = np.zeros(len(opinions), bool)

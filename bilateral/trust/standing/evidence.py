@@ -1,4 +1,4 @@
-"""The cost of evidence: what an agent's praisers spent with other sellers that early buyers trust.
+"""The cost of evidence: what raters who praise an agent spent with other sellers that early buyers trust.
 
 At most one usual purchase per seller counts (`features.spending`). A rater can praise many agents with the same money,
 so the money is divided among those agents.
@@ -20,9 +20,8 @@ _GOOD: Final = 50.0
 """The minimum percentage at which an opinion is praise."""
 
 _MOST: Final = 0.75
-"""The maximum number of usual purchases that opinions from one source of funds are worth. Anyone who bought a lot
-elsewhere can be bribed for little more than the price of a purchase, and additional accounts for one wallet cost only
-gas."""
+"""The maximum number of usual purchases that opinions from one source of funds are worth. A rater who bought a lot
+elsewhere can be bribed for little more than the price of a purchase, and extra accounts cost only gas."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Stayed:
 
     Attributes:
         payer: The accounts that paid.
-        agent: The agents that they paid.
+        agent: The agents that were paid.
         seller: The parties behind the sellers.
         paid_at: The times of the payments.
     """
@@ -44,7 +43,7 @@ class Stayed:
 
     @classmethod
     def of(cls, ledger: Ledger, hand: Ints, returned: Flags) -> Stayed:
-        """Select the payments by other parties to known agents whose money did not come back."""
+        """Select the payments to known agents that came from other parties and did not come back."""
         inside = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0) & ~returned
         payer, agent = ledger.payer[inside].astype(np.int64), ledger.paid_agent[inside].astype(np.int64)
         seller = hand[ledger.owner[agent]] if len(agent) else agent

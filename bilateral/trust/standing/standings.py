@@ -1,4 +1,4 @@
-"""Standings: the only figures on which rankings of agents, gates and payment decisions are based.
+"""Standings: the only figures on which agent rankings, access gates and payment decisions are based.
 
 An agent has one standing as a server and one as a client, starting with the first analysis that includes it.
 """
@@ -25,17 +25,17 @@ from bilateral.trust.tables.arrays import Flags, Floats, Ints, first_of, spans
 from bilateral.trust.tables.ledger import Ledger
 
 _TURN: Final = 7 * 86_400.0
-"""The duration of a trial. In `make market`, most new agents that sell at all are rated within a week; the next agent
-is then tried immediately. With fourteen days, 0.8 % of good sellers would have to wait in a market without attackers,
-because teams fund several agents."""
+"""The duration of a new agent's trial. In `make market`, most new agents that sell at all are rated within a week; the
+next agent is then tried immediately. With fourteen days, 0.8 % of good sellers would have to wait in a market without
+attackers, because teams fund several agents."""
 
 _OF_OWNER: Final = 4
-"""The number of one owner's agents that are tried at the same time. Honest sellers have several agents: in `make
+"""The number of one owner's agents tried at once. Honest sellers have several agents: in `make
 market`, one in ten has two to five."""
 
 
 def waiting(context: Context, cost: Floats) -> dict[int, StandingReason]:
-    """Return the reason for each agent that is waiting for its trial."""
+    """For each new agent that has to wait for its trial, return the reason."""
     ledger, root = context.ledger, _sources(context)
     now = max(ledger.opinions.ts.max(initial=0.0), ledger.paid_at.max(initial=0.0))
     # An earlier tenure that was tried counts as an agent, so transferring an agent gives no more trials than
@@ -147,7 +147,7 @@ def _table(  # noqa: PLR0913, PLR0917
     costs: tuple[Floats, Floats],
     reasons_of: Mapping[int, list[StandingReason]],
 ) -> pa.Table:
-    """Yield the standings of both sides, a few thousand at a time."""
+    """Return all standings, as servers and as clients, built in batches."""
     agents, wallet = np.arange(ledger.current), ledger.wallet[: ledger.current].astype(np.int64)
     clients = ledger.agents + wallet  # client subjects come after agent subjects, one per account
     rated = np.flatnonzero(scores.raters[clients] > 0)
@@ -211,7 +211,7 @@ def _seconds(times: Floats) -> pa.Array:
 def _reasons(
     scores: Scores, place: Ints, count: Ints, paid: Floats, reasons_of: Mapping[int, list[StandingReason]]
 ) -> Iterator[list[StandingReason]]:
-    """Yield the reasons for some subjects, most important first."""
+    """Yield the reasons for each subject's standing, most important first."""
     for subject, payments, amount in zip(place.tolist(), count.tolist(), paid.tolist(), strict=True):
         of_subject = list(reasons_of.get(subject, ()))
         raters, effective = int(scores.raters[subject]), float(scores.effective[subject])

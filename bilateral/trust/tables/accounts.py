@@ -27,7 +27,7 @@ HEXADECIMAL: Final = "^0[xX]"
 """The prefix of the addresses whose case is ignored."""
 
 _ADDRESS: Final = "^(0[xX][0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$"
-"""An EVM address, or the base58 form of a 32-byte account address on a foreign chain."""
+"""The pattern of an EVM address, or of a 32-byte account address on a foreign chain in base58."""
 
 _RELATED: Final = (
     (("feedback", "client"), ("transfers", "dst")),
@@ -35,7 +35,7 @@ _RELATED: Final = (
     (("ratings", "client"), ("feedback", "client")),
     (("agents", "wallet"), ("payments", "payee")),
 )
-"""Columns that refer to the same accounts in one chain's tables."""
+"""Pairs of columns that should share accounts within a chain."""
 
 _ENOUGH: Final = 20
 """The minimum number of accounts for a meaningful overlap: with fewer, an empty overlap may be chance."""
@@ -46,7 +46,7 @@ accounts. In tests, the share is over 0.3."""
 
 
 def one_spelling(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
-    """Return tables in which no accounts differ only in case; the same tables if none did."""
+    """Return tables in which no two addresses differ only in case; the same tables if none did."""
     columns = [tables[name][column] for name, column in _present(tables)]
     lists = [_flat(tables["agents"][column]) for column in _listed(tables)]
     texts = pc.unique(pa.chunked_array(list(_texts([*columns, *lists])), pa.string())).drop_null()

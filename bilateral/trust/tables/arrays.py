@@ -16,7 +16,7 @@ _PIECE: Final = 65_536
 a million rows in one batch takes three times as long as adding them up."""
 
 _RUN: Final = 8
-"""The usual length of runs above which gathering them is faster: one run takes as long as several rows."""
+"""The mean run length from which aggregating runs first is faster: one run takes as long as several rows."""
 
 _WORD: Final = 63
 """The number of bits in the largest integer."""
@@ -111,7 +111,7 @@ class Groups:
         return out
 
     def least(self, values: Floats) -> Floats:
-        """Return the smallest value by group. See `top`, which returns the largest value."""
+        """Return the smallest value by group in single precision; nan for an empty group."""
         return -self.top(-values)
 
     def except_own(self, values: Floats, prior: Floats | float) -> Floats:
@@ -161,7 +161,7 @@ def _stable_order(column: npt.NDArray[Any]) -> Ints:
 
 
 def _ordinal(column: npt.NDArray[Any]) -> Ints:
-    """Return 64-bit integers in the order of a column's values. Floats' bits are in order, except for the sign."""
+    """Return 64-bit integers in the order of a column's values. Except for the sign, floats' bits already sort."""
     if column.dtype.kind != "f":
         return column.astype(np.int64)
     width = np.dtype(f"i{column.dtype.itemsize}")
@@ -172,7 +172,7 @@ def _ordinal(column: npt.NDArray[Any]) -> Ints:
 
 
 def dense(keys: Ints, least: int = 1) -> tuple[Ints, int]:
-    """Renumber non-negative keys from 0, in order, and set negative keys to -1."""
+    """Renumber keys from 0, in order; set negative keys, and keys with fewer than `least` rows, to -1."""
     out = np.full(len(keys), -1, np.int64)
     rows = np.flatnonzero(keys >= 0)
     rows = rows[lexical_order(keys[rows])]
@@ -184,7 +184,7 @@ def dense(keys: Ints, least: int = 1) -> tuple[Ints, int]:
 
 
 def runs(groups: Ints, times: Floats, gap: float) -> Ints:
-    """Split each group into runs without gaps in time."""
+    """Split each group into runs without pauses longer than `gap`."""
     out = np.full(len(groups), -1, np.int64)
     rows = np.flatnonzero(groups >= 0)
     if not len(rows):
@@ -217,7 +217,7 @@ def first_of(order_keys: Ints | Floats) -> Flags:
 
 
 def look_up(queries: Ints, keys: Ints, values: Floats) -> Floats:
-    """Return the value of each key; 0 for keys without a value."""
+    """Return the value of each query; 0 for queries without a key."""
     if not len(keys):
         return np.zeros(len(queries))
     place = np.minimum(np.searchsorted(keys, queries), len(keys) - 1)

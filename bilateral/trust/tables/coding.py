@@ -27,7 +27,7 @@ from bilateral.trust.tables.opinions import Kind, Opinions, proven, scaled
 from bilateral.trust.tables.schema import OPTIONAL, SEALED, Tables
 
 _DENSE: Final = 8
-"""The largest id, per agent, up to which a lookup table with 4 bytes for each id is faster than a search."""
+"""The ratio of largest id to number of agents below which a lookup table (4 bytes per id) is faster than a search."""
 
 
 def coded(tables: Tables) -> Ledger:
@@ -37,7 +37,7 @@ def coded(tables: Tables) -> Ledger:
 
 @dataclass(frozen=True)
 class _Moves:
-    """Transfers as parallel arrays, sorted by time. `funds` marks those that can be their receiver's first."""
+    """Transfers as parallel arrays, sorted by time. `funds` marks those that can be their receiver's first transfer."""
 
     src: Ints
     dst: Ints
@@ -292,7 +292,7 @@ def _funding(moves: _Moves, funder: Ints, funded_at: Floats, amount: Floats) -> 
 
 
 def _first_act(acts: tuple[tuple[Ints, Floats], ...], size: int) -> Floats:
-    """Return the time of each account's first action. Money that arrives later did not create the account."""
+    """Return the time of each account's first action. Money that arrives later did not fund its creation."""
     # Otherwise, a stranger could send money to an old account whose funding is unknown, and look like its funder.
     first = np.full(size, np.inf)
     for accounts, times in acts:

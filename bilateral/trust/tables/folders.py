@@ -27,7 +27,7 @@ class Folder:
     """A folder of Parquet tables. A table is a file, or a folder of files as written by distributed engines.
 
     Attributes:
-        shown: The folder's name in messages, without secrets.
+        label: The folder's name in messages, without secrets.
         filesystem: The file system of the folder's store.
         path: The folder's path in that store.
         query: The query in the folder's URL, which is appended to the URL of each file.
@@ -75,7 +75,7 @@ class Folder:
 
     @contextmanager
     def _readable(self, refused: str) -> Iterator[None]:
-        """Raise an error if a folder cannot be read. Its URL's query may contain a signature, so messages omit it."""
+        """Raise an error if the folder cannot be read. Messages omit the URL's query, which may contain a signature."""
         refusals: list[type[Exception]] = [pa.ArrowException, OSError, ValueError]
         if "aiohttp" in sys.modules:  # aiohttp is slow to import, and only needed for web servers
             refusals.append(sys.modules["aiohttp"].ClientError)

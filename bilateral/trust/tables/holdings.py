@@ -1,6 +1,6 @@
-"""The accounts that held the agents that changed hands, and the time from which each account held an agent.
+"""The holders of each agent that changed hands, and the time from which each account held the agent.
 
-The analysis treats each tenure of an agent as a separate agent that belongs to the account that held it then. Evidence
+The analysis treats each tenure (the time with one holder) as a separate agent that belongs to that holder. Evidence
 from before a handover therefore counts only for the previous holder: an owner cannot sell an agent's standing, remove
 false praise from the ledger by moving the agent away, or blame a new owner for the agent's past.
 """
@@ -41,7 +41,7 @@ class Holdings:
         return np.append(self.agent[:-1] == self.agent[1:], np.zeros(min(len(self.agent), 1), bool))
 
     def tenures(self, agents: int) -> Ints:
-        """Return each holding's tenure number: current ones have the agent's number, others a higher one."""
+        """Return each holding's tenure number: the agent's number if current, otherwise a higher number."""
         return np.where(self.ended, agents + np.cumsum(self.ended) - 1, self.agent)
 
     def at(self, agent: Ints, time: Floats, agents: int) -> Ints:

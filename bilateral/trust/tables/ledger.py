@@ -1,6 +1,6 @@
 """The encoded tables: every account, agent and opinion as numbers in arrays.
 
-All detectors read these arrays, so they see the same data, whatever tables it comes from.
+All detectors read these arrays, so they see the same data, whatever its source.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Ledger:
         addresses: The address of each account.
         agent_ids: The id of each agent in ascending order, followed by the ids of earlier tenures of agents that
             changed hands. Each tenure is a separate agent that belongs to the account that held the agent then.
-        identity: For each agent, the number of the current agent of which it is a tenure.
+        identity: The number of the current agent to which each agent (or earlier tenure) corresponds.
         owner: The account that owns each agent.
         wallet: The wallet of each agent.
         registered: The time of each agent's registration, or the time since which its account has held it.

@@ -39,7 +39,7 @@ class Opinions:
 
     Attributes:
         rater: The account that judges.
-        subject: The subject, numbered over all kinds.
+        subject: The subject's number, unique across kinds.
         percent: The value on its tag's scale, from 0 to 100; nan if the tag has no quality scale.
         raw: The value as the rater entered it.
         tag: The code of the tag; -1 for tables other than feedback.
@@ -87,7 +87,7 @@ class Opinions:
             getattr(self, name)[start : start + len(column)] = column
 
     def sorted(self) -> Opinions:
-        """Return the opinions of known raters about known subjects, in order. This consumes the arrays."""
+        """Return the opinions of known raters about known subjects, in order. This empties the original."""
         order = np.flatnonzero((self.rater >= 0) & (self.subject >= 0))
         keys = [self.row, self.ts, self.subject]
         if len(order) < len(self):

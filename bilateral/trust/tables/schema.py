@@ -74,9 +74,9 @@ OPTIONAL: Final[dict[str, dict[str, pa.DataType]]] = {
 `operators` are the accounts that an owner approved for an agent, now or earlier. `holders` lists the accounts that held
 the agent, and since when; it may be null for an agent that never changed hands. Opinions about an agent and payments to
 it belong to its holder at the time, or to nobody if that account is null (unknown). `blind` is true for a rating that
-was sealed before its server could see the client's feedback, so it cannot be a response to that feedback. `funds` is
-false for a transfer that cannot be its receiver's first. `coin` is the symbol of the coin that was sent, such as `ETH`;
-null for the unit of payments. Amounts of a coin are neither added to payments nor compared with them.
+was sealed before its server could see the client's feedback, so it cannot be a response. `funds` is
+false for a transfer that cannot be its receiver's first. `coin` is the symbol of the coin sent, such as `ETH`; null for
+the unit of payments. Coin amounts are neither added to payments nor compared with them.
 """
 
 _REPEATED: Final = {

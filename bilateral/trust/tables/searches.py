@@ -1,4 +1,4 @@
-"""Batches of searches in groups of rows: find the first row at or after a key whose value is large enough."""
+"""Batched searches within groups of rows, for the first row with a large enough key and value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ class Keyed:
 
 
 def first_reaching(rows: Keyed, searches: Keyed) -> Ints:
-    """Return, for each search, the first row in its group whose key and value are at least as large as its own.
+    """Return, for each search, the first row in its group that reaches its key and value; -1 if there is none.
 
-    Whatever the sizes of the groups, the running time grows like sorting, not with the product of rows and searches.
+    Whatever the group sizes, the running time grows like that of sorting, not like the product of rows and searches.
     """
     place = _reaching(rows.value, _places(rows, searches), searches.value)
     exists = place < len(rows.group)
