@@ -1,6 +1,6 @@
 """Buyer reputation backed by payments (Buyer Reputation Protocol).
 
-Names are imported on first use (PEP 562), so that the package's errors can be imported without the scoring modules.
+Names are imported on first use (PEP 562), so importing the package's errors does not load the scoring modules.
 """
 
 from __future__ import annotations

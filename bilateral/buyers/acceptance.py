@@ -1,4 +1,4 @@
-"""Checks and stores messages about payments, shows them to buyers, and moderates them."""
+"""Checks, stores, displays and moderates the messages that buyers and sellers send about payments."""
 
 # ruff: noqa: N815  # the names of the service
 
@@ -46,7 +46,7 @@ class Accepted:
     Attributes:
         id: The message's id, as 64 hexadecimal digits.
         is_counted: True if the message affects scores; False if it is unsigned and therefore only displayed.
-        is_new: False if the same message had been accepted before.
+        is_new: False if the same message was already accepted.
         warnings: Advice to the message's author.
     """
 
@@ -59,7 +59,7 @@ class Accepted:
 
 
 class BuyerMessages:
-    """Accepts messages about buyers."""
+    """Accepts buyers' and sellers' messages."""
 
     def __init__(self, engine: Engine, settings: BuyerSettings) -> None:
         self._engine = engine
@@ -117,7 +117,7 @@ class BuyerMessages:
         return self._store(buyer_reply, seller, values | proof)
 
     def take_enrichment(self, value: Mapping[str, Any]) -> Accepted:
-        """Accept a seller's service. It replaces any service with the same name."""
+        """Accept a seller's service. It replaces the seller's service of the same name."""
         body = requests.parse_body(requests.EnrichmentBody, value)
         unsigned = {name: part for name, part in value.items() if name != "signature"}
         if body.issuedAt > time.time() + _AHEAD:
@@ -168,7 +168,7 @@ class BuyerMessages:
         return {"content_hash": content, "signer": signer, "signature": signed, "received_at": int(time.time())}
 
     def _replace(self, seller: AgentKey, name: str, values: Mapping[str, Any]) -> bool:
-        """Store a service, replacing an older version. Return False if it was already stored."""
+        """Store a service, replacing an older version. Return False if the same version was already stored."""
         table = agent_enrichment
         key = _agent_columns(seller) | {"chain_id": seller.chain_id, "service_name": name}
         is_key = [table.c[name] == value for name, value in key.items()]
@@ -221,7 +221,7 @@ class BuyerMessages:
         return Accepted(message_id, seller, row["buyer"], True, is_new)
 
     def _once(self, store: Callable[[Connection], T]) -> T:
-        """Run a transaction that inserts a row, and run it again if a different process inserted the row first."""
+        """Run a transaction that inserts a row, and run it again if another process inserted the row first."""
         try:
             with self._engine.begin() as connection:
                 return store(connection)
@@ -232,7 +232,7 @@ class BuyerMessages:
     def _paid(
         self, text: str, claim: proofs.PaymentClaim, *, is_by_seller: bool = False
     ) -> tuple[AgentKey, proofs.ProvenPayment, set[str]]:
-        """Return the seller and the payment of a message, and the accounts that may sign it."""
+        """Return a message's seller and payment, and the accounts that may sign the message."""
         with self._engine.connect() as connection:
             seller = self._seller(connection, text, claim.chain_id)
             paid = proofs.find_payment(connection, claim, seller, self._settings.nodes)
@@ -251,7 +251,7 @@ def _review_content(body: requests.ReviewBody) -> bytes:
 
 
 def _stored_message(connection: Connection, table: Table, row: Mapping[str, Any]) -> str | None:
-    """Return the id of the message that is already stored in this one's place, or None if there is none."""
+    """Return a message's id if already stored, or None. Reject a different one about the same payment or message."""
     (key,) = table.primary_key.columns
     names, same = ([key.name], []) if table is buyer_reply else (_PAYMENT, _AGENT)
     query = select(key, *(table.c[name] for name in ("content_hash", *same)))
@@ -273,7 +273,7 @@ def _message_row(connection: Connection, message_id: str) -> Any:
 
 
 def _about(seller: AgentKey, paid: proofs.ProvenPayment, table: Table) -> dict[str, Any]:
-    """Return the columns that identify a message's payment. Only one message is stored for each payment and seller."""
+    """Return a message's id, payment, buyer and seller. Only one message of a kind is stored per payment and seller."""
     key = f"{table.name} {paid.chain_id} {paid.transaction.hex()} {paid.position} {seller.global_id}"
     return {
         "id": keccak(text=key).hex(),
@@ -336,7 +336,7 @@ class MessageAbout:
 
 
 def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[MessageAbout, ...]:
-    """Return the latest messages about a buyer. They show whom the buyer paid; see docs/buyers.md on privacy."""
+    """Return the latest messages about a buyer. They reveal whom the buyer paid; see docs/buyers.md on privacy."""
     messages = []
     for kind, table in (("feedback", buyer_feedback), ("dispute", buyer_dispute)):
         query = (
@@ -378,7 +378,7 @@ def decide_dispute(engine: Engine, dispute_id: str, decision: str) -> None:
 
 
 def remove_message(engine: Engine, message_id: str, *, whole: bool = False) -> str:
-    """Remove the text of a message and its reply. The message's score still counts unless the whole message is removed.
+    """Remove a message's text and the reply to it. The score still counts, unless `whole` removes the entire message.
 
     The author cannot send the text again: sending the same message has no effect, and a different message is rejected.
     """

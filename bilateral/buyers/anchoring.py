@@ -1,4 +1,4 @@
-"""Anchor all buyers' states: store them, then post the root of their tree. It is safe to repeat this after a crash.
+"""Stores all buyers' states and posts the root of their Merkle tree on chain. It is safe to rerun after a crash.
 
 An epoch's states are stored in one transaction before their root is sent. A later run finds these states and sends the
 same root. The registry accepts each epoch only once, so the root from an interrupted run is never posted twice.
@@ -33,7 +33,7 @@ Epoch = tuple[int, str, int]
 _EPOCH: Final = ("chain_id", "registry", "epoch")
 
 _RETAINED_EPOCHS: Final = 2
-"""The number of latest epochs to retain. Readers use the older one until the index contains the newer one's root."""
+"""How many of the latest epochs to retain. Readers use the older one until the newer one's root is indexed."""
 
 
 def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, now: int | None = None) -> int:
@@ -68,7 +68,7 @@ def states_of(connection: Connection, policies: Sequence[str], now: int) -> Iter
 
 
 def state_of(standing: Standing) -> BuyerState:
-    """Return the state to which a leaf commits. Its sum of votes is rounded; the score and tier use the exact sum."""
+    """Return the state for a leaf. The sum of votes in it is rounded, but the score and tier use the exact sum."""
     weighed, metrics = standing.weighed, standing.weighed.metrics
     votes = Fraction(metrics.feedback_sum)
     return BuyerState(
@@ -117,11 +117,11 @@ def _prepare(engine: Engine, epoch: Epoch, policies: Sequence[str], now: int) ->
 
 
 NODES_IN_PART: Final = 32
-"""The number of tree nodes per row: PostgreSQL stores rows of 1 KiB in the table itself, unlike rows above 2 KiB."""
+"""The number of tree nodes per row. It makes rows of 1 KiB; PostgreSQL moves values out of rows above 2 KiB."""
 
 _NODE: Final = 32  # bytes of a node: an element of a field of 254 bits
 _ROWS_AT_ONCE: Final = 10_000
-"""The number of rows per insert. A tree may have millions of rows, which should not all be in memory together."""
+"""The number of rows per insert, because a tree's rows, possibly millions, should not all be in memory at once."""
 
 
 @dataclass(frozen=True)

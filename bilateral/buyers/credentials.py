@@ -1,4 +1,4 @@
-"""Credentials, signed by the attestor (EIP-712), with which an address other than the buyer's can prove the tier.
+"""Credentials with which another address can prove a buyer's tier, signed by the registry's attestor (EIP-712).
 
 Only the attestor knows which buyer is behind an address or a pseudonym, so only the attestor can sign credentials.
 """
@@ -104,7 +104,7 @@ def is_valid_at(credential: TierCredential, at: int) -> bool:
 def require_use(  # noqa: PLR0913  # what a gate compares
     credential: TierCredential, holder: str, *, policy: bytes, scope: bytes, minimum: BuyerTier, at: int | None = None
 ) -> None:
-    """Check that an account may use a credential here and now. This does not check the credential's signature.
+    """Check that an account may use a credential for a given scope and time. The signature is not checked.
 
     `BuyerTierGated` performs the same checks in the same order. To count customers, use `credential.pseudonym`.
 

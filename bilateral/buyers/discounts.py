@@ -1,4 +1,4 @@
-"""Discounts that sellers offer to buyers (sections 5.2, 6 and 9 of the specification)."""
+"""Discounts that sellers offer to buyers (sections 5.2, 6 and 9 of the Buyer Reputation Protocol)."""
 
 # ruff: noqa: N815  # the specification's names
 
@@ -29,7 +29,7 @@ _PERCENT: Final = 100  # per cent, and the greatest score
 
 
 def _require_number(value: Any) -> Any:
-    """Reject a string in place of a number: Python would also parse `1_0`, and digits in any script."""
+    """Reject a string where a number is expected, because Python would also parse `1_0` and digits in any script."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         raise ValueError("use a JSON number, not a string")  # noqa: TRY004  # pydantic reports it
     return value
@@ -67,7 +67,7 @@ class TierDiscounts(BaseModel):
 
 
 class BuyerIncentives(BaseModel):
-    """A seller's policy for buyers (section 6). `minimumFairnessScore` and `minimumSellers` are extensions."""
+    """A seller's policy for buyers (section 6), extended with `minimumFairnessScore` and `minimumSellers`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -93,7 +93,7 @@ def incentives_of(value: Any) -> BuyerIncentives:
 
 
 class Verdict(StrEnum):
-    """Codes that explain why a buyer gets a discount or gets none."""
+    """Codes that explain why a buyer gets a discount or none."""
 
     GRANTED = "granted"
     NOT_OFFERED = "not_offered"
@@ -135,7 +135,8 @@ class BuyerFacts:
         dispute_rate: Disputes as a percentage of payments.
         fairness: The effective fairness; None if there are no reviews.
         sellers: The number of sellers that the buyer paid.
-        is_withheld: True if an agent whose wallet is the buyer has the status `held_back` as a client.
+        is_withheld: True if the buyer is the wallet of an agent that the trust analysis holds back as a client
+            (`held_back`).
     """
 
     score: int
@@ -154,7 +155,7 @@ def facts_of(standing: Standing, *, is_withheld: bool = False) -> BuyerFacts:
 
 
 def facts_of_profile(profile: Mapping[str, Any]) -> BuyerFacts:
-    """Return the facts that a service reports about a buyer."""
+    """Return the facts from the buyer profile that a service returned."""
     try:
         metrics, reputation = profile["metrics"], profile["reputation"]
         payments, fairness = int(metrics["paymentCount"]), reputation["reviewFairnessScore"]

@@ -1,4 +1,4 @@
-"""Errors for rejected messages about buyers and tier proofs, and for services that fail to process them."""
+"""Errors for rejected messages and tier proofs, and for buyer services that fail."""
 
 from dataclasses import InitVar
 from http import HTTPStatus
@@ -16,7 +16,7 @@ class BuyerRefusalError(Exception):
         code: The machine-readable reason: lower case with underscores, stable across releases.
         detail: The human-readable reason.
         retry_seconds: How many seconds to wait before a retry may succeed; None if no retry can succeed.
-        members: Additional members of the response.
+        members: Additional JSON fields of the error response.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class CredentialRefusedError(BilateralError):
     Attributes:
         reason: `credential_of_another`, `policy_mismatch`, `scope_mismatch`, `epoch_over` or `tier_too_low`.
         field: The field of the credential that does not match.
-        expected: The expected value, or the lowest acceptable one.
+        expected: The expected value, or the lowest acceptable value.
     """
 
     reason = "credential_refused"
@@ -89,7 +89,7 @@ class TierProofRefusedError(BilateralError):
     Attributes:
         reason: `policy_mismatch`, `epoch_over`, `tier_too_low`, `unknown_root`, `proof_malformed`, `proof_refused`,
             `tier_already_used`, `verifier_busy`, `proof_header_too_large` or `proof_header_invalid`.
-        status: The matching HTTP status. A rejected proof does not make a purchase fail, but the price is not reduced.
+        status: The matching HTTP status. With a rejected proof, a purchase still succeeds, but without a discount.
     """
 
     reason = "proof_refused"
@@ -118,7 +118,7 @@ class TooFewMembersError(FormattedError):
 
 
 class NotAMemberError(BilateralError):
-    """The group in the day's list contains no member with this secret."""
+    """No member of the group in the day's list has this secret."""
 
     reason = "not_a_member"
 
@@ -137,13 +137,13 @@ class MemberListError(FormattedError):
 
 
 class ProverMissingError(BilateralError):
-    """Node or the prover's packages are not installed."""
+    """Node.js or the prover's npm packages are not installed."""
 
     reason = "prover_missing"
 
 
 class ArtifactMismatchError(BilateralError):
-    """A prover file does not match its pinned hash. No secrets were passed to it."""
+    """A prover file does not match its pinned hash. No secrets were passed to the prover."""
 
     reason = "artifact_mismatch"
 

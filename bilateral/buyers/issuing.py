@@ -43,7 +43,7 @@ class BuyerResult(TypedMessage):
         buyer_chain_id: The chain of the buyer's payments.
         score: The score, from 0 to 100.
         tier: `new`, `verified`, `trusted` or `premium`.
-        payments: The number of the buyer's payments.
+        payments: The number of payments by the buyer.
         volume: The sum of the buyer's payments, in millionths of a dollar.
         sellers: The number of sellers that the buyer paid.
         policy: The scoring policy's name.
@@ -149,7 +149,7 @@ def _encoded(value: bytes) -> str:
 
 
 MAX_HOLDERS: Final = 8
-"""The maximum number of holders per buyer, scope and day. A buyer needs one holder for each address that it uses."""
+"""How many addresses may hold credentials of one buyer, per scope and day."""
 
 _RETAINED_DAYS: Final = 2
 """The number of days for which secrets are retained: today and yesterday, because workers' clocks may differ."""
@@ -164,7 +164,7 @@ class Pseudonyms:
         self._engine = engine
 
     def admit(self, buyer: str, holder: str, scope: bytes, now: int) -> bytes:
-        """Record a holder, and return the buyer's pseudonym. Each holder is counted only once."""
+        """Record a credential's holder, and return the buyer's pseudonym. Each holder is counted only once."""
         day = now // DAY_SECONDS
         secret = self._secret_of(day)
         pseudonym = pseudonym_of(secret, buyer, scope, day)
@@ -181,7 +181,7 @@ class Pseudonyms:
         return pseudonym
 
     def _note(self, day: int, pseudonym: bytes, mark: bytes) -> bool | None:
-        """Record a holder. Return False if no slot is free, or None if a parallel request took the free slot."""
+        """Record a holder. Return False if all slots are used, or None if a parallel request took the free slot."""
         table = credential_holder
         of_buyer = table.c.day == day, table.c.pseudonym == pseudonym
         try:

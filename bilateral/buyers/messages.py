@@ -20,7 +20,7 @@ def content_hash(value: Any) -> bytes:
 
 
 def domain_of(chain_id: int) -> Domain:
-    """Return the EIP-712 domain, with the zero address as its contract, for messages that no contract verifies."""
+    """Return the EIP-712 domain for messages that no contract verifies. Its contract is the zero address."""
     return Domain(chain_id, "0x" + "00" * 20)  # type: ignore[arg-type]  # it is checksummed
 
 
@@ -93,7 +93,7 @@ class AgentEnrichment(_BuyerMessage):
     Attributes:
         registry: The seller's identity registry.
         agent_id: The seller.
-        content_hash: The hash of the body without `signature`.
+        content_hash: The hash of the body without its `signature` field.
         issued_at: The message's time, in Unix seconds. A message with a later time replaces this one.
     """
 

@@ -27,7 +27,7 @@ MOST_REVIEWS: Final = 10_000
 """The maximum number of on-chain reviews to read per buyer, newest first."""
 
 MOST_FUNDED: Final = 100
-"""The maximum number of accounts per funder. A funder of more is assumed to be an exchange or faucet, and ignored."""
+"""The maximum number of accounts that a funder may fund. Above it, the funder is ignored as an exchange or faucet."""
 
 _HIGHEST: Final = 100  # the Buyer Reputation Protocol rates from 0 to 100
 _LAST_BLOCK: Final = 2**62  # a block that no chain reaches, within a BIGINT
@@ -121,9 +121,9 @@ def _statement(*, with_messages: bool) -> Prepared:
         return Prepared(payments)
 
     def about(kind: Any, table: sa.Table, total: Any) -> Any:
-        """Count a message while its payment is on chain, for the agent to which the payment is attributed.
+        """Select messages whose payments are on chain, each for the agent to which its payment is attributed.
 
-        If it refers to a different agent with the same wallet, `find_payment` treats both agents as the same seller.
+        A message may refer to another agent with the same wallet, because `find_payment` considers both agents paid.
         """
         paid_agent = payment.c.identity_registry, payment.c.agent_id
         columns = kind, *paid_agent, sa.literal(1), total, sa.null(), sa.null(), sa.literal(0)
@@ -170,7 +170,7 @@ def _add_reviews_on_chain(
     paying: Mapping[str, Any],
     dealings: Mapping[Seller, Dealings],
 ) -> None:
-    """Add the buyer's unrevoked feedback on the 0 to 100 scale, newest first, at most one entry per payment."""
+    """Add the buyer's unrevoked `starred` feedback (0 to 100), newest first, at most one entry per payment."""
     rows = _REVIEWS.all(connection, parameters)
     reviewed = {(registry, python_integer(agent_id)) for registry, agent_id, _, _ in rows}
     paid = _paid_agents(
@@ -187,7 +187,7 @@ def _add_reviews_on_chain(
 
 
 def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: set[Seller]) -> dict[Seller, Seller]:
-    """For agents that share a wallet, return the agent to which payments to that wallet are attributed."""
+    """Map each agent to the agent with the same wallet to which payments to that wallet are attributed."""
     # If several agents share a wallet, its payments and the reviews of all these agents count for the agent with the
     # lowest id. If this agent changed between payments, the first one counts.
     if not agents:
@@ -276,7 +276,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
 
 
 def _share(total: int, dealings: Sequence[Dealings]) -> None:
-    """Split the money that one account returned among its sellers, in proportion to their remaining amounts."""
+    """Split the money that an account returned among its agents, in proportion to the agents' remaining amounts."""
     # An owner may have several agents, but returned the money only once. Rounding favours the buyer.
     remaining = [max(0, dealing.micros - dealing.returned) for dealing in dealings]
     whole = sum(remaining)

@@ -19,13 +19,13 @@ DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 LEAST_SHARE: Final = Fraction(1, 10)
 """The share of a buyer's payments that the seller must keep for the payments to count at all.
 
-A buyer who trades with itself thus loses at least a tenth of its payments, and a seller that wants to make a buyer's
-payments worthless must return more than nine tenths of them.
+A buyer who trades with a second account of its own must thus leave at least a tenth of the money there, and a seller
+that wants to make a buyer's payments worthless must return over nine tenths of the money.
 """
 
 
 class Reason(StrEnum):
-    """Codes that explain why a score differs from a simple count of payments, or why there is no discount."""
+    """Codes that explain why a score differs from a plain count of payments, or why there is no discount."""
 
     NO_PAYMENTS = "no_payments"
     """The index does not contain any payment by the buyer that counts."""
@@ -76,7 +76,7 @@ class ScoringPolicy:
 
 
 BRP: Final = ScoringPolicy("brp-1.0")
-"""The specification's formula. A buyer's payments to its own agents do not count."""
+"""The Buyer Reputation Protocol's formula. A buyer's payments to its own agents do not count."""
 
 INDEPENDENT: Final = ScoringPolicy(
     "independent-1.0",
@@ -86,7 +86,7 @@ INDEPENDENT: Final = ScoringPolicy(
     drops_shared_funders=True,
     only_upheld=True,
 )
-"""The policy for independent dealings. It excludes returned money, repeated payments and shared funders."""
+"""The policy that counts only independent dealings: no returned money, repeated payments or shared funders."""
 
 POLICIES: Final[Mapping[str, ScoringPolicy]] = {policy.name: policy for policy in (BRP, INDEPENDENT)}
 """The policies, keyed by name."""
@@ -172,7 +172,7 @@ def _part(policy: ScoringPolicy, dealings: Dealings, reasons: set[Reason]) -> tu
 
 
 def _are_extreme(scores: Sequence[int]) -> bool:
-    """Return True if at least five reviews give almost only the best or only the worst score (section 2.3)."""
+    """Return True if there are at least five reviews, with an average of at most 10 or at least 95 (section 2.3)."""
     low, high, least = 10, 95, 5
     return len(scores) >= least and not low < Fraction(sum(scores), len(scores)) < high
 

@@ -1,4 +1,4 @@
-"""Checks that establish who sent a message: payments in the index, and signatures by keys and contracts."""
+"""Checks that a message's payment exists, and that the message was signed by a key or contract that may act."""
 
 import threading
 from collections.abc import Collection, Mapping
@@ -148,7 +148,7 @@ def _read_indexed(connection: Connection, chain_id: int) -> _Indexed | None:
 def _look_up(  # noqa: PLR0911  # one a reason
     url: str, claim: PaymentClaim, indexed: _Indexed | None
 ) -> tuple[str, str]:
-    """Look up a transaction on demand, and evaluate it in the same way as the index."""
+    """Look up a transaction on demand, and evaluate it by the index's rules."""
     transaction = "0x" + claim.transaction.hex()
     try:
         receipt: Any = _ask(url, "eth_getTransactionReceipt", (transaction,), dict | None)
@@ -237,7 +237,7 @@ def _accepts(url: str, account: str, digest: bytes, signature: bytes) -> bool:
 def operators_of(
     connection: Connection, chain_id: int, identity_registry: str, agent_id: int, accounts: Collection[str]
 ) -> set[str]:
-    """Return the accounts that an agent's owner has approved for all of the owner's agents (ERC-721)."""
+    """Return which of `accounts` an agent's owner has approved for all of the owner's agents (ERC-721)."""
     table, agent = schema.EVENT_TABLES[ApprovalForAll].c, agent_tables.agent.c
     query = (
         select(table.operator, table.is_approved)
@@ -256,7 +256,7 @@ def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:
 
 
 def paid_accounts(connection: Connection, seller: AgentKey, paid: ProvenPayment) -> set[str]:
-    """Return the accounts that may act for the seller of a payment. A later owner's accounts are not among them."""
+    """Return the accounts that may act for the seller of a payment, excluding those of later owners."""
     owner, wallet = _owner_and_wallet(connection, seller)
     present = {wallet} if owner == paid.owner and wallet is not None else set()
     return {paid.payee, paid.owner} | present

@@ -75,7 +75,7 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """The points for each component, to four decimals."""
+    """The points for each score component, to four decimals."""
 
     paymentCount: Number
     totalVolumeUsdc: Number
@@ -94,9 +94,9 @@ class Reputation:
         reviewFairnessScore: The fairness including sellers' votes; null if the buyer gave no reviews.
         discountEligibility: The maximum discount for the tier, in percent.
         ownFairnessScore: The fairness based only on the buyer's reviews (section 2.3).
-        flags: `extreme-reviews` if almost all of the buyer's reviews give the best score, or almost all give the worst.
+        flags: `extreme-reviews` if the buyer gave at least five reviews with an average of at most 10 or at least 95.
         breakdown: The points for each component.
-        reasons: Codes that indicate what was excluded or requires caution.
+        reasons: Codes for what was excluded or requires caution.
         scoringPolicy: The name of the scoring policy by which the reputation is computed.
     """
 
@@ -182,7 +182,7 @@ def parse_buyer(value: str) -> tuple[int | None, str]:
 
 
 def standing_of(records: BuyerRecords, chain_id: int, now: int) -> Standing:
-    """Return a buyer's standing in the registry from its settled and attested records, like `getBuyerScore`."""
+    """Compute a buyer's standing from the registry's settled and attested records, as `getBuyerScore` does."""
     settled, attested = records.settled, records.attested
     first, last = (
         [int(at.timestamp()) for record in (settled, attested) if (at := getattr(record, name)) is not None]
@@ -276,7 +276,7 @@ def profile_of(standing: Standing) -> BuyerProfile:
 
 
 def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tuple[RecentTransaction, ...]:
-    """Return a buyer's latest payments. They show whom the buyer paid; see docs/buyers.md on privacy."""
+    """Return a buyer's latest payments. They reveal whom the buyer paid; see docs/buyers.md on privacy."""
     query = (
         select(payment, agent_review.c.score, TERMS)
         .outerjoin(agent_review, of_payment(agent_review))

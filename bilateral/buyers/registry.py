@@ -1,7 +1,7 @@
 """Buyers' settled and attested records in the buyer registries, from indexed events. The two kinds are never mixed.
 
-The service counts the settled payments, because the token logs them like any other payment. The attestor's statements
-are shown separately and never counted, because they may repeat payments that the service has already counted.
+Settled payments count in the service's scores, because they appear in the token's logs like any other payment. The
+attestor's statements are shown separately and never count, because they may repeat the same payments.
 """
 
 # ruff: noqa: N815  # the names of the service
@@ -142,7 +142,7 @@ def _totals(amounts: Sequence[int], times: Sequence[int]) -> dict[str, Any]:
 
 
 def _attested(connection: Connection, key: dict[str, Any]) -> AttestedRecord:
-    """Read the attestor's statements. Only each seller's last vote and the last reviews count."""
+    """Read the attestor's statements. Only the last vote of each seller and the last review totals count."""
     low = int(key["buyer"], 16) << 96
     words = _ATTESTED.all(connection, {**key, "low": low, "high": low + (1 << 96) - 1})
     payments = [AttestedPayment.from_word(word) for (word,) in words]
@@ -166,7 +166,7 @@ def read_attestor(connection: Connection, chain_id: int, registry: str) -> str |
 
 @dataclass(frozen=True)
 class PostedAnchor:
-    """A Merkle root that this service posted and that is on chain.
+    """A Merkle root that this service posted on chain.
 
     Attributes:
         made_at: The time for which the states were computed, in Unix seconds.
@@ -182,7 +182,7 @@ class PostedAnchor:
 
 
 def read_last_anchor(connection: Connection, chain_id: int, registry: str) -> PostedAnchor | None:
-    """Return the last root posted by this service that the index has found on chain, or None if there is none."""
+    """Return this service's last root that the index has found on chain, or None if there is none."""
     posted, stored = schema.EVENT_TABLES[events.Anchored], buyer_anchor
     columns = posted.c.epoch, posted.c.root, stored.c.made_at, posted.c.block_number, posted.c.transaction_hash
     query = (

@@ -53,7 +53,7 @@ class ProofOfPayment(BaseModel):
 
     @property
     def claim(self) -> PaymentClaim:
-        """The payment in the form that is used to search the index."""
+        """The payment in the form used to search the index."""
         transaction = bytes.fromhex(self.txHash[2:])
         payer, payee = address_of(self.fromAddress, "fromAddress"), address_of(self.toAddress, "toAddress")
         return PaymentClaim(self.chainId, transaction, payer, payee, self.logIndex)
@@ -174,7 +174,7 @@ class EnrichmentBody(BaseModel):
 
 
 def parse_body(kind: type[M], value: Mapping[str, Any]) -> M:
-    """Read a request body."""
+    """Parse and validate a request body."""
     try:
         message = kind.model_validate(value)
     except ValidationError as problem:

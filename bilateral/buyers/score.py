@@ -17,7 +17,7 @@ DOLLAR: Final = 1_000_000
 """The number of units per dollar. Payment tokens have six decimals."""
 
 _MAX_WEIGHT: Final = 20
-"""The numbers of reviews and of sellers' votes that are included in the effective fairness."""
+"""The maximum weight of the reviews in the effective fairness. Sellers' votes never outweigh them."""
 
 _IDEAL_REVIEW: Final = 65  # section 2.3 of the Buyer Reputation Protocol
 
@@ -140,7 +140,7 @@ _CONDITIONS: Final = {
 
 
 def half_up(numerator: int, denominator: int) -> int:
-    """Return a non-negative quotient as an integer, rounded half up, using the arithmetic of `BuyerScore.sol`.
+    """Return a non-negative quotient rounded half up to an integer, as `BuyerScore.sol` does.
 
     Reviews are integers, both on chain and here. A review with decimals is rounded once, when it is read.
     """

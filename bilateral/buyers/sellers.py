@@ -51,7 +51,7 @@ class Offer:
         return {service.name: service.price for service in self.services if service.price is not None}
 
     def of_service(self, name: str) -> Offer | None:
-        """Return the offer reduced to the service with the given name, or None if there is none."""
+        """Return an offer with only the named service, or None if the seller has no such service."""
         services = tuple(service for service in self.services if service.name == name)
         return Offer(services) if services else None
 
@@ -74,10 +74,10 @@ def _worth(discount: Discount) -> tuple[Decimal, bool]:
 
 
 def is_withheld(connection: Connection, chain_id: int, buyer: str) -> bool:
-    """Return whether an agent whose wallet is the buyer has the status `held_back` as a client.
+    """Return whether the buyer is the wallet of an agent that the trust analysis holds back as a client (`held_back`).
 
     Agents that the buyer merely owns do not count, because anyone can transfer an agent to the buyer. A wallet, in
-    contrast, consented to its role.
+    contrast, agreed to its role.
     """
     agent, columns = agent_tables.agent.c, standings.standing.c
     query = (
@@ -94,7 +94,7 @@ def _is_agent(columns: Any) -> ColumnElement[bool]:
 
 
 def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tuple[int, str, int], Offer]:
-    """Read sellers' services and policies. Ignore services whose author may no longer act for the seller."""
+    """Read sellers' services and policies, except those whose signer may no longer act for the seller."""
     table, agent = agent_enrichment.c, agent_tables.agent.c
     keys = [(seller.chain_id, seller.identity_registry, seller.agent_id) for seller in sellers]
     if not keys:

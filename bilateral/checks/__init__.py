@@ -4,7 +4,7 @@
         check = check_server(connection, "8453:247", payment=Payment("0x…"), policy=Policy(minimum_rating=80))
     if check.verdict is Verdict.ACCEPT: …
 
-An answer includes the block that it is based on. To reproduce the answer later, pass that block as `at_block`.
+An answer contains the block on which it is based. To reproduce the answer later, pass that block as `at_block`.
 """
 
 # ruff: noqa: F403, F405  # `__all__` lists what is public of the errors
@@ -45,7 +45,7 @@ _NAMES: Final = {
     "Severity Verdict",
     "bilateral.index.log.database": "snapshot",
 }
-"""Names from modules that are slow to import. A module is imported when one of its names is first used."""
+"""Names from slow-to-import modules. Each module is imported when one of its names is first used."""
 
 _MODULES: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 

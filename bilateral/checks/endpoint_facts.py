@@ -1,4 +1,4 @@
-"""Facts measured by watchtowers: whether an agent's endpoints respond, and which of their declarations have changed."""
+"""Facts measured by watchtowers: whether an agent's endpoints respond, and what has changed in their declarations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -13,7 +13,7 @@ from bilateral.checks.verdicts import DAY, Code, Severity
 
 _HOUR: Final = 3_600
 _NEVER_ALIVE_SECONDS: Final = 7 * DAY
-"""The time without a response to any probe after which buyers should not pay the agent."""
+"""How long an agent may fail to respond to any probe before buyers should not pay it."""
 
 _LARGE_RAISE: Final = Decimal("1.5")
 """The ratio of new to old price above which a buyer should review the price before paying again."""
@@ -107,13 +107,13 @@ def _of_payee(facts: Facts, drift: Drift, sentence: str) -> Drafts:
 
 
 def _is_large_raise(old: Any, new: Any) -> bool:
-    """Return True if any price that appears in both values rose by more than half."""
+    """Return True if a price in both values rose by more than half."""
     before, after = dict(_amounts(old)), dict(_amounts(new))
     return any(before[place] * _LARGE_RAISE < after[place] for place in before.keys() & after.keys())
 
 
 def _amounts(value: Any, place: str = "") -> Iterator[tuple[str, Decimal]]:
-    """Yield the amounts in a value with their keys, because prices are grouped by network and asset."""
+    """Yield a value's amounts with their key paths, because prices are grouped by network and asset."""
     if isinstance(value, dict):
         for name, part in value.items():
             yield from _amounts(part, f"{place}/{name}")

@@ -1,4 +1,4 @@
-"""Errors of checks that cannot be answered. A program that acts only on answers then neither pays nor serves."""
+"""Errors for checks that cannot be answered. After such an error, a program should neither pay nor serve."""
 
 from dataclasses import InitVar
 
@@ -112,7 +112,7 @@ class FindingsNotHeldError(FormattedError, CheckError):
 
 
 class PaymentsNotHeldError(FormattedError, CheckError):
-    """All payments were read again after the check's block, so the payments stored as of that block are unknown.
+    """All payments were read again after the check's block, so the payments as of that block are no longer known.
 
     Attributes:
         block: The block of the check.

@@ -1,7 +1,7 @@
 """The facts on which a check is based, whatever their source.
 
-An index, an EVM node and a node for a foreign chain all return the same `Facts`. A fact that a source cannot determine
-is `Unknown`, with the reason. `judge` bases its decision only on facts and a policy.
+An index, an EVM node and a node of a non-EVM chain all yield the same `Facts`. A fact that a source cannot determine
+is `Unknown`, with the reason. `judge` decides from the facts and a policy alone.
 """
 
 from collections.abc import Mapping
@@ -112,7 +112,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class Domain:
-    """A domain of an agent: one that hosts a service, or the one under which the agent is registered (August 2025).
+    """A domain that hosts one of the agent's services, or under which it is registered (ERC-8004 of August 2025).
 
     Attributes:
         host: The host, with the port unless it is 443.
@@ -235,7 +235,7 @@ class Counted:
 
     @classmethod
     def of(cls, tallies: Mapping[Any, tuple[int, int]]) -> Self:
-        """Summarise ratings, given the number of each rater's ratings and the sum of their shares."""
+        """Summarise ratings from each rater's number of ratings and sum of shares of the tag's scale."""
         share_sum = sum(shares // count for count, shares in tallies.values())
         return cls(sum(count for count, _ in tallies.values()), len(tallies), share_sum)
 
@@ -255,12 +255,12 @@ class Counted:
 
 
 def mean_percent(share_sum: int, raters: int) -> Decimal:
-    """Return the mean of some shares as a percentage, truncated to hundredths."""
+    """Return the mean of the raters' shares as a percentage, truncated to hundredths."""
     return (Decimal(share_sum * 10_000 // (raters * SHARES)) / 100).quantize(_HUNDREDTH)
 
 
 def bound_percent(share_sum: int, raters: int) -> Decimal:
-    """Return the lower bound for a mean share as a percentage, truncated to hundredths. It is never rounded up."""
+    """Return the lower confidence bound of the raters' mean share as a percentage, truncated to hundredths."""
     return Decimal(repr(lower_bound(share_sum, raters, (0, 100)))).quantize(_HUNDREDTH, ROUND_FLOOR)
 
 
@@ -270,7 +270,7 @@ class RatingFacts:
 
     Attributes:
         counted: The ratings that count under the policy.
-        is_vetted: True if only raters that the policy specifies count.
+        is_vetted: True if the policy restricts whose ratings count.
     """
 
     counted: Counted = Counted()
@@ -310,7 +310,7 @@ class FeedbackSummary:
     Attributes:
         is_cut: True if the client may have given more entries than were read.
         scaled: The number of unrevoked entries whose tag has a scale.
-        scaled_agents: The number of agents that these entries rate.
+        scaled_agents: The number of agents rated in these entries.
     """
 
     count: int = 0
@@ -369,14 +369,14 @@ class Facts:
     Attributes:
         as_of: The block, and the other values needed to reproduce the answer.
         account: The account being checked, which is the agent's wallet for a server.
-        refusal: The reason, with a sentence, that alone decides the check if the registry has disowned the agent; None
+        refusal: If the registry has disowned the agent, the reason code and sentence that alone decide the check; None
             otherwise.
         payment: The payment requested by a server; None if none was specified.
-        amount: The requested amount, in units of the payment token; None if unknown.
+        amount: The requested amount, in whole payment tokens; None if unknown.
         approvals: The accounts that the owner approved, newest first.
         standing: The agent's standing from a trust analysis; None if no standing counts.
         measurements: The watchtower measurements; None if no watchtower is used.
-        analysis_lack: Why no current analysis supports the decision; None if one supports it or if none is needed.
+        analysis_lack: Why no current trust analysis supports the decision; None if one does or if none is needed.
         details: Additional figures from the source that do not affect the decision.
         unknown: The facts that the source cannot determine, for display.
     """

@@ -56,13 +56,13 @@ _NEEDS_INDEX: Final = (
     *("require_payment_proof", "blind", "maximum_rating_age_days", "maximum_repeats", "minimum_validations"),
     *("require_domain", "trust.own_experience", "trust.minimum_lower_bound", "watchtowers"),
 )
-"""Policy fields that must keep their defaults, because a node alone cannot evaluate any other value."""
+"""Policy fields that must have their default values, because evaluating any other value requires an index."""
 
 _SAMPLE: Final = 10_000
-"""The number of blocks over which the block time is measured: 40 minutes' worth at a block time of 0.25 s."""
+"""The number of blocks over which the block time is measured: about 40 minutes at a block time of 0.25 s."""
 
 _LOG_REQUESTS: Final = 20
-"""The maximum number of requests per kind of log, which cover 200,000 blocks on nodes that allow 10,000 each."""
+"""The maximum number of requests per kind of log: 200,000 blocks on nodes that allow 10,000 blocks per request."""
 
 _UNREADABLE: Final = (
     errors.NodeError,
@@ -91,8 +91,8 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
         client: The SDK's client for the agent's chain.
         agent_id: The server, in any published form.
         pay_to: The account that would be paid; None to skip the related rules.
-        amount: The amount that the server requests, in units of the payment token. The amount is only displayed,
-            because a live check has no trust analysis with which to compare it.
+        amount: The amount that the server requests, in whole payment tokens. It is only displayed, because a live check
+            has no trust analysis with which to compare it.
         policy: The policy; if omitted, the default policy.
         loader: Loads the registration file; defaults to the client's loader.
         report: Called with the name of each step, to show progress.
@@ -249,7 +249,7 @@ def _counted(entries: Iterable[FeedbackEntry], own: set[str], tag: str) -> facts
 
 @dataclass
 class Budget:
-    """The remaining budget for requests to the node.
+    """The budget of requests to the node.
 
     Attributes:
         spent: The number of requests so far. Each request in a batch counts.
@@ -259,7 +259,7 @@ class Budget:
     spent: int = 0
 
     def bounded(self, operation: Operation[T]) -> Operation[T]:
-        """Run an operation within the budget."""
+        """Run an operation; raise an error if it exceeds the budget."""
         answer: Any = None
         while True:
             try:
@@ -291,7 +291,7 @@ class Head:
     block_seconds: float
 
     def before(self, days: int, first: int) -> int:
-        """Return an estimate of the last block that is at least `days` old; `first` if that block is earlier."""
+        """Return an estimate of the last block that is at least `days` old, but no block before `first`."""
         return max(first, self.number - int(days * DAY / self.block_seconds))
 
     def days_since(self, block: int) -> int:
@@ -319,8 +319,8 @@ class Past:
 
     Attributes:
         registered: The block of the registration; None if the logs were not read that far back.
-        handovers_from: The block from which transfers were read.
-        wallets_from: The block from which wallet changes were read.
+        handovers_from: The first block whose transfers were read.
+        wallets_from: The first block whose wallet changes were read.
     """
 
     handovers_from: int

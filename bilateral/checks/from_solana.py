@@ -58,7 +58,7 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
 
     Raises:
         MalformedIdentifierError: The agent is malformed.
-        InvalidArgumentError: The address book has no registry on the chain.
+        InvalidArgumentError: The package's address book has no registry on the chain.
         SolanaError: The agent does not exist or cannot be checked.
         BilateralError: The node cannot be reached, or returns an error.
     """

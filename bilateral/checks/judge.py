@@ -48,7 +48,7 @@ _RULES: Final[Mapping[tuple[Source, Side], tuple[rules.Rule, ...]]] = {
         *(rating_rules.ratings, rules.other_registrations),
     ),
 }
-"""The rules for each source of facts. Answers list reasons of equal severity in the order of these rules."""
+"""The rules for each source of facts and role. Answers list equally severe reasons in the order of these rules."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Judgement:
     Attributes:
         verdict: The verdict that follows from the gravest reason.
         reasons: The reasons, gravest first.
-        files: The numbers with which reasons refer to files from an index, keyed by the files' URIs; they start at 1.
+        files: The numbers, starting at 1, by which reasons refer to files from an index; keyed by the files' URIs.
     """
 
     verdict: Verdict
@@ -67,7 +67,7 @@ class Judgement:
 
 
 def judge(facts: Facts, policy: Policy) -> Judgement:
-    """Decide about a server or a client."""
+    """Decide whether to pay a server or serve a client."""
     files: dict[str, int] = {}
     if facts.source is Source.INDEX and facts.registration is not None:
         files[facts.registration.file.uri] = 1  # listed even if the file has no problem
@@ -106,8 +106,8 @@ class Check:
         account: The account that was checked: a server's wallet or, for a client, the specified account or the agent's
             wallet.
         block: The block that the answer is based on.
-        history: The hash of the block that contains the last event up to that block. It distinguishes a
-            reorganisation's forks.
+        history: The hash of the block that contains the last event up to that block. It distinguishes forks after a
+            reorganisation.
         block_time: The time of that event, in Unix seconds. Ages are relative to this time.
         files: The number of the newest file observation used; needed to reproduce the answer exactly.
         payments: The block of the newest payment used; needed to reproduce the answer exactly.
@@ -266,7 +266,7 @@ def _unless_unknown(part: Any) -> Any:
 
 
 def _fields(part: object, *names: str) -> Any:
-    """Return some fields from a part of the facts, by name; None if the part is missing."""
+    """Return the named fields of a part of the facts as a dictionary; None if that part is missing."""
     return None if part is None else {name: getattr(part, name) for name in names}
 
 

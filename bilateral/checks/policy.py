@@ -34,7 +34,7 @@ class PolicyName(StrEnum):
     """The default policy."""
 
     STRICT = "strict"
-    """Declines newcomers. Requires a reliably high rating from several raters who have spent enough elsewhere."""
+    """Declines newcomers. Requires a reliably high rating by several raters that spent enough with other sellers."""
 
     OWN_LIST = "own-list"
     """Accepts only agents that the requester's own reviewers vouch for."""
@@ -45,7 +45,7 @@ _STRICT: Final = (
     *(Code.WALLET_CHANGED, Code.OWNER_CHANGED, Code.REVIEWER_APPROVED, Code.RELATED, Code.CONTESTED),
     *(Code.UNCERTAIN_RATING, Code.STAKE_ABOVE_EVIDENCE, Code.UNREACHABLE, Code.NEVER_ALIVE),
 )
-"""The reasons whose severity is caution by default and decline under the strict policy."""
+"""The reasons that the strict policy raises from caution to decline."""
 
 _DECLINES_STRANGERS: Final = {"newcomers": "decline", "anonymous": "decline", "first_purchase": 0}
 
@@ -176,16 +176,16 @@ class _Few(BaseModel):
 
 
 class Trust(_Few):
-    """The raters whose ratings count. If no field is set, all raters count, and answers state that they are not vetted.
+    """The raters whose ratings count. If no field is set, all raters count, and answers call them unvetted.
 
     Attributes:
         accounts: Accounts whose feedback counts.
-        agents: Agents whose ratings count, along with feedback from their owners and wallets: numbers in the registry
-            of the agent being checked, or ids in a published form, which count only on their own chain.
+        agents: The agents whose ratings count, along with feedback from their owners and wallets. Each is a number in
+            the registry of the agent being checked, or a published id, which counts only on its own chain.
         own_experience: True to count raters that the requesting agent or account has itself rated at `minimum_rating`
             or higher.
-        minimum_lower_bound: The minimum lower bound, 0 to 100, of an agent's rating as a server for its ratings of
-            others to count.
+        minimum_lower_bound: The lower bound, 0 to 100, that an agent's own rating as a server must reach for the
+            agent's ratings of others to count.
     """
 
     accounts: Annotated[tuple[Address, ...], FailFast(), Field(max_length=_MAX_LISTED)] = ()
@@ -207,10 +207,9 @@ class Policy(_Few):
         minimum_rating: The lowest acceptable rating, 0 to 100.
         tag: The tag of the feedback that counts as a server's rating. It must have a scale.
         minimum_raters: The minimum number of raters. With fewer, a rating counts as uncertain.
-        first_purchase: The maximum stake for trying out an agent with little evidence in the analysis, in units of the
-            token.
-        minimum_evidence: The share of the stake that the raters who rated an analysed agent well must have spent with
-            other sellers.
+        first_purchase: The maximum stake for trying out an agent with little evidence in the analysis, in whole tokens.
+        minimum_evidence: The evidence required per unit at stake: the amount that the raters who rated the agent well
+            must have spent with other sellers.
         newcomers: How to treat agents that have no ratings that count.
         anonymous: How to treat clients without an agent.
         trust: The raters whose ratings count.
@@ -218,9 +217,10 @@ class Policy(_Few):
         blind: `only` to count only ratings that were sealed before either side saw the other's rating; None to count
             all.
         maximum_rating_age_days: The age in days above which a rating does not count; None for no limit.
-        maximum_repeats: How many of a rater's ratings within `repeat_days` count, earliest first; None for all. Because
-            each rater counts once, with the mean of its ratings, repeated ratings never outweigh other raters.
-        repeat_days: The length, in days, of the periods in each of which `maximum_repeats` ratings by a rater count.
+        maximum_repeats: How many of a rater's ratings in each period of `repeat_days` count, earliest first; None for
+            all. Because each rater counts once, with the mean of its ratings, repeated ratings never outweigh other
+            raters.
+        repeat_days: The length, in days, of the period to which `maximum_repeats` applies.
         validators: The validators whose responses count. If empty, all count, and validations prove nothing, because
             anyone can be a validator.
         minimum_validations: The minimum number of validations that a server needs.
@@ -232,7 +232,7 @@ class Policy(_Few):
         watchtowers: The accounts whose published `reachable` signals count, in addition to the index's own
             measurements.
         maximum_measurement_age_hours: The age in hours above which the index's measurements do not count.
-        severities: New severities for reasons that should weigh more or less than by default.
+        severities: Severities that replace the defaults, keyed by reason code.
     """
 
     name: PolicyName = PolicyName.BALANCED
@@ -264,7 +264,7 @@ class Policy(_Few):
 
     @model_validator(mode="after")
     def _has_list(self) -> Policy:
-        """Reject a policy that requires the requester's own list of reviewers but has none: it would accept nobody."""
+        """Reject an `own-list` policy without a list of reviewers, because it would accept nobody."""
         if self.name is PolicyName.OWN_LIST and not (self.trust.accounts or self.trust.agents):
             raise ValueError("own-list counts only your own reviewers: list them in trust.accounts or trust.agents")
         return self
@@ -283,7 +283,7 @@ class Policy(_Few):
 
     @property
     def reads_entries(self) -> bool:
-        """True if ratings must be read individually, because sums over all ratings do not suffice for this policy."""
+        """True if this policy requires reading ratings individually, because sums of ratings do not suffice."""
         return (
             self.require_payment_proof or self.maximum_rating_age_days is not None or self.maximum_repeats is not None
         )
@@ -295,7 +295,7 @@ class Policy(_Few):
 
     @property
     def counts_all(self) -> bool:
-        """True if ratings by everyone count, as in a trust analysis."""
+        """True if everyone's ratings count, as in a trust analysis."""
         return not (self.trust.is_set or self.reads_entries) and not self.only_sealed and self.tag == TAG
 
     def severity_of(self, code: Code) -> Severity:

@@ -18,7 +18,7 @@ _Block = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Snapshot(BaseModel):
-    """The block of a check, and the stored data that is needed to reproduce an earlier answer."""
+    """The options that set a check's block and reproduce an earlier answer."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -36,7 +36,7 @@ class Snapshot(BaseModel):
     findings: Annotated[bool, Field(description="False to omit the trust analysis's findings.")] = True
 
     def snapshot_options(self) -> dict[str, Any]:
-        """Return the arguments for a check's block and data, and for findings if the check uses them."""
+        """Return these options as keyword arguments for a check."""
         return {
             "at_block": self.at_block,
             "history": None if self.history is None else bytes.fromhex(self.history[2:]),
@@ -46,7 +46,7 @@ class Snapshot(BaseModel):
 
 
 class OfServer(BaseModel):
-    """The server that a question is about."""
+    """The question of whether to pay a server."""
 
     agent_id: Annotated[Text, Field(alias="agent", description="The server, such as 8453:247.")]
     pay_to: Annotated[Text | None, Field(description="The account that would receive the payment.")] = None
@@ -79,7 +79,7 @@ class OfServer(BaseModel):
 
 
 class OfClient(BaseModel):
-    """The client that a question is about."""
+    """The question of whether to serve a client."""
 
     client: Annotated[Text, Field(description="The client: an account, or an agent such as 8453:247.")]
     for_server: Annotated[

@@ -16,11 +16,11 @@ from bilateral.core.values.standing import Side, Standing, Status
 
 @dataclass(frozen=True)
 class Stake:
-    """The requested amount, which is compared with the money that raters have spent elsewhere.
+    """The requested amount, which is compared with the money that raters have spent with other sellers.
 
     Attributes:
         standing: The agent's standing from a trust analysis; None if no standing counts.
-        amount: The requested amount, in units of the payment token; None if unknown.
+        amount: The requested amount, in whole payment tokens; None if unknown.
     """
 
     standing: Standing | None
@@ -42,10 +42,10 @@ class Stake:
         return limit_of(self.standing, minimum, trial, share)
 
     def softened(self, code: Code) -> Severity | None:
-        """Return a reduced severity for a reason that the standing already covers; None to use the policy's severity.
+        """Return a reduced severity for a reason that the standing already reflects; None to use the policy's severity.
 
-        The analysis has already weighed the raters, and the limit on the amount compensates for a small number of
-        raters. Reasons keep their severity if the policy sets it explicitly or if it is not caution.
+        The analysis has already weighed the raters, and the limit on the amount makes up for a small number of raters.
+        Reasons keep their severity if the policy sets it explicitly or if it is not caution.
         """
         deciding = self.deciding
         is_vetted = deciding is not None and (self.amount is not None or deciding.status == Status.OK)
@@ -56,8 +56,8 @@ class Stake:
 def findings(facts: Facts, policy: Policy) -> Drafts:
     """Yield trust analysis findings, or the lack of a current analysis.
 
-    Suspicion below the flagging threshold is only a rank, so it is shown as a figure rather than as a reason. Evidence
-    that is strong enough to act on results in the standing `held_back`.
+    Suspicion below the flagging threshold only ranks accounts, so it is shown as a figure rather than as a reason.
+    Evidence that is strong enough to act on results in the standing `held_back`.
     """
     if facts.analysis_lack is not None:
         yield Draft(Code.NOT_ANALYSED, facts.analysis_lack)

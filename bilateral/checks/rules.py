@@ -14,11 +14,11 @@ _MOST_REVIEWERS: Final = 10
 """The maximum number of reviewers in an answer, because nobody would read more."""
 
 _MOST_CLAIMS: Final = 5
-"""The maximum number of claimed registrations on foreign chains that an answer from an index lists."""
+"""The maximum number of claimed foreign-chain registrations in an answer from an index."""
 
 _EXAMPLES: Final = 3  # examples per reason; enough to understand it
 _FEW_FEEDBACKS: Final = 5
-"""The minimum number of feedback entries by a client from which the client is judged."""
+"""The minimum number of agents that a client must have rated before its feedback is judged."""
 
 _HASH_PROBLEMS: Final = frozenset({"hash_mismatch", "cid_mismatch"})
 
@@ -31,7 +31,7 @@ _CAUSES: Final = {
     "certificate_self_signed": "its host's certificate is self-signed",
     "certificate_authority": "its host's certificate is from an unknown authority",
 }
-"""Why a file could not be fetched, by error code. Other errors are not shown, because they quote the server."""
+"""Why a file could not be fetched, by error code. Other errors are not shown, because they may quote the server."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def file_state(facts: Facts, _: Policy) -> Drafts:
 
 
 def _file_evidence(facts: Facts) -> tuple[Observation, ...]:
-    """Return the registration file if an index loaded it, because only such files have numbers in the answer."""
+    """Return the registration file if it comes from an index, because only such files have numbers in the answer."""
     return () if facts.registration is None or facts.source is not Source.INDEX else (facts.registration.file,)
 
 
@@ -230,7 +230,7 @@ def domains(facts: Facts, policy: Policy) -> Drafts:
 
 
 def _of_domain(domain: Domain, number: int, evidence: tuple[Observation | None]) -> Draft:
-    """Return the reason for a domain, which refers to it by number, because a host name may read like a sentence."""
+    """Return the reason for a domain. It gives the domain's number, because a host name may read like a sentence."""
     where = f"{'The agent is registered under' if domain.is_registered else 'A service is at'} domain {number}"
     if domain.is_proven:
         return Draft(Code.DOMAIN_PROVEN, f"Domain {number} confirms the agent.", evidence)
@@ -315,7 +315,7 @@ def feedback(facts: Facts, _: Policy) -> Drafts:
 
 
 def buyer(facts: Facts, policy: Policy) -> Drafts:
-    """Yield reasons from the buyer's record and its proven tier."""
+    """Yield reasons from the client's record as a buyer and its proven tier."""
     if facts.client is None:
         return
     record, proof, minimum = facts.client.record, facts.client.tier_proof, policy.minimum_buyer_score

@@ -1,7 +1,8 @@
 """Prove claims that an EVM agent is also an agent on Solana: the Solana agent's file must list the EVM agent too.
 
-The index does not read Solana. `bilateral index prove-claims` queries nodes from time to time. It stores each changed
-outcome with a new observation of the file that makes the claim, so that answers about earlier blocks can be reproduced.
+The index does not read Solana. `bilateral index prove-claims` queries nodes from time to time. Each changed outcome
+(proven or merely claimed) is stored with a new observation of the claiming file, so that answers about earlier blocks
+can be reproduced.
 """
 
 import time
@@ -31,7 +32,7 @@ from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.registries import agent_registries
 
 SECONDS: Final = 86_400
-"""The number of seconds for which an outcome counts as fresh. Files seldom change, and anyone can make claims."""
+"""How many seconds an outcome counts as fresh: a day, because files seldom change and anyone can make claims."""
 
 _REFERENCE: Final = 32  # characters of the genesis hash in a CAIP-30 id
 _MOST_PROBLEM: Final = 300  # characters of an error that the index stores
@@ -70,7 +71,7 @@ def prove_claims(
     now: int | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ProvenClaims:
-    """Check all claims to be an agent on one of the nodes' chains, except those already checked in the last day."""
+    """Check all claims to be an agent on one of the nodes' chains, except claims checked in the last day."""
     at = int(time.time()) if now is None else now
     outcomes: Counter[bool | None] = Counter()
     for url in nodes:

@@ -170,7 +170,7 @@ class AsOf:
     """An answer's block on its chain, and the other values needed to reproduce the answer.
 
     Attributes:
-        chain: The chain: its number in an answer from an index, its CAIP-2 id in an answer from a node.
+        chain: The chain: its number in an index's answer, or its CAIP-2 id in a node's answer.
         block: The block or slot; None if the agent was rejected.
         history: The hash of the block that contains the last event up to this block; None before the first event.
         time: The time of that event, in Unix seconds.
@@ -247,7 +247,7 @@ class BuyerRecord:
 
 @dataclass(frozen=True)
 class ProvenTier:
-    """A tier that a client proved privately to the requesting server, as verified by `TierVerifier.check`.
+    """A tier that a client proved privately to the requesting server; verified by `TierVerifier.check`.
 
     Attributes:
         tier: The minimum tier of the buyer to whom the account belongs.

@@ -23,7 +23,7 @@ from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import recover_signer
 
 VERSION: Final = 2
-"""The format version. In version 1, trees had no fixed depth, and identities did not sign."""
+"""The format version. In version 1, trees had no fixed depth, and members' identities did not sign."""
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 """The maximum size of a list in bytes: enough for about 20,000 members with their proofs."""
@@ -58,7 +58,7 @@ class Member:
 
     @property
     def claim(self) -> tuple[int, bytes, bytes]:
-        """The claim, to be checked by `Prover.are_proven`, that the commitment belongs to a single identity."""
+        """The claim that the commitment belongs to a single identity, as checked by `Prover.are_proven`."""
         return self.commitment, self.identity, self.digest
 
     def is_anchored(self, root: bytes) -> bool:
@@ -146,7 +146,7 @@ def _require_order(listed: MemberList) -> None:
 
 
 def _written(member: Member) -> dict[str, Any]:
-    """Return a member as JSON. Numbers are strings, because other languages cannot represent 256-bit numbers."""
+    """Return a member as JSON. Numbers are strings, because many JSON parsers cannot represent 256-bit numbers."""
     state: Sequence[Any] = member.state.arguments
     return {
         "state": ["0x" + value.hex() if isinstance(value, bytes) else str(value) for value in state],
@@ -183,12 +183,12 @@ def _read(fields: Mapping[str, Any], policy: str, place: int) -> Member:
 
 
 SAMPLE: Final = 100
-"""The number of randomly chosen members whose states and signatures a prover checks. Nobody can predict the choice."""
+"""How many members' states and signatures a prover checks. The members are chosen at random, unpredictably."""
 
 
 @dataclass(frozen=True)
 class AuditedList:
-    """A list of members that was found to match the chain.
+    """A member list that has been verified against the chain.
 
     Attributes:
         members: The list.
@@ -244,7 +244,7 @@ def _check_members(members: Sequence[Member], client: Client, anchor_epoch: int)
 
 
 def _check_identities(members: Sequence[Member], prover: Prover) -> None:
-    """Check that each commitment belongs to a single identity: a leaf of any other kind would hide nobody."""
+    """Check that each commitment belongs to a single identity and is not the root of a member's own identity tree."""
     problem = "the commitment does not belong to an identity that signed: it may be the root of an identity tree"
     for member, is_proven in zip(members, prover.are_proven([member.claim for member in members]), strict=True):
         if not is_proven:

@@ -1,4 +1,4 @@
-"""The service's part in private tiers: it accepts members, builds a day's list and posts its roots. It can be rerun.
+"""The service side of private tiers: accepts members, and builds and posts each day's list. It is safe to rerun.
 
 A day's list is stored before its roots are sent. A later run finds the stored list and sends the same roots. The
 contract accepts roots only once per day.
@@ -38,7 +38,7 @@ _SIGNATURE_BYTES: Final = 65  # of a buyer's key: the identity's public key and 
 
 
 def take_member(engine: sa.Engine, message: TierMember, policy: str, signatures: bytes, now: int) -> None:
-    """Store a buyer's commitment if the buyer's record proves a tier. Sending the same message again changes nothing.
+    """Store a buyer's commitment. The caller must check the signature and tier first. Repeated messages change nothing.
 
     `post_tiers` checks the identity later, because Semaphore's keys and hashes require the prover's packages.
     """
@@ -137,7 +137,7 @@ def read_list_row(engine: sa.Engine, chain_id: int, registry: str, policy: str, 
 
 
 def read_published(engine: sa.Engine, policy: str, epoch: int) -> bytes | None:
-    """Return a day's published list, or None if there is none. Each service has only one proof contract."""
+    """Return a day's published list, or None. The proof contract is omitted, because a service has only one."""
     table = tier_list.c
     row = _read(engine, sa.select(table.document).where(table.policy == policy, table.epoch == epoch))
     return None if row is None else bytes(row.document)
@@ -198,7 +198,7 @@ def _prepare(
 
 
 def _members(connection: sa.Connection, anchored: tuple[int, str, int], policy: str, epoch: int) -> list[Member]:
-    """Return a day's members: the last commitment of each buyer whose anchored tier has a group."""
+    """Return a day's members: the buyers whose anchored tier has a group, each with the latest commitment."""
     table = tier_member.c
     last = (
         sa.select(table.buyer, sa.func.max(table.from_epoch).label("from_epoch"))
@@ -221,7 +221,7 @@ def _members(connection: sa.Connection, anchored: tuple[int, str, int], policy: 
 
 
 def _identities(members: Sequence[Member], checked: set[bytes], prover: Prover) -> list[Member]:
-    """Return the members whose identities have signed. Members from earlier lists have already been checked."""
+    """Return the members whose identities have signed. Those in `checked` were verified for the previous list."""
     new = [member for member in members if member.identity and member.digest + member.identity not in checked]
     proven = dict(zip((id(member) for member in new), prover.are_proven([member.claim for member in new]), strict=True))
     listed = [member for member in members if member.identity and proven.get(id(member), True)]

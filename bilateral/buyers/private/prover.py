@@ -21,7 +21,7 @@ from bilateral.buyers.errors import ArtifactMismatchError, ProverFailedError, Pr
 from bilateral.buyers.private.tiers import DEPTH, EMPTY_ROOT, signal_of
 
 FOLDER_VARIABLE: Final = "BILATERAL_PROVER"
-"""The environment variable that contains the prover's folder."""
+"""The environment variable with the path of the prover's folder."""
 
 SOURCES: Final = ("package.json", "package-lock.json", "prover.mjs")
 """The prover's files in this package. The lock file pins every npm package by its hash."""
@@ -33,7 +33,7 @@ ARTIFACTS: Final = {
 """SHA-256 hashes of the depth-20 circuit and proving key from the npm package `@zk-kit/semaphore-artifacts` 4.13.0."""
 
 _CLAIMS_AT_ONCE: Final = 1_000
-"""The maximum number of identities per process. Checking one takes about 0.05 seconds of CPU time."""
+"""The maximum number of identities to check per process. Each takes about 0.05 seconds of CPU time."""
 
 _ADVICE: Final = "run `bilateral buyer install-prover`"
 _SECONDS: Final = 300
@@ -79,12 +79,12 @@ class Prover:
         return int(self._run({"operation": "commitment", "secret": secret.hex()})["commitment"])
 
     def sign(self, secret: bytes, message: bytes) -> bytes:
-        """Sign with the identity's key (EdDSA), which proves that the commitment commits to a key and not to a tree."""
+        """Sign with the identity's EdDSA key. This proves that the commitment is not the root of an identity tree."""
         request = {"operation": "sign", "secret": secret.hex(), "message": str(signal_of(message))}
         return bytes.fromhex(self._run(request)["identity"])
 
     def are_proven(self, claims: Sequence[tuple[int, bytes, bytes]]) -> list[bool]:
-        """Return, for each claim, whether the key to which the commitment commits signed the digest."""
+        """Return, for each claim, whether the digest was signed by the key behind the commitment."""
         proven: list[bool] = []
         for start in range(0, len(claims), _CLAIMS_AT_ONCE):
             part = [

@@ -66,7 +66,7 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
     prover: Prover | None = None,
     http: httpx.Client | None = None,
 ) -> Mapping[str, Any]:
-    """As the buyer, ask a service to add the signer to the groups. The service learns only the commitment."""
+    """As the buyer, ask a service to add the signer to the groups. The identity's secret is not revealed."""
     _require_secret(secret)
     worker = prover or Prover()
     commitment = worker.commitment(secret)
@@ -113,7 +113,7 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
     """Prove privately that a buyer has at least the given tier, for one scope, day and holder.
 
     First, the complete list is checked against the chain: the roots, and the states and signatures of a random sample
-    chosen locally. A service therefore cannot identify a buyer by serving a tree that was made for that buyer alone.
+    chosen locally. A service therefore cannot identify a buyer by publishing a tree made for that buyer alone.
     """
     report = progress or (lambda _: None)
     _require_secret(secret)

@@ -27,7 +27,7 @@ _USED: Final = Table(
 
 
 class StoredNullifiers:
-    """The last few days' nullifiers, in a database that processes and threads may share. They survive restarts.
+    """Recent nullifiers (ids of used proofs) in a database that processes and threads may share. They survive restarts.
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.

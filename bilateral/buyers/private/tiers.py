@@ -1,4 +1,4 @@
-"""Private tiers: scopes, messages and proofs, as in `BuyerTierProofs` and Semaphore v4, and how to verify proofs.
+"""Private tiers: scopes, messages, proofs and their verification, as in `BuyerTierProofs` and Semaphore v4.
 
 A verifier counts each buyer once per scope and day. It first performs the cheap checks (of the policy, the day, the
 tier and the nullifier), and then verifies the proof, with limited concurrency. If the same holder repeats the same
@@ -255,7 +255,7 @@ class TierVerifier:
         return proof.nullifier
 
     def _verify(self, claim: _Claim) -> None:
-        """Verify a proof, unless a proof that is identical in every field has already been verified."""
+        """Verify a proof, unless exactly the same proof has already been verified."""
         with self._lock:
             if claim in self._claims:
                 self._claims.move_to_end(claim)
@@ -283,7 +283,7 @@ class TierVerifier:
 
 
 def on_chain(client: Client) -> Verification:
-    """Return a function that verifies proofs by calling the proof contract, with fixed gas and no transaction."""
+    """Return a function that verifies proofs with a read-only call to the proof contract, with a fixed gas limit."""
 
     def verify(proof: TierProof, scope: bytes, message: bytes) -> None:
         try:

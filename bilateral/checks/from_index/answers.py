@@ -33,7 +33,7 @@ from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import Prepared, at_most, one_of, spread
 
 MOST_APPROVALS: Final = 20_000
-"""The maximum number of approvals to read: those for the agent itself, and those for all agents of its owner."""
+"""The maximum number of approvals of each kind to read: for the agent itself, and for all agents of its owner."""
 
 _NOBODY: Final = "0x" + "00" * 20
 
@@ -66,8 +66,8 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         agent_id: The server, in any published form: `8453:247`, `eip155:8453:0x…#247`, or 247 if there is only one
             chain.
         payment: The payment that the server requests; None to skip the related rules.
-        amount: The amount that the server requests, in units of the payment token. The amount is compared with the
-            evidence about the server.
+        amount: The amount that the server requests, in whole payment tokens, to compare with the evidence about the
+            server.
         policy: The policy; if omitted, the default policy.
         for_client: The client that requests the check (an account or an agent), used by policies with `own_experience`.
         at_block: The block as of which to check; by default, the last indexed block.
@@ -136,7 +136,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
 
 
 def _texts(subject: Subject) -> dict[str, list[Any]]:
-    """Return the newest event for each text that an agent sets, such as its URI, and all approvals of accounts."""
+    """Return the newest events that set an agent's URI and domain, and all approvals of accounts, by event class."""
     texts: dict[str, list[Any]] = defaultdict(list)
     values = {**subject.parameters, "limit": MOST_APPROVALS + 1}
     for row in _texts_statement(len(subject.kinds)).records(subject.as_of.connection, values):
@@ -190,7 +190,7 @@ def _texts_statement(registries: int) -> Prepared:
 
 
 def _newest(texts: Mapping[str, Sequence[Any]], *kinds: type[events.Event]) -> tuple[str, EventEvidence | None]:
-    """Return the newest text that some kinds of events set, and its event; an empty string if there is none."""
+    """Return the newest text set by the given kinds of events, with its event; an empty string and None if unset."""
     rows = [(row, event.abi_name) for event in kinds for row in texts.get(event.__name__, ())]
     row, name = max(rows, key=lambda named: (named[0].block_number, named[0].log_index), default=(None, ""))
     return ("", None) if row is None else (row.text, chains.evidence_of(name, row))
@@ -256,7 +256,7 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
         failures: The client's failed settlements with the requesting server, which no index records.
 
     Raises:
-        CheckError: The same errors as for `check_server`, except that an account without an agent is not an error.
+        CheckError: As for `check_server`, except that an account without an agent is not an error.
         MalformedIdentifierError: The client or the server is malformed.
     """
     policy = policy or Policy()

@@ -40,7 +40,7 @@ class AsOfBlock:
     """A chain as of a block.
 
     Attributes:
-        connection: A connection from `snapshot`, which reads the chain.
+        connection: A connection from `snapshot`, used to read the chain.
         is_head: True if this is the last indexed block, whose state the derived tables contain.
         history: The hash of the block that contains the last event up to this block; None before the first event.
         time: The time of that event, in Unix seconds; None before the first event.
@@ -95,7 +95,7 @@ class AsOfBlock:
 class Findings(Protocol):
     """A source of trust analysis findings.
 
-    The source must return only facts as of the block, so that answers can be reproduced.
+    The source may return only facts as of the block, so that answers can be reproduced.
     """
 
     def __call__(self, connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
@@ -213,7 +213,7 @@ _IN_CHAINS: Final = (
 )
 _CHAINS: Final = Prepared(_IN_CHAINS)
 _CHAIN: Final = Prepared(_IN_CHAINS.where(schema.chain.c.chain_id == bindparam("chain_id")))
-"""The statement for one chain. It does not query the database servers of other chains."""
+"""The statement that reads one chain, without querying the database servers of other chains."""
 
 
 def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
@@ -222,10 +222,10 @@ def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
 
 
 def stored_findings(connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
-    """Return the strongest stored findings in which given accounts acted or gained, and the accounts' suspicion.
+    """Return the strongest stored findings in which the accounts acted or gained, and their highest suspicion score.
 
-    Being only mentioned in a finding does not count against an account, which may be unaware of what happened. An
-    analysis counts for checks at or after the block at which it was stored.
+    A mere mention in a finding does not count against an account, which may be unaware of what happened. An analysis
+    applies to checks at or after the block at which it was stored.
 
     Args:
         connection: A connection from `snapshot`.

@@ -48,7 +48,7 @@ class Entry:
 
     Attributes:
         side: The agent's role.
-        tag: The tag, in the form in which the tables' keys contain it.
+        tag: The tag, in the form used in the tables' keys.
         rater: The account that gave the rating, or `agent N`.
         value: The value, an integer.
         decimals: The number of decimals in the value.
@@ -108,7 +108,7 @@ def without_repeats(entries: Iterable[Entry], limit: int, period: int) -> list[E
 
 
 def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, tuple[int, int]]:
-    """Return the number of each rater's ratings and the sum of their shares, for one side and tag."""
+    """Return each rater's number of ratings and sum of shares of the tag's scale, for one side and tag."""
     tallies: dict[Rater, tuple[int, int]] = {}
     for entry in entries:
         if entry.side == side and entry.tag == tag:
@@ -119,7 +119,7 @@ def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, 
 
 
 def _open_feedback(as_of: AsOfBlock, registry: str, agent_id: int) -> list[Entry]:
-    """Return the feedback in a registry of open feedback that had not been revoked by the block."""
+    """Return the feedback in an open feedback registry that had not been revoked by the block."""
     history = [
         (row.block_number, row.log_index, event is events.FeedbackRevoked, row)
         for event in (events.NewFeedback, events.FeedbackRevoked)
@@ -247,7 +247,7 @@ def _feedback_by(registries: int, accounts: int, limit: int) -> Prepared:
 def newest_about(side: str, registries: int, raters: int, limit: int, *, only_sealed: bool = False) -> Prepared:
     """Return the statement that reads an agent's newest ratings by the given number of raters; 0 for all raters.
 
-    It takes the parameters of `covering`, `agent_id`, the lists `registry` and `rater`, and, for a server, `tag`.
+    Its parameters are those of `covering`, `agent_id`, the lists `registry` and `rater` and, for a server, `tag`.
     """
     table, is_server = (_FEEDBACK, True) if side == Side.SERVER else (_CLIENT, False)
     rater = table.c.client_address if is_server else table.c.server_id
@@ -277,7 +277,7 @@ def _is_revoked() -> Any:
 def first_feedback(registries: int) -> Prepared:
     """Return the statement that reads an account's first feedback entry in each event table.
 
-    It takes the parameters of `covering`, `account`, and the list `registry`.
+    Its parameters are those of `covering`, `account`, and the list `registry`.
     """
     parts = []
     for place, table in enumerate((_FEEDBACK, _AUTHORIZED)):

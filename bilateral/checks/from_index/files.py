@@ -20,7 +20,7 @@ from bilateral.index.log.dialects import in_parts, newest_first, unindexed
 from bilateral.index.reading.prepared import Prepared, at_most
 
 _MOST_CLAIMS: Final = 500
-"""The maximum number of files to read, because anyone may claim an agent in any number of files."""
+"""The maximum number of files to read, because anyone can claim an agent in any number of files."""
 
 _FETCH: Final = schema.file_sight.c
 _OBSERVED: Final = (
@@ -30,7 +30,7 @@ _OBSERVED: Final = (
 
 
 def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tuple[Domain, ...], int]:
-    """Return, as of a block, an agent's file, its services' domains, and the number of its newest foreign proof.
+    """Return an agent's file, its services' domains, and the number of its newest proof from a foreign chain.
 
     The file is `waiting` until the index has fetched it.
     """
@@ -71,7 +71,7 @@ def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tupl
 
 
 def registered_domain(subject: Subject, domain: str) -> Domain | None:
-    """Return an agent's registered domain (August 2025), and what the domain's file says about the agent."""
+    """Return an agent's registered domain (ERC-8004 of August 2025), and whether its file lists the agent."""
     host = secure_host(uri) if (uri := domain_uri(domain)) else None
     if uri is None or host is None:
         return None
@@ -161,7 +161,7 @@ def _foreign_agents(claims: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _proven(subject: Subject) -> dict[str, int]:
-    """Return the agents on foreign chains that the last stored outcome proves, with their observation numbers."""
+    """Return the foreign-chain agents whose last stored outcome is a proof, with the observation number of each."""
     proof, fetch, as_of = schema.foreign_proof, schema.file_sight, subject.as_of
     query = (
         select(schema.FOREIGN_AGENT.label("agent"), proof.c.names_back, proof.c.sight_id)

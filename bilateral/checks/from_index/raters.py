@@ -30,7 +30,7 @@ from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import size_for, spread
 
 MOST_RATERS: Final = 5_000
-"""The maximum number of raters whose own lower bounds are read. If there are more, the best agents' bounds are read."""
+"""The maximum number of raters whose own lower bounds are read. With more, the best-rated agents are read instead."""
 
 MOST_PAST_RATERS: Final = 200
 """The maximum number of raters whose lower bounds are computed for an earlier block."""
@@ -52,7 +52,7 @@ _OF_ACCOUNTS: Final = {
     ).columns(agent_tables.agent.c.agent_id, agent_tables.agent.c.owner, agent_tables.agent.c.wallet)
     for name in ("owner", "wallet")
 }
-"""The statements that find the agents of accounts in SQLite."""
+"""The statements that find agents by owner or wallet in SQLite."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _listed(question: Question) -> frozenset[str]:
 
 
 def _trusted_agents(question: Question) -> set[int]:
-    """Return the ids of the policy's agents that belong to the query's registry."""
+    """Return the ids of the policy's trusted agents that belong to the query's registry."""
     as_of, identity = question.subject.as_of, question.subject.identity
     default = next(iter(identity_registries(as_of)), None)
     return {
@@ -157,7 +157,7 @@ def _trusted_agents(question: Question) -> set[int]:
 
 
 def _liked(question: Question, asker: Asker) -> set[int]:
-    """Return the agents that the requester's last rating puts at or above the policy's minimum."""
+    """Return the agents that the requester last rated at or above the policy's minimum."""
     as_of, registries = question.subject.as_of, list(question.subject.kinds)
     minimum, opinions = question.policy.minimum_rating, dict[int, bool]()
     if asker.agent_id is not None:
@@ -178,7 +178,7 @@ def _liked(question: Question, asker: Asker) -> set[int]:
 
 
 def newest_ratings(question: Question, raters: frozenset[str] | None, but: frozenset[str]) -> tuple[EventEvidence, ...]:
-    """Return a few of the newest ratings by `raters` (by everyone if None), except those by `but`."""
+    """Return a few of the newest ratings by `raters` (None for everyone), except those by `but`."""
     subject, is_server = question.subject, question.side == Side.SERVER
     kinds = [address for address, kind in subject.kinds.items() if kind in OPEN_REGISTRIES]
     few: list[Any] | None = None if raters is None or len(raters) > AT_ONCE else sorted(raters)
@@ -247,7 +247,7 @@ def _least_bound(question: Question) -> float:
 
 
 def _agents_above_bound(question: Question, agent_ids: Collection[int] | None) -> set[int]:
-    """Return the agents, of `agent_ids` or of all, whose lower bound as servers at the head meets the policy."""
+    """Return the agents among `agent_ids` (None for all) whose current lower bound as servers meets the policy."""
     table, subject = rating_tables.summary, question.subject
     query = (
         select(table.c.agent_id)

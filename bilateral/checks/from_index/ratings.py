@@ -1,8 +1,8 @@
 """The ratings, validations, trust analysis and watchtower measurements of an agent as of a block.
 
-At the head, the derived tables are used, so a check takes the same time whatever the number of ratings. For an earlier
-block, or if the policy limits the age of ratings or requires payment proofs, events are read individually, up to a
-limit. Both methods yield the same integers.
+At the last indexed block (the head), the derived tables are used, so a check takes the same time for any number of
+ratings. For an earlier block, or if the policy limits the age of ratings or requires payment proofs, events are read
+individually, up to a limit. Both methods yield exactly the same numbers.
 """
 
 import json
@@ -44,7 +44,7 @@ MOST_LINES: Final = 20
 """The maximum number of tags per side that an answer lists."""
 
 _MOST_ANSWERS: Final = 1_000
-"""The maximum number of newest responses to read: anyone may request any number of responses from a validator."""
+"""The maximum number of newest validation responses to read, because anyone can request any number of them."""
 
 _EXAMPLES: Final = 3  # examples per reason; enough to understand it
 _ANSWERS: Final = EVENT_TABLES[ValidationResponse]
@@ -71,7 +71,7 @@ class Ratings:
         return entries(self.subject.as_of, self.subject.kinds, self.subject.history.agent_id)
 
     def total(self, side: str, tag: str) -> Counted:
-        """Return the ratings by all raters at the head."""
+        """Return the sums of all raters' ratings at the head."""
         rows = [row for row in self.summaries if (row.side, row.tag) == (side, tag)]
         sums = zip(*((row.number, row.counterparts, row.share_sum) for row in rows), strict=True)
         return Counted(*map(sum, sums))
@@ -148,9 +148,9 @@ def lines(ratings: Ratings) -> tuple[Line, ...]:
 def analysed(
     findings: Findings | None, as_of: AsOfBlock, subject: Subject | None, side: Side, accounts: Collection[str]
 ) -> tuple[FoundFindings, Standing | None, str | None]:
-    """Return the findings about accounts, the agent's standing, and why no current analysis supports the decision.
+    """Return the findings about accounts, the agent's standing, and the reason if no current analysis exists.
 
-    A standing counts only if it comes from an analysis that counts at the block. Clients without ratings do not need a
+    A standing counts only if it comes from an analysis that applies to the block. Clients without ratings do not need a
     standing.
     """
     if findings is None:
@@ -200,7 +200,7 @@ def _line(  # noqa: PLR0913, PLR0917  # the sums of a summary
 
 
 def validations(subject: Subject, validators: Collection[str]) -> ValidationFacts:
-    """Return an agent's validations by the specified validators, or by all validators if none are specified."""
+    """Summarise an agent's validations by the given validators, or by all validators if none are given."""
     addresses = [address for address, kind in subject.kinds.items() if kind == VALIDATION]
     ordered = sorted(validators)
     parameters = subject.parameters | spread("registry", addresses, len(addresses))
@@ -272,7 +272,7 @@ _FEEDBACK, _REVOKED = EVENT_TABLES[NewFeedback], EVENT_TABLES[FeedbackRevoked]
 def measurements_of(
     subject: Subject, registration: RegistrationFacts | None, watchtowers: Collection[str]
 ) -> MeasurementFacts | None:
-    """Return the measurements for an agent's endpoints; None if the index has no watchtower data."""
+    """Return the measurements for an agent's endpoints; None if neither the index nor the policy has a watchtower."""
     as_of = subject.as_of
     bounds = {**as_of.bounds, "measurements": as_of.newest_measurement}
     mark = _MARK.first(as_of.connection, {**bounds, "endpoint_id": NO_ENDPOINT})

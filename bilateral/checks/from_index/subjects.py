@@ -167,7 +167,7 @@ def _changes(size: int) -> Prepared:
 
 
 def _replayed(agent_id: int, rows: Iterable[sa.Row[Any]]) -> AgentHistory:
-    """Return an agent after its changes. Events in the registration transaction set its first owner and wallet."""
+    """Replay an agent's events. Those in the registration transaction set its first owner and wallet."""
     states, agent = AgentStates(), AgentHistory(agent_id)
     for row in sorted(rows, key=attrgetter("block_number", "log_index")):
         before = states.owners.get(agent_id), states.wallets.get(agent_id)
@@ -208,7 +208,7 @@ class Subject:
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
-        """The parameters for statements about the agent, including all registries of the identity registry."""
+        """The parameters for SQL statements about the agent, including all registries of its identity registry."""
         agent = {"identity": self.identity, "agent_id": self.history.agent_id, "owner": self.history.owner}
         return {**self.as_of.bounds, **agent, **spread("registry", list(self.kinds), len(self.kinds))}
 
