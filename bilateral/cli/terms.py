@@ -66,7 +66,7 @@ def _fields(value: Any, place: str, names: Sequence[str]) -> Mapping[str, Any]:
             raise InvalidArgumentError(f"{place} lacks the field {name}")
     for name in value:
         if name not in names:
-            raise InvalidArgumentError(f"{place} has the unknown field {name}")
+            raise InvalidArgumentError(f"{place} has an unknown field: {name}")
     return value
 
 

@@ -105,7 +105,7 @@ class TokenAccount:
         fields.take(36)  # the delegate
         state = fields.number(1)
         if state not in tuple(AccountState):
-            raise fields.malformed(f"state {state} is unknown")
+            raise fields.malformed(f"unknown account state: {state}")
         fields.take(_ACCOUNT_BYTES - fields.position)
         if fields.left:
             if len(content) == _MULTISIG_BYTES or fields.number(1) != _ACCOUNT_KIND:

@@ -188,7 +188,7 @@ def test_the_tokens_are_shown(buyer, token):
     [
         ([], "the file must be an object with the fields state, epoch, proof"),
         ({"state": {}, "epoch": 1}, "the file lacks the field proof"),
-        ({"state": {}, "epoch": 1, "proof": [], "x": 1}, "the file has the unknown field x"),
+        ({"state": {}, "epoch": 1, "proof": [], "x": 1}, "the file has an unknown field: x"),
         ({"state": {}, "epoch": 1, "proof": "0x"}, "proof must be a JSON list"),
         ({"state": {}, "epoch": 1, "proof": ["5c"]}, "proof[0] must be hexadecimal, such as 0x5c1f"),
         ({"state": {}, "epoch": 1, "proof": []}, "state lacks the field buyer"),

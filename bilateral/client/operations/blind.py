@@ -178,7 +178,7 @@ def exchange(
     pair, signatures = pair_of(*envelopes)
     client, server = _openings_of(pair, openings)
     if client is None or server is None:
-        raise InvalidArgumentError("openings: exchange requires the openings from both sides")
+        raise InvalidArgumentError("openings: `exchange` requires an opening from each side")
     chain_id = (yield from registries.connect(state)).chain_id
     if not has_private_mempool(chain_id) and not accept_public_mempool:
         raise InvalidArgumentError(

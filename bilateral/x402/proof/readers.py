@@ -243,7 +243,7 @@ def deployment_of(state: ClientState) -> Deployment:
 
 
 def is_same_account(chain: ChainId, first: str, second: str) -> bool:
-    """Compare two addresses, ignoring case on EVM chains and exactly on other chains ("Step 3")."""
+    """Compare two addresses: case-insensitively on EVM chains, exactly on others (specification, "Step 3")."""
     if not first or not second:
         return False
     return first.lower() == second.lower() if chain.is_evm else first == second

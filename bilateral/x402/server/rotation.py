@@ -53,8 +53,9 @@ def add_signer(
     Args:
         client: The agent owner's SDK client.
         key: The key. It must sign a test message, so that a wrong public key is never listed.
-        **options: `role`, the key's holder, by default `delegate`; `valid_from`, when the key becomes valid, by default
-            a minute ago; `valid_until`, when it expires, by default never; `comment`, a note for human readers.
+        **options: `role`, the role of the key's holder (default: `delegate`); `valid_from`, when the key becomes valid
+            (default: a minute ago); `valid_until`, when it expires (default: never); `comment`, a note for human
+            readers.
 
     Raises:
         InvalidArgumentError: The key is already listed, or the file lists 64 keys.
