@@ -187,7 +187,7 @@ def _targets(place: str, protocol: str, database: str | None, *, is_paid: bool) 
     if agent.chain_id is None:
         raise UsageProblemError("the agent id must include its chain, as in 84532:42")
     with open_index(database) as engine, snapshot(engine) as connection:
-        return [target for target in read_targets(connection, [agent.chain_id]) if agent in target.agents]
+        return [target for target in read_targets(connection, [agent.chain_id]) if str(agent) in target.agents]
 
 
 def _built(
@@ -232,7 +232,7 @@ def _show(invocation: Invocation, store: Store) -> None:
         {
             **{name: vars(entry.target)[name] for name in ("protocol", "host", "url")},
             **{name: vars(entry.condition)[name] for name in _NAMES},
-            "agent": str(agent),
+            "agent": agent,
             "alive": entry.condition.state in REACHABLE,
         }
         for entry in store.endpoints()

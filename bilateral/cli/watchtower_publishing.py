@@ -209,16 +209,16 @@ def buy(
     invocation.output.results(rows, columns("url", "outcome"), none="no seller's price has been probed yet")
 
 
-def _declining(reader: Reader) -> Callable[[AgentId, Mapping[str, Any]], bool]:
+def _declining(reader: Reader) -> Callable[[str, Mapping[str, Any]], bool]:
     """Return a function that uses an index to decide which agents not to pay."""
     from bilateral.checks.policy import PolicyName, policy_of  # noqa: PLC0415  # slow to import
     from bilateral.checks.questions import OfServer, Snapshot  # noqa: PLC0415
 
     options = {"policy": policy_of({"name": PolicyName.BALANCED}), **Snapshot().snapshot_options()}
 
-    def declines(agent: AgentId, terms: Mapping[str, Any]) -> bool:
+    def declines(agent: str, terms: Mapping[str, Any]) -> bool:
         chain_id = int(terms["network"].removeprefix("eip155:"))
-        fields = {"agent": str(agent), "pay_to": terms["payTo"], "payment_chain": chain_id}
+        fields = {"agent": agent, "pay_to": terms["payTo"], "payment_chain": chain_id}
         try:
             question = OfServer.model_validate(fields)
             return reader.read(question.check, **options).verdict == "decline"

@@ -128,6 +128,13 @@ def host_of(url: str) -> Host:
     return parsed.raw_host.decode(), parsed.port or _PORTS[parsed.scheme]
 
 
+def netloc_of(url: str) -> str:
+    """Return the host of an http or https URL, with the port unless it is the scheme's default."""
+    host, port = host_of(url)
+    name = f"[{host}]" if ":" in host else host  # IPv6
+    return name if port == _PORTS[url.partition(":")[0].lower()] else f"{name}:{port}"
+
+
 def quoted_url(url: str) -> str:
     """Quote a URL for a message, without its user and password."""
     return quoted(_USERINFO.sub(r"\1", url))

@@ -26,7 +26,6 @@ from x402.schemas import PaymentRequired
 
 from bilateral.client import TransactionSigner
 from bilateral.core.errors import DocumentError
-from bilateral.core.identifiers import AgentId
 from bilateral.documents.exchanges import Answer, exchange
 from bilateral.documents.http import Limits, Network
 from bilateral.index.measurements.values import DAY, Protocol, Target
@@ -84,7 +83,7 @@ class Buyer:
     engine: Engine
     signer: TransactionSigner
     budget: Budget
-    declines: Callable[[AgentId, Mapping[str, Any]], bool]
+    declines: Callable[[str, Mapping[str, Any]], bool]
     network: Network = field(default_factory=Network)
     clock: Callable[[], float] = time.time
 
@@ -94,7 +93,7 @@ class Buyer:
         Args:
             facts: The facts from the last unpaid probe of the seller, which contain the maximum price to pay.
         """
-        agent = min(target.agents, key=str, default=None)
+        agent = min(target.agents, default=None)
         method = facts.get("method") or target.method or "GET"
         if agent is None or target.protocol is not Protocol.X402 or not (price := self._ask(target, method, {})):
             return Purchase.NO_OFFER
@@ -110,7 +109,7 @@ class Buyer:
             return Purchase.PRICE_RAISED
         if any(self.declines(listing, option) for listing in target.agents):
             return Purchase.DECLINED
-        message, number = offer.message or {}, self._reserve(target, str(agent), micros)
+        message, number = offer.message or {}, self._reserve(target, agent, micros)
         if isinstance(number, Purchase):
             return number
         try:

@@ -4,8 +4,6 @@ If backends differ, or if each payment has a new address, every read would show 
 reported once, as rotating, and again only after it has been stable for days.
 """
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +13,7 @@ from typing import Any, Final
 from bilateral.index.measurements.values import DAY, REACHABLE, Change, Outcome, Target
 from bilateral.watchtower.outcomes import HOUR, Code, Probe, counted
 from bilateral.watchtower.politeness import Host
+from bilateral.watchtower.probes.asking import digest
 
 _FLAPPING_CHANGES: Final = 4
 """The number of changes within a day from which an endpoint is flapping, which is reported once, not at each change."""
@@ -229,12 +228,12 @@ def compare(
 
 def _compared(entry: Mapping[str, Any], value: Any, at: int) -> tuple[dict[str, Any], tuple[int, str | None] | None]:
     """Return a fact's memory after a read and, if the fact changed, since when and how."""
-    digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+    fingerprint = digest(value)[:16]
     is_rotating = "rotates" in entry
-    recent = [*entry.get("recent", ()), digest][-(_STABLE_READS if is_rotating else _RECENT) :]
+    recent = [*entry.get("recent", ()), fingerprint][-(_STABLE_READS if is_rotating else _RECENT) :]
     new = {"value": value, "recent": recent}
-    if not entry or (is_rotating and recent == [digest] * _STABLE_READS):
-        return {"value": value, "recent": [digest]}, None
+    if not entry or (is_rotating and recent == [fingerprint] * _STABLE_READS):
+        return {"value": value, "recent": [fingerprint]}, None
     if is_rotating:
         return {**entry, "recent": recent}, None
     switches = sum(first != second for first, second in pairwise(recent))
@@ -242,7 +241,7 @@ def _compared(entry: Mapping[str, Any], value: Any, at: int) -> tuple[dict[str, 
         return new | {"rotates": at}, (at, ROTATES)
     if value == entry["value"]:
         return new, None
-    since = entry.get("differs_at", at) if recent[-2] == digest else at
+    since = entry.get("differs_at", at) if recent[-2] == fingerprint else at
     if at - since >= _CONFIRM_SECONDS:
         return new, (since, None)
     return {**entry, "recent": recent, "differs_at": since}, None

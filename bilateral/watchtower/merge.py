@@ -17,12 +17,10 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.log.dialects import insert_new, upsert
 from bilateral.index.measurements.values import Outcome
 from bilateral.watchtower.periods import Period
-from bilateral.watchtower.store import Store, change, endpoint, hour
+from bilateral.watchtower.store import OF_CHANGE, Store, change, endpoint, hour
 
 _HEADER: Final = {"alg": "Ed25519", "typ": "bilateral-vantage"}
 """The type ensures that no other signature by the same key is mistaken for one of these."""
-
-_CHANGE: Final = ("at", "kind", "old", "new", "code")
 
 
 def export_vantage(store: Store, period: Period, vantage: str, key: OKPKey) -> bytes:
@@ -34,7 +32,7 @@ def export_vantage(store: Store, period: Period, vantage: str, key: OKPKey) -> b
     ]
     is_recent = (change.c.kind == "state") | (change.c.at >= period.first)
     lines += [
-        {"endpoint": row.endpoint_id.hex(), **{name: getattr(row, name) for name in _CHANGE}}
+        {"endpoint": row.endpoint_id.hex(), **{name: getattr(row, name) for name in OF_CHANGE}}
         for row in store.changes(change.c.vantage == vantage, change.c.at < period.end, is_recent)
     ]
     content = b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
@@ -88,7 +86,7 @@ def _add(store: Store, vantage: str, lines: list[dict[str, Any]]) -> int:
         scheduled = hour.c.counts["scheduled"].as_integer()
         upsert(connection, hour, hours, where=lambda new: new.counts["scheduled"].as_integer() > scheduled)
         changes = [
-            place | {"endpoint_id": bytes.fromhex(line["endpoint"])} | {name: line[name] for name in _CHANGE}
+            place | {"endpoint_id": bytes.fromhex(line["endpoint"])} | {name: line[name] for name in OF_CHANGE}
             for line in listed
             if "kind" in line
         ]

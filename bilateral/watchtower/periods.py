@@ -6,21 +6,21 @@ problems near one vantage are therefore not failures of the endpoint. Latencies 
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_DOWN, Context, Decimal
 from itertools import groupby
-from math import sqrt
 from operator import itemgetter
 from statistics import NormalDist, median_low
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 from sqlalchemy import Connection, Engine, func, null, select, union, union_all
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId
 from bilateral.core.text import quoted
+from bilateral.core.values.bounds import wilson
 from bilateral.index.agents.tables import agent
 from bilateral.index.files.reading import secure_host
 from bilateral.index.files.tables import registration_domain
@@ -31,7 +31,10 @@ from bilateral.index.payments.terms import MICROS
 from bilateral.index.reading.registries import read_registries
 from bilateral.index.search.plans import naming_domains
 from bilateral.watchtower.outcomes import Code, measured, quantile, reached
-from bilateral.watchtower.store import Store, change
+from bilateral.watchtower.store import OF_CHANGE, Store, change
+
+Leaf: TypeAlias = dict[str, Any]
+"""A measurement as JSON: the figures of an endpoint, or the revenues of an agent."""
 
 ROUND_SECONDS: Final = 900
 
@@ -47,7 +50,7 @@ PARTIAL: Final = "partial"
 _RANKS: Final = (Outcome.UP, Outcome.GATED, Outcome.DEGRADED, Outcome.DOWN)
 _PARTIAL_SECONDS: Final = 3 * ROUND_SECONDS
 _MOST_CHANGES: Final = 5  # per leaf
-_QUANTILE: Final = NormalDist().inv_cdf(0.975)
+_QUANTILE: Final = NormalDist().inv_cdf(0.975)  # of a two-sided interval with 95 % confidence
 
 _SELLER: Final = ("chain_id", "identity_registry", "agent_id")
 _LEAST_MICROS: Final = 10_000
@@ -59,7 +62,7 @@ _SETTLING_SECONDS: Final = 3_600
 """The number of seconds after which the failures at the end of a period are confirmed."""
 
 _FROZEN: Final = "published_leaves"
-_RETAINED: Final = 3  # periods, because the latest ones may still have to be published on another chain
+_RETAINED: Final = 3  # periods, because the latencies_of ones may still have to be published on another chain
 
 
 @dataclass(frozen=True)
@@ -114,9 +117,9 @@ def join_states(states: Collection[VantageState], end: int) -> VantageState:
     return VantageState(Outcome.DEGRADED, PARTIAL, since) if is_split else best
 
 
-def measurements(store: Store, index: Engine, period: Period) -> list[dict[str, Any]]:
+def measurements(store: Store, index: Engine, period: Period) -> list[Leaf]:
     """Return a period's measurements: the published ones, or current ones from the store and the index."""
-    frozen: dict[str, list[dict[str, Any]]] = store.setting(_FROZEN) or {}
+    frozen: dict[str, list[Leaf]] = store.setting(_FROZEN) or {}
     if period.name in frozen:
         return frozen[period.name]
     agents = {agent for entry in store.endpoints() for agent in entry.target.agents}
@@ -125,16 +128,14 @@ def measurements(store: Store, index: Engine, period: Period) -> list[dict[str, 
         return [*measure(store, period, owned), *revenues(connection, period, agents)]
 
 
-def freeze(
-    store: Store, index: Engine, period: Period, *, dry_run: bool = False
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def freeze(store: Store, index: Engine, period: Period, *, dry_run: bool = False) -> tuple[list[Leaf], list[Leaf]]:
     """Return the measurements of a period and of the one published before it, and store both for later runs."""
     if time.time() < period.end + _SETTLING_SECONDS:
         raise InvalidArgumentError(f"{period.name} can be published no earlier than an hour after its end")
     leaves = measurements(store, index, period)
     if not leaves:
         raise InvalidArgumentError(f"nothing was measured in {period.name}")
-    frozen: dict[str, list[dict[str, Any]]] = store.setting(_FROZEN) or {}
+    frozen: dict[str, list[Leaf]] = store.setting(_FROZEN) or {}
     previous = max((name for name in frozen if name < period.name), default="")
     if not dry_run:
         frozen[period.name] = leaves
@@ -142,7 +143,7 @@ def freeze(
     return leaves, frozen.get(previous, [])
 
 
-def measure(store: Store, period: Period, owned: Collection[tuple[str, str]] = ()) -> list[dict[str, Any]]:
+def measure(store: Store, period: Period, owned: Collection[tuple[str, str]] = ()) -> list[Leaf]:
     """Return the measurements of all listed endpoints in a period, as JSON, in the order of the endpoints' ids.
 
     Args:
@@ -160,60 +161,46 @@ def measure(store: Store, period: Period, owned: Collection[tuple[str, str]] = (
             joined[key].update(max(vantages.items(), key=_order)[1])
             for vantage, counts in vantages.items():
                 by_vantage[key][vantage].update(counts)
-    states: dict[bytes, dict[str, VantageState]] = defaultdict(dict)
+    states: dict[bytes, dict[str, VantageState]] = defaultdict(lambda: defaultdict(VantageState))
     drifts: dict[bytes, list[dict[str, Any]]] = defaultdict(list)
-    names = ("at", "kind", "old", "new", "code")
     for row in sorted(store.changes(change.c.at < period.end), key=lambda row: (row.at, row.kind)):
         if row.kind == "state":
             states[row.endpoint_id][row.vantage] = VantageState(Outcome(row.new), row.code, row.at)
         elif row.at >= period.first:
-            drifts[row.endpoint_id].append({name: getattr(row, name) for name in names})
+            drifts[row.endpoint_id].append({name: getattr(row, name) for name in OF_CHANGE})
     leaves = []
     for entry in sorted(store.endpoints(), key=lambda entry: entry.target.endpoint_id):
         target, lag = entry.target, entry.condition.facts.get("lag")
         key = target.endpoint_id
         if target.agents and key in joined and key not in hidden:
-            leaf = {
-                "kind": "endpoint",
-                "period": period.name,
-                "endpoint": key.hex(),
-                "protocol": str(target.protocol),
-                "url": target.url,
-                "agents": {str(agent): (str(agent), secure_host(target.url)) in owned for agent in target.agents},
-                "changes": drifts[key][-_MOST_CHANGES:],
-            }
-            late = {} if lag is None else {"blocktimeFreshness": str(lag)}
-            leaves.append(leaf | _figures(joined[key], by_vantage[key], states[key], period.end) | late)
+            agents = {agent: (agent, secure_host(target.url)) in owned for agent in target.agents}
+            leaf: Leaf = {"kind": "endpoint", "period": period.name, "endpoint": key.hex(), "agents": agents}
+            leaf |= {"protocol": target.protocol, "url": target.url, "changes": drifts[key][-_MOST_CHANGES:]}
+            leaf |= {} if lag is None else {"blocktimeFreshness": str(lag)}
+            leaves.append(leaf | _figures(joined[key], by_vantage[key], states[key], period.end))
     return leaves
 
 
 def _figures(
     joined: Counter[str], by_vantage: Mapping[str, Counter[str]], states: Mapping[str, VantageState], end: int
 ) -> dict[str, Any]:
-    known, answered = measured(joined), joined["answered"]
-    vantages: dict[str, dict[str, Any]] = {
-        name: {
-            "scheduled": counts["scheduled"],
-            "known": measured(counts),
-            "reached": reached(counts),
-            "state": states.get(name, VantageState()).state,
-            "p50": quantile(counts, 0.5),
-            "p95": quantile(counts, 0.95),
-        }
-        for name, counts in sorted(by_vantage.items())
-    }
-    state = join_states([states[name] for name, entry in vantages.items() if entry["known"] and name in states], end)
-    is_enough = known >= LEAST_MEASURED and known * 100 >= LEAST_COVERAGE * joined["scheduled"]
+    scheduled, known, answered, up = joined["scheduled"], measured(joined), joined["answered"], reached(joined)
+    vantages: dict[str, dict[str, Any]] = {}
+    for name, counts in sorted(by_vantage.items()):
+        totals = {"scheduled": counts["scheduled"], "known": measured(counts), "reached": reached(counts)}
+        latencies = {"p50": quantile(counts, 0.5), "p95": quantile(counts, 0.95)}
+        vantages[name] = {**totals, "state": states[name].state, **latencies}
+    latencies_of = {key: [each[key] for each in vantages.values() if each[key] is not None] for key in ("p50", "p95")}
+    state = join_states([states[name] for name, entry in vantages.items() if entry["known"]], end)
+    is_enough = known >= LEAST_MEASURED and known * 100 >= LEAST_COVERAGE * scheduled
+    numbers = {"scheduled": scheduled, "known": known, "answered": answered}
     return {
-        **state._asdict(),
-        "scheduled": joined["scheduled"],
-        "known": known,
-        "answered": answered,
-        "counts": {str(outcome): joined[outcome] for outcome in Outcome if joined[outcome]},
-        "uptime": _share(reached(joined), known) if is_enough else None,
-        "successRate": _share(min(reached(joined), answered), answered) if is_enough and answered else None,
+        **state._asdict() | numbers,
         "vantages": vantages,
-        **{name: _median(entry[name] for entry in vantages.values()) for name in ("p50", "p95")},
+        "counts": {outcome: joined[outcome] for outcome in Outcome if joined[outcome]},
+        "uptime": _share(up, known) if is_enough else None,
+        "successRate": _share(min(up, answered), answered) if is_enough and answered else None,
+        **{name: median_low(values) if values else None for name, values in latencies_of.items()},
     }
 
 
@@ -224,24 +211,11 @@ def _order(entry: tuple[str, Counter[str]]) -> tuple[Any, ...]:
     return (reached(counts) / known if known else -1.0), known, counts["scheduled"], vantage
 
 
-def _median(values: Iterable[int | None]) -> int | None:
-    present = [value for value in values if value is not None]
-    return median_low(present) if present else None
-
-
 def _share(part: int, whole: int) -> list[str]:
     """Return a share as a percentage, rounded down to one decimal so that 100 means always, and its bounds."""
     tenths = part * 1000 // whole
-    return [f"{tenths // 10}.{tenths % 10}", *(f"{100 * bound:.4f}" for bound in wilson(part, whole))]
-
-
-def wilson(successes: int, trials: int) -> tuple[float, float]:
-    """Return the bounds of the Wilson score interval for a share, with 95 % two-sided confidence."""
-    share, squared = successes / trials, _QUANTILE**2
-    centre = share + squared / (2 * trials)
-    spread = _QUANTILE * sqrt((share * (1 - share) + squared / (4 * trials)) / trials)
-    low, high = ((centre + sign * spread) / (1 + squared / trials) for sign in (-1, 1))
-    return max(low, 0.0), min(high, 1.0)
+    bounds = wilson(part / whole, whole, _QUANTILE)
+    return [f"{tenths // 10}.{tenths % 10}", *(f"{100 * bound:.4f}" for bound in bounds)]
 
 
 def values_of(leaf: Mapping[str, Any], agent: str) -> dict[str, Any]:
@@ -265,14 +239,14 @@ def values_of(leaf: Mapping[str, Any], agent: str) -> dict[str, Any]:
     return values
 
 
-def owned_hosts(connection: Connection, agents: Collection[AgentId]) -> set[tuple[str, str]]:
+def owned_hosts(connection: Connection, agents: Collection[str]) -> set[tuple[str, str]]:
     """Return pairs of an agent's short id and a host of the agent's services that lists the agent."""
     keys = _keys(connection, agents)
     rows = connection.execute(naming_domains(*agent.c[_SELLER], registration_domain.c.host).distinct())
     return {(keys[key], host) for *place, host in rows if (key := tuple(place)) in keys}
 
 
-def revenues(connection: Connection, period: Period, agents: Collection[AgentId]) -> list[dict[str, Any]]:
+def revenues(connection: Connection, period: Period, agents: Collection[str]) -> list[Leaf]:
     """Return what agents were paid by the end of the period, minus what they paid back, as JSON.
 
     A payment counts for the agent whose wallet received it at that time, unless the payer is its owner or wallet, or
@@ -287,20 +261,18 @@ def revenues(connection: Connection, period: Period, agents: Collection[AgentId]
         back.chain_id == seller.chain_id, back.payee == seller.account, back.block_time < period.end
     )
     flow = union_all(received, returned).subquery().c
-    sums = select(*flow[_SELLER], func.sum(flow.micros), func.min(flow.block_number))
-    paid_by: dict[tuple[Any, ...], list[tuple[int, int]]] = defaultdict(list)
-    for *place, micros, block in connection.execute(sums.group_by(*flow[_SELLER], flow.payer)):
-        paid_by[tuple(place)].append((int(micros), block))
+    sums = func.sum(flow.micros).label("micros"), func.min(flow.block_number).label("block")
+    net = select(*flow[_SELLER], *sums).group_by(*flow[_SELLER], flow.payer).subquery().c
+    total, count = func.sum(net.micros).filter(net.micros > 0), func.count().filter(net.micros > 0)
+    query = select(*net[_SELLER], total, count, func.max(net.micros), func.min(net.block)).group_by(*net[_SELLER])
     last_block = dict(map(tuple, connection.execute(select(*payment_cursor.c["chain_id", "block_number"]))))
-    leaves = []
-    for key, short_id in sorted(_keys(connection, agents).items()):
-        rest = sorted(micros for micros, _ in paid_by[key] if micros > 0)
-        if sum(rest) >= _LEAST_MICROS:
-            leaf = {"kind": "revenues", "period": period.name, "agents": {short_id: True}}
-            share = str(rest[-1] * 1000 // sum(rest) / Decimal(10))
-            figures = {"dollars": two_digits(sum(rest)), "payers": len(rest), "topShare": share}
-            first_block = min(block for _, block in paid_by[key] if block is not None)
-            leaves.append(leaf | figures | {"blocks": [first_block, last_block.get(key[0])]})
+    leaves, keys = [], _keys(connection, agents)
+    for *place, micros, payers, most, first_block in sorted(connection.execute(query.having(total >= _LEAST_MICROS))):
+        if (key := tuple(place)) in keys:
+            leaf = {"kind": "revenues", "period": period.name, "agents": {keys[key]: True}, "payers": payers}
+            share = str(int(most) * 1000 // int(micros) / Decimal(10))
+            blocks = [first_block, last_block.get(key[0])]
+            leaves.append(leaf | {"dollars": two_digits(int(micros)), "topShare": share, "blocks": blocks})
     return leaves
 
 
@@ -309,9 +281,9 @@ def two_digits(micros: int) -> str:
     return format(_TWO_DIGITS.create_decimal(Decimal(micros).scaleb(-MICROS)), "f")
 
 
-def _keys(connection: Connection, agents: Collection[AgentId]) -> dict[tuple[Any, ...], str]:
+def _keys(connection: Connection, agents: Collection[str]) -> dict[tuple[Any, ...], str]:
     """Return the short ids of agents on indexed chains, by their keys in the index."""
     registries = read_registries(connection)
     identities: dict[int | None, str] = {chain_id: registries.identity_of(chain_id) for chain_id in registries.chains}
-    listed = (entry for entry in agents if entry.chain_id in identities)
+    listed = (entry for entry in map(AgentId.parse, agents) if entry.chain_id in identities)
     return {(entry.chain_id, identities[entry.chain_id], entry.token_id): str(entry) for entry in listed}

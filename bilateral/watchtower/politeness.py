@@ -19,7 +19,7 @@ from bilateral.documents.http import Limits
 from bilateral.index.measurements.values import DAY, Target
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.probes import ProbeSettings, probe
-from bilateral.watchtower.probes.asking import Asker
+from bilateral.watchtower.probes.asking import BUSY, Asker
 
 AGENT: Final = "bilateral-watchtower"
 """The watchtowers' user agent in robots.txt. Rules for all robots do not apply, because they are meant for crawlers."""
@@ -28,7 +28,6 @@ _LOOKUPS_AT_ONCE: Final = 16
 _LOOKUP_SECONDS: Final = 5.0
 _FIRST_PAUSE: Final = 60
 _MOST_DOUBLINGS: Final = 11  # more than a day
-_BUSY: Final = frozenset({429, 503})
 _ROBOTS_BYTES: Final = 64 * 1024
 _OF_REFERENCE: Final = Limits(bytes=0, seconds=5.0, redirects=0)
 """The limits for a reference host: five unresponsive ones are detected within half a minute."""
@@ -96,7 +95,7 @@ class Host(Turns):
 
     def note(self, outcome: Probe, wall: float) -> None:
         """If the host asks for a pause, pause as long as requested, but at least twice as long as last time."""
-        if outcome.code is Code.RATE_LIMITED or (outcome.status in _BUSY and outcome.retry_after is not None):
+        if outcome.code is Code.RATE_LIMITED or (outcome.status in BUSY and outcome.retry_after is not None):
             pause = max(_FIRST_PAUSE << min(self.pauses, _MOST_DOUBLINGS), outcome.retry_after or 0)
             self.closed_until, self.pauses = wall + min(pause, DAY), self.pauses + 1
         elif outcome.status is not None:

@@ -3,7 +3,7 @@
 Each step first checks on chain whether it was done before, so an interrupted run can be completed by running it again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -21,7 +21,7 @@ from bilateral.core.values import value_for_tag
 from bilateral.documents import DataUriStore, FeedbackFile
 from bilateral.documents.ipfs import Cid
 from bilateral.watchtower.endpoints import ROTATES
-from bilateral.watchtower.periods import Period, values_of
+from bilateral.watchtower.periods import Leaf, Period, values_of
 
 METADATA_KEY: Final = "measurements"
 """The key of the watchtower's metadata that contains the last period's root (32 bytes) and the CID of its leaves."""
@@ -33,8 +33,6 @@ _BANDS: Final = tuple(map(Decimal, ("99.5", "99", "95", "90", "50")))
 _ROUNDS: Final = 4  # the last one finds nothing missing, unless somebody makes transactions fail
 _AT_A_TIME: Final = 200  # signals, which take two requests for gas estimates
 _MULTIHASH: Final = bytes([0x12, 0x20])  # SHA-256, 32 bytes
-
-Leaf = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class MerkleTree:
     """
 
     def __init__(self, leaves: Iterable[Leaf]) -> None:
-        encoded = [rfc8785.dumps(dict(leaf)) for leaf in leaves]
+        encoded = [rfc8785.dumps(leaf) for leaf in leaves]
         self.content = b"".join(leaf + b"\n" for leaf in encoded)
         level, self._levels = [sha256(b"\0" + leaf).digest() for leaf in encoded], list[list[bytes]]()
         while len(level) > 1:
@@ -91,11 +89,8 @@ class MerkleTree:
     def path(self, number: int) -> list[str]:
         """Return the siblings from a leaf to the root: each one's side, `L` or `R`, and its hash."""
         places = ((level, number >> depth) for depth, level in enumerate(self._levels))
-        return [
-            ("R" if place % 2 == 0 else "L") + level[place ^ 1].hex()
-            for level, place in places
-            if place ^ 1 < len(level)
-        ]
+        sides = "RL"  # of the siblings of even and odd places
+        return [sides[place % 2] + level[place ^ 1].hex() for level, place in places if place ^ 1 < len(level)]
 
 
 def due_signals(
@@ -115,10 +110,8 @@ def due_signals(
             values = values_of(leaf, agent)
             published = values_of(before, agent) if before and agent in before["agents"] else {}
             tags = {tag for tag in values if is_complete or _differs(tag, published.get(tag), values[tag])}
-            if "reachable" in values and has_drifted:
-                tags.add("reachable")
-            if "reachable" in values and turn % HEARTBEAT == 0:
-                tags.add("uptime" if "uptime" in values else "reachable")
+            tags |= {"reachable"} if has_drifted else set()
+            tags |= {"uptime" if "uptime" in values else "reachable"} if turn % HEARTBEAT == 0 else set()
             yield from (Due(number, AgentId.parse(agent), tag, values[tag]) for tag in values if tag in tags)
 
 
@@ -173,12 +166,8 @@ def publish(  # noqa: PLR0913  # what to publish, by whom, and how much of it
     deployment = client.get_deployment()
     registry, own = deployment.agent_registry, agent_id.on(deployment.chain_id)
     author = AccountId(ChainId.evm(deployment.chain_id), str(client.address))
-    shared = {
-        "method": "bilateral-watchtower/1",
-        "watchtower": str(GlobalAgentId(registry, str(own.token_id))),
-        "root": tree.root.hex(),
-        "leaves": stored.uri,
-    }
+    tower = str(GlobalAgentId(registry, str(own.token_id)))
+    shared = {"method": "bilateral-watchtower/1", "watchtower": tower, "root": tree.root.hex(), "leaves": stored.uri}
 
     def evidence(due: Due) -> Signal:
         leaf, value = leaves[due.number], value_for_tag(due.tag, due.value, period.name)

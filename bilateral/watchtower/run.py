@@ -9,6 +9,7 @@ import logging
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -133,13 +134,9 @@ class Watchtower:
         return min(_LONGEST_WAIT, max(0.0, self._next_turn() - self.time.now))
 
     def wait(self, seconds: float) -> None:
-        """Wait for a result for at most the given number of seconds."""
-        try:
-            done = self._done.get(timeout=max(seconds, 0.001))
-        except Empty:
-            return
-        self._stalls += self.time.tick()
-        self._take(*done)
+        """Wait for at most the given number of seconds until there is a result for the next step."""
+        with suppress(Empty):
+            self._done.put(self._done.get(timeout=max(seconds, 0.001)))
 
     def save(self) -> None:
         """Store the pending results, and delete old rows. If this fails, the results stay pending."""

@@ -13,13 +13,11 @@ import platformdirs
 import sqlalchemy as sa
 from sqlalchemy import Column, Engine, Table, select
 
-from bilateral.core.identifiers import AgentId
 from bilateral.index.log.columns import optional, required
 from bilateral.index.log.database import connect_engine, snapshot
 from bilateral.index.log.dialects import insert_new, upsert
 from bilateral.index.measurements.values import DAY, Change, Protocol, Target
 from bilateral.watchtower.endpoints import Condition, Endpoint
-from bilateral.watchtower.outcomes import HOUR
 
 PUBLISHED: Final = "published"
 """The setting that counts the transactions sent by `publish`."""
@@ -28,6 +26,9 @@ _HOST: Final = "host "
 """The prefix of the settings that contain the state of a host."""
 
 _RETENTION_SECONDS: Final = 35 * DAY
+
+OF_CHANGE: Final = ("at", "kind", "old", "new", "code")
+"""The columns of a change that other watchtowers and evidence files contain."""
 
 metadata: Final = sa.MetaData()
 
@@ -117,15 +118,14 @@ class Store:
 
     def prune(self, now: float) -> None:
         """Delete the oldest hour if it is too old. Deleting a whole day at once would delay the writer."""
+        is_oldest = hour.c.start == select(sa.func.min(hour.c.start)).scalar_subquery()
         with self.engine.begin() as connection:
-            oldest = connection.execute(select(sa.func.min(hour.c.start))).scalar_one()
-            if oldest is not None and oldest < now - _RETENTION_SECONDS:
-                connection.execute(sa.delete(hour).where(hour.c.start < oldest + HOUR))
+            connection.execute(sa.delete(hour).where(is_oldest, hour.c.start < now - _RETENTION_SECONDS))
 
     def set_targets(self, targets: Iterable[Target]) -> None:
         """Store the currently listed endpoints, and mark all others as no longer listed."""
         rows = [
-            {"endpoint_id": target.endpoint_id, "target": _stored(target), "is_listed": True, "condition": {}}
+            {"endpoint_id": target.endpoint_id, "target": vars(target), "is_listed": True, "condition": {}}
             for target in targets
         ]
         with self.engine.begin() as connection:
@@ -133,17 +133,14 @@ class Store:
             upsert(connection, endpoint, rows, key=["endpoint_id"], replaced=("target", "is_listed"))
         self.updates += 1
 
-    def endpoints(self, condition: sa.ColumnElement[bool] | None = None) -> list[Endpoint]:
-        """Return the endpoints that meet a condition; without a condition, return those currently listed."""
-        chosen = endpoint.c.is_listed if condition is None else condition
-        with snapshot(self.engine) as connection:
-            rows = connection.execute(select(endpoint).where(chosen).order_by(endpoint.c.number))
-            return [Endpoint(row.number, _target(**row.target), Condition(**row.condition)) for row in rows]
+    def endpoints(self, condition: sa.ColumnElement[bool] = endpoint.c.is_listed) -> list[Endpoint]:
+        """Return the endpoints that meet a condition; by default, those currently listed."""
+        rows = self._read(select(endpoint).where(condition).order_by(endpoint.c.number))
+        return [Endpoint(row.number, _target(**row.target), Condition(**row.condition)) for row in rows]
 
     def last_stamp(self) -> int:
         """Return the time of the last result; 0 if there is none."""
-        with snapshot(self.engine) as connection:
-            return connection.execute(select(sa.func.max(endpoint.c.updated_at))).scalar_one() or 0
+        return self._read(select(sa.func.max(endpoint.c.updated_at)))[0][0] or 0
 
     def hours(self, first: int, end: int = 1 << 62) -> Iterator[tuple[int, bytes, str, Counter[str]]]:
         """Yield hours from `first` until before `end` (Unix time), in order: hour, endpoint id, vantage and counts."""
@@ -153,26 +150,28 @@ class Store:
             for *key, counts in connection.execute(query.order_by(hour.c.start, hour.c.endpoint)):
                 yield *key, Counter(counts)
 
-    def changes(self, *conditions: sa.ColumnElement[bool]) -> list[sa.Row[Any]]:
+    def changes(self, *conditions: sa.ColumnElement[bool]) -> Sequence[sa.Row[Any]]:
         """Return the changes that meet conditions, in the order in which they were stored."""
-        with snapshot(self.engine) as connection:
-            return list(connection.execute(select(change).where(*conditions).order_by(change.c.number)))
+        return self._read(select(change).where(*conditions).order_by(change.c.number))
 
     def hosts(self) -> dict[str, Any]:
         """Return the stored states of hosts by name."""
-        with snapshot(self.engine) as connection:
-            rows = connection.execute(select(_setting).where(_setting.c.name.startswith(_HOST)))
-            return {row.name.removeprefix(_HOST): row.value for row in rows}
+        rows = self._read(select(_setting).where(_setting.c.name.startswith(_HOST)))
+        return {row.name.removeprefix(_HOST): row.value for row in rows}
 
     def setting(self, name: str) -> Any:
         """Return a value that persists between runs; None if there is none."""
-        with snapshot(self.engine) as connection:
-            return connection.execute(select(_setting.c.value).where(_setting.c.name == name)).scalar_one_or_none()
+        rows = self._read(select(_setting.c.value).where(_setting.c.name == name))
+        return rows[0].value if rows else None
 
     def set_setting(self, name: str, value: Any) -> None:
         """Store a value for later runs."""
         with self.engine.begin() as connection:
             upsert(connection, _setting, [{"name": name, "value": value}])
+
+    def _read(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+        with snapshot(self.engine) as connection:
+            return connection.execute(query).all()
 
 
 def open_store(url: str | None = None, *, creates: bool = True) -> Store:
@@ -193,9 +192,5 @@ def open_store(url: str | None = None, *, creates: bool = True) -> Store:
     return Store(engine)
 
 
-def _stored(target: Target) -> dict[str, Any]:
-    return {**vars(target), "agents": [str(agent) for agent in target.agents]}
-
-
 def _target(protocol: str, agents: Sequence[str], **values: Any) -> Target:
-    return Target(Protocol(protocol), agents=tuple(map(AgentId.parse, agents)), **values)
+    return Target(Protocol(protocol), agents=tuple(agents), **values)

@@ -8,10 +8,10 @@ import pytest
 
 from bilateral.checks import Payment, Policy
 from bilateral.index.measurements.recording import record
-from bilateral.index.measurements.values import Change, Outcome, Protocol, endpoint_id
+from bilateral.index.measurements.values import Change, Outcome, Protocol
 from tests.checks.ledger import HOUR, START, account, codes, feedback, registered, revoked
 from tests.checks.test_servers import data_uri, naming
-from tests.index.measurements.rows import state_row
+from tests.index.measurements.rows import endpoint_id, state_row
 
 OWNER, TOWER, STRANGER = account(0xA1), account(0xB1), account(0xC1)
 MCP, SHOP = "https://seller.example/mcp", "https://seller.example/buy"

@@ -13,11 +13,11 @@ from bilateral.explorer.charts import alive_days
 from bilateral.index.log.database import open_database
 from bilateral.index.measurements.queries import MeasuredDay
 from bilateral.index.measurements.recording import record
-from bilateral.index.measurements.values import Change, Outcome, Protocol, endpoint_id
+from bilateral.index.measurements.values import Change, Outcome, Protocol
 from tests.api.world import served
 from tests.explorer.html import Page
 from tests.explorer.stored import Ledger, account
-from tests.index.measurements.rows import day_row, state_row
+from tests.index.measurements.rows import day_row, endpoint_id, state_row
 
 CHAIN = 31337
 NOW = int(time.time())

@@ -11,7 +11,6 @@ from dataclasses import replace
 import pytest
 from eth_account import Account
 
-from bilateral.core.identifiers import AgentId
 from bilateral.documents.http import Network
 from bilateral.index.measurements.values import Protocol, Target
 from bilateral.watchtower.buying import Budget, Buyer, Purchase
@@ -61,7 +60,7 @@ class Seller:
 
     def target(self, *agents):
         """The endpoint, as some agents list it."""
-        listing = tuple(AgentId(agent, 8453) for agent in agents or (1,))
+        listing = tuple(f"8453:{agent}" for agent in agents or (1,))
         return Target(Protocol.X402, f"{self.server.url}/paid", "localhost", listing, is_paid=True)
 
 
@@ -125,7 +124,7 @@ def test_a_price_raised_after_it_was_checked_is_not_paid(buyer, seller):
 
 
 def test_an_agent_that_a_check_declines_is_not_paid(buyer, seller):
-    cautious = replace(buyer, declines=lambda agent, _: agent.token_id == 2)
+    cautious = replace(buyer, declines=lambda agent, _: agent == "8453:2")
     assert cautious.buy(seller.target(1, 2), FACTS) is Purchase.DECLINED
     assert seller.payments == []
 
@@ -166,7 +165,7 @@ def shop(url, account, budget, target):
     engine = open_store(url).engine
     buyer = Buyer(engine, account, budget, lambda *_: False, Network(allow_private=True), clock=lambda: NOON)
     for agent in range(10_000):
-        if buyer.buy(replace(target, agents=(AgentId(agent, 8453),)), FACTS) is Purchase.OVER_BUDGET:
+        if buyer.buy(replace(target, agents=(f"8453:{agent}",)), FACTS) is Purchase.OVER_BUDGET:
             return
 
 

@@ -6,7 +6,6 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from bench.world.people import IDENTITY
-from bilateral.core.identifiers import AgentId
 from bilateral.documents.registration import REGISTRATION_TYPE
 from bilateral.index.files import tables as files
 from bilateral.index.log.database import open_database
@@ -15,7 +14,7 @@ from bilateral.watchtower.periods import Period, owned_hosts, revenues, two_digi
 from tests.explorer.stored import BUYER, CLIENT, OWNER, TOKEN, WALLET, Ledger
 
 CHAIN = 8453
-AGENTS = [AgentId(1, CHAIN), AgentId(2, CHAIN), AgentId(7, 10)]
+AGENTS = [f"{CHAIN}:1", f"{CHAIN}:2", "10:7"]
 WEEK = Period.parse("2025-W47")
 
 

@@ -6,18 +6,18 @@ import itertools
 import json
 import random
 from dataclasses import replace
-from statistics import quantiles
+from statistics import NormalDist, quantiles
 
 import pytest
 import rfc8785
 from scipy.stats import binomtest
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.identifiers import AgentId
+from bilateral.core.values.bounds import wilson
 from bilateral.documents.http import Network
 from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.periods import PARTIAL, Period, VantageState, join_states, measure, values_of, wilson
+from bilateral.watchtower.periods import PARTIAL, Period, VantageState, join_states, measure, values_of
 from bilateral.watchtower.probes import ProbeSettings, probe
 from bilateral.watchtower.store import Result
 from tests.sdk.servers import HttpServer, respond
@@ -79,7 +79,8 @@ def test_signals_are_recomputed_from_the_export(tmp_path):
 def test_bounds_are_those_of_wilson(trials):
     for successes in {0, 1, trials // 3, trials - 1, trials}:
         expected = binomtest(successes, trials).proportion_ci(method="wilson")
-        assert wilson(successes, trials) == pytest.approx((expected.low, expected.high), abs=1e-9)
+        bounds = wilson(successes / trials, trials, NormalDist().inv_cdf(0.975))
+        assert bounds == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
 def test_latencies_are_within_an_eighth_of_the_exact_ones(tmp_path):
@@ -158,7 +159,7 @@ def test_an_uptime_is_never_rounded_up(tmp_path):
 def test_a_service_that_tells_its_lag_has_a_freshness(tmp_path):
     settings, facts = ProbeSettings("https://tower.example", Network(allow_private=True)), {}
     with HttpServer() as server:
-        endpoint = Target(Protocol.WEB, f"{server.url}/", "localhost", (AgentId(1, 8453),))
+        endpoint = Target(Protocol.WEB, f"{server.url}/", "localhost", ("8453:1",))
         for lag in (4, 20):
             state = f"8453;block=46123456;lag={lag};seconds=5, 1;block=7;lag=0;seconds=1"
             server.routes["/"] = lambda handler, state=state: respond(

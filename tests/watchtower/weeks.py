@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bilateral.core.identifiers import AgentId
 from bilateral.index.measurements.values import Change, Outcome, Protocol, Target
 from bilateral.watchtower.endpoints import Condition, Endpoint
 from bilateral.watchtower.outcomes import Code, Probe
@@ -18,7 +17,7 @@ ROUNDS = (WEEK.end - WEEK.first) // ROUND_SECONDS
 def target(number, *agents, protocol=Protocol.MCP, host=None):
     """An endpoint of some agents."""
     host = host or f"{number}.example"
-    return Target(protocol, f"https://{host}/mcp", host, tuple(AgentId.parse(agent) for agent in agents))
+    return Target(protocol, f"https://{host}/mcp", host, agents)
 
 
 class Week:

@@ -42,13 +42,18 @@ def share_of_scale(value: int, decimals: int, scale: tuple[int, int]) -> int:
 
 def lower_bound(share_sum: int, counterparts: int, scale: tuple[int, int]) -> float:
     """Return the lower confidence bound for the mean of the raters' shares, as a value on the scale."""
-    share = share_sum / (counterparts * SHARES)
-    squared = QUANTILE**2
-    centre = share + squared / (2 * counterparts)
-    spread = QUANTILE * sqrt((share * (1 - share) + squared / (4 * counterparts)) / counterparts)
-    bound = max(0.0, (centre - spread) / (1 + squared / counterparts))
+    bound, _ = wilson(share_sum / (counterparts * SHARES), counterparts, QUANTILE)
     lowest, highest = scale
     return lowest + bound * (highest - lowest)
+
+
+def wilson(share: float, trials: int, quantile: float) -> tuple[float, float]:
+    """Return the bounds of the Wilson score interval for a share of trials."""
+    squared = quantile**2
+    centre = share + squared / (2 * trials)
+    spread = quantile * sqrt((share * (1 - share) + squared / (4 * trials)) / trials)
+    low, high = ((centre + sign * spread) / (1 + squared / trials) for sign in (-1, 1))
+    return max(low, 0.0), min(high, 1.0)
 
 
 UNITS: Final = 10**6

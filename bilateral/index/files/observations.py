@@ -36,12 +36,17 @@ def note_observations(connection: Connection, file_ids: Collection[bytes]) -> No
         if connection.execute(changes.limit(1)).first() is None:
             continue  # most refreshes find no change, so they need not wait for each other
         if previous is None:
-            number_observations(connection)
-            hold_cursors(connection)
-            previous = connection.execute(select(func.coalesce(func.max(schema.file_sight.c.sight_id), 0))).scalar_one()
+            previous = last_observation(connection, schema.file_sight.c.sight_id)
         connection.execute(insert(schema.file_sight).from_select(_COLUMNS, changes))
     if previous is not None:
         _add_to_feed(connection, previous)
+
+
+def last_observation(connection: Connection, number: Any) -> int:
+    """Return the last number in a column, after which this transaction may add observations at the current blocks."""
+    number_observations(connection)
+    hold_cursors(connection)
+    return int(connection.execute(select(func.coalesce(func.max(number), 0))).scalar_one())
 
 
 def _add_to_feed(connection: Connection, previous: int) -> None:

@@ -22,7 +22,7 @@ from bilateral.core.identifiers import AccountId
 from bilateral.core.identifiers.caip import base58_bytes
 from bilateral.core.text.encoding import decode_object
 from bilateral.documents.feedback import A2aUse, McpUse, OasfUse
-from bilateral.documents.http import host_of
+from bilateral.documents.http import host_of, netloc_of
 from bilateral.documents.model import MAX_ITEMS
 from bilateral.index.files import tables as schema
 from bilateral.index.files.tables import Kind
@@ -55,7 +55,6 @@ _MOST_HOSTS: Final = 3
 """The maximum number of hosts to contact per registration file, so that a file cannot burden many servers."""
 
 _REGISTRATION_PATH: Final = "/.well-known/agent-registration.json"
-_HTTPS_PORT: Final = 443  # the default port of `https` (RFC 9110, section 4.2.2)
 MAX_HOST: Final = 290
 """The maximum length of a host with its port, in characters. DNS names have up to 253, and the column has 300."""
 
@@ -87,9 +86,7 @@ def secure_host(uri: str) -> str | None:
     if uri[:8].lower() != "https://":
         return None
     try:
-        host, port = host_of(uri)
-        name = f"[{host}]" if ":" in host else host  # IPv6
-        name = name if port == _HTTPS_PORT else f"{name}:{port}"
+        (host, port), name = host_of(uri), netloc_of(uri)
         is_same = ":" not in host or host_of(registration_uri(name)) == (host, port)
     except UnsupportedUriError:
         return None

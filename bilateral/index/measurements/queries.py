@@ -12,16 +12,9 @@ from sqlalchemy import Connection, func, select
 
 from bilateral.index.agents.tables import agent
 from bilateral.index.files.tables import State, agent_file, file
-from bilateral.index.log.dialects import in_parts, insert_into, unindexed
+from bilateral.index.log.dialects import in_parts, unindexed, upsert
 from bilateral.index.log.tables import chain
-from bilateral.index.measurements.tables import (
-    LISTINGS,
-    endpoint_change,
-    endpoint_day,
-    endpoint_state,
-    registration_alive,
-    registration_endpoint,
-)
+from bilateral.index.measurements import tables as schema
 from bilateral.index.measurements.values import DAY, REACHABLE, Alive, Outcome
 from bilateral.index.reading.registries import AgentKey
 
@@ -34,19 +27,21 @@ _MOST_DRIFTS: Final = 5
 _MOST_ROWS: Final = 5_000  # 90 days of five endpoints from eleven vantages
 
 _AGENT: Final = ("chain_id", "identity_registry", "agent_id")
-_STATE: Final = endpoint_state.c
-_LISTED: Final = registration_endpoint.c
-_ALIVE: Final = registration_alive.c
+_OF_STATE: Final = ("state", "code", "since", "probed_at", "alive_at", "milliseconds")
+_NO_STATE: Final = (None,) * (2 + len(_OF_STATE))  # with an endpoint id and a vantage, as rows have
+_STATE: Final = schema.endpoint_state.c
+_LISTED: Final = schema.registration_endpoint.c
+_ALIVE: Final = schema.registration_alive.c
 _IS_LOADED: Final = unindexed(file.c.state) == State.LOADED
 _IS_STATE: Final = sa.and_(_STATE.chain_id.in_(select(chain.c.chain_id)), _STATE.endpoint_id == _LISTED.endpoint_id)
 """The condition that a state belongs to a listed endpoint. The chain is included because the key begins with it."""
 
 _MEASURED: Final = agent_file.join(file, sa.and_(file.c.file_id == agent_file.c.file_id, _IS_LOADED)).join(
-    registration_alive, _ALIVE.content_hash == file.c.content_hash
+    schema.registration_alive, _ALIVE.content_hash == file.c.content_hash
 )
 """Agents and the times at which their current files were measured."""
 
-_BY_TIME: Final = registration_alive.join(
+_BY_TIME: Final = schema.registration_alive.join(
     file, sa.and_(file.c.content_hash == unindexed(_ALIVE.content_hash), _IS_LOADED)
 ).join(agent_file, agent_file.c.file_id == unindexed(file.c.file_id))
 """The same, but SQLite starts with the measurements instead of all agents."""
@@ -86,11 +81,11 @@ def is_alive(alive: Alive) -> sa.ColumnElement[bool]:
 
 AGENTS_ALIVE: Final = (
     select(
-        *(agent_file.c[name] for name in _AGENT),
+        *agent_file.c[_AGENT],
         _LISTED.host,
         sa.case(*((sa.and_(*_is(alive)), alive) for alive in _CONDITIONS), else_=Alive.UNKNOWN).label("alive"),
     )
-    .select_from(_MEASURED.join(registration_endpoint, _LISTED.content_hash == _ALIVE.content_hash))
+    .select_from(_MEASURED.join(schema.registration_endpoint, _LISTED.content_hash == _ALIVE.content_hash))
     .where(*(agent_file.c[name].in_(sa.bindparam(name, expanding=True)) for name in _AGENT))
 )
 """The states of agents, with a row per endpoint. Agents that were never measured have none. The parameters are lists of
@@ -102,7 +97,7 @@ def agents_with(connection: Connection, alive: Alive, most: int) -> list[tuple[i
     files = connection.execute(select(_ALIVE.probed_at).where(*_is(alive)).limit(most + 1)).all()
     if len(files) > most:
         return None
-    keys = select(*(agent_file.c[name] for name in _AGENT)).select_from(_BY_TIME).where(*_is(alive))
+    keys = select(*agent_file.c[_AGENT]).select_from(_BY_TIME).where(*_is(alive))
     rows = connection.execute(keys.limit(most + 1)).all()
     return None if len(rows) > most else [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
 
@@ -110,20 +105,18 @@ def agents_with(connection: Connection, alive: Alive, most: int) -> list[tuple[i
 def renew_alive(connection: Connection, endpoints: Collection[bytes]) -> None:
     """Update `registration_alive` for the files that list the given endpoints."""
     is_counted, is_up = _STATE.state.in_(sorted({*REACHABLE, Outcome.DOWN})), _STATE.state.in_(sorted(REACHABLE))
-    listing, every = registration_endpoint.alias("listing").c, func.max
+    times = {"up_at": sa.case((is_up, _STATE.alive_at)), "alive_at": _STATE.alive_at, "probed_at": _STATE.probed_at}
+    listing = schema.registration_endpoint.alias("listing").c
+    measured = (
+        select(_LISTED.content_hash, *(func.max(time).label(name) for name, time in times.items()))
+        .select_from(schema.registration_endpoint.join(schema.endpoint_state, _IS_STATE))
+        .where(is_counted, _STATE.probed_at.is_not(None))
+        .group_by(_LISTED.content_hash)
+    )
     for part in in_parts(sorted(endpoints)):
-        measured = (
-            select(_LISTED.content_hash, every(sa.case((is_up, _STATE.alive_at))), every(_STATE.alive_at))
-            .add_columns(every(_STATE.probed_at))
-            .select_from(registration_endpoint.join(endpoint_state, _IS_STATE))
-            .where(_LISTED.content_hash.in_(select(listing.content_hash).where(listing.endpoint_id.in_(part))))
-            .where(is_counted, _STATE.probed_at.is_not(None))
-            .group_by(_LISTED.content_hash)
-            .order_by(_LISTED.content_hash)  # in one order, so that two transactions do not wait for each other
-        )
-        statement = insert_into(connection, registration_alive).from_select(registration_alive.c.keys(), measured)
-        values = {name: statement.excluded[name] for name in ("up_at", "alive_at", "probed_at")}
-        connection.execute(statement.on_conflict_do_update(index_elements=["content_hash"], set_=values))
+        is_of_part = _LISTED.content_hash.in_(select(listing.content_hash).where(listing.endpoint_id.in_(part)))
+        rows = connection.execute(measured.where(is_of_part)).mappings()
+        upsert(connection, schema.registration_alive, [dict(row) for row in rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +150,9 @@ def count_alive(connection: Connection) -> AliveCount | None:
     counted_at, stored = _COUNTS.get(place, (0.0, None))
     if stored is not None and seconds - counted_at < _COUNT_SECONDS:
         return stored
-    endpoints = registration_alive.join(
-        registration_endpoint, _LISTED.content_hash == unindexed(_ALIVE.content_hash)
-    ).join(endpoint_state, sa.and_(_IS_STATE, _STATE.state.in_(sorted(REACHABLE))))
+    endpoints = schema.registration_alive.join(
+        schema.registration_endpoint, _LISTED.content_hash == unindexed(_ALIVE.content_hash)
+    ).join(schema.endpoint_state, sa.and_(_IS_STATE, _STATE.state.in_(sorted(REACHABLE))))
     agents = select(func.count()).select_from(_BY_TIME).where(*_is(Alive.NOW))
     hosts = select(func.count(_LISTED.host.distinct())).select_from(endpoints).where(*_is(Alive.NOW))
     queries = (agents, select(func.count()).select_from(agent), hosts)
@@ -233,39 +226,35 @@ class MeasuredEndpoint:
 
 def endpoints_of(connection: Connection, key: AgentKey) -> tuple[MeasuredEndpoint, ...]:
     """Return the endpoints in an agent's current file, in the order of the file."""
-    query = select(*_LISTED).select_from(LISTINGS).where(*key.of(agent_file.c)).order_by(_LISTED.position)
-    listed = {bytes(row.endpoint_id): row for row in connection.execute(query)}
+    query = select(*_LISTED["endpoint_id", "protocol", "url", "host", "is_probed"]).select_from(schema.LISTINGS)
+    listed = connection.execute(query.where(*key.of(agent_file.c)).order_by(_LISTED.position)).all()
+    keys = [row.endpoint_id for row in listed]
 
-    def rows_of(table: sa.Table, query: sa.Select[Any]) -> dict[bytes, list[Any]]:
+    def rows_of(columns: Any, query: sa.Select[Any], most: int = _MOST_ROWS) -> dict[bytes, list[Any]]:
         rows: dict[bytes, list[Any]] = defaultdict(list)
-        of_agent = query.where(table.c.chain_id == key.chain_id, table.c.endpoint_id.in_(list(listed)))
+        of_agent = query.where(columns.chain_id == key.chain_id, columns.endpoint_id.in_(keys)).limit(most)
         for row in connection.execute(of_agent):
-            rows[bytes(row.endpoint_id)].append(row)
+            rows[row.endpoint_id].append(row)
         return rows
 
-    first_day, day, change = int(time.time()) // DAY - _DAYS, endpoint_day.c, endpoint_change.c
+    first_day, day, change = int(time.time()) // DAY - _DAYS, schema.endpoint_day.c, schema.endpoint_change.c
     reached = day.up + day.gated + day.degraded
     sums = *map(func.sum, (reached + day.down, reached, day.scheduled)), func.max(day.median_ms)
     of_days = select(day.endpoint_id, day.day, *sums).where(day.day > first_day).group_by(day.endpoint_id, day.day)
-    states = rows_of(endpoint_state, select(endpoint_state).order_by(_STATE.vantage).limit(_MOST_ROWS))
-    days = rows_of(endpoint_day, of_days.order_by(day.day).limit(_MOST_ROWS))
-    of_drifts = select(endpoint_change).where(change.kind != "state").order_by(change.change_id.desc())
-    drifts = rows_of(endpoint_change, of_drifts.limit(_MOST_DRIFTS))
-    return tuple(_endpoint(row, states[name], days[name], drifts[name]) for name, row in listed.items())
+    of_changes = select(*change["endpoint_id", "at", "kind", "old", "new", "code"]).where(change.kind != "state")
+    states = rows_of(_STATE, select(*_STATE["endpoint_id", "vantage", *_OF_STATE]).order_by(_STATE.vantage))
+    days = rows_of(day, of_days.order_by(day.day))
+    drifts = rows_of(change, of_changes.order_by(change.change_id.desc()), _MOST_DRIFTS)
+    return tuple(_endpoint(row, *(rows[row.endpoint_id] for rows in (states, days, drifts))) for row in listed)
 
 
 def _endpoint(listed: Any, states: list[Any], days: list[Any], drifts: list[Any]) -> MeasuredEndpoint:
     # One good vantage suffices.
-    best = max(states, key=lambda row: (row.state in REACHABLE, row.probed_at or 0), default=None)
-    names = ("state", "code", "since", "probed_at", "alive_at", "milliseconds")
-    of_state: dict[str, Any] = {name: getattr(best, name, None) for name in names}
-    return MeasuredEndpoint(
-        **{name: getattr(listed, name) for name in ("protocol", "url", "host", "is_probed")},
-        **of_state,
-        vantages=tuple(row.vantage for row in states),
-        days=tuple(MeasuredDay(*row[1:]) for row in days),
-        changes=tuple(MeasuredChange(row.at, row.kind, _value(row.old), _value(row.new), row.code) for row in drifts),
-    )
+    best: Any = max(states, key=lambda row: (row.state in REACHABLE, row.probed_at or 0), default=_NO_STATE)
+    vantages, of_days = tuple(row.vantage for row in states), tuple(MeasuredDay(*row[1:]) for row in days)
+    changes = (MeasuredChange(row.at, row.kind, _value(row.old), _value(row.new), row.code) for row in drifts)
+    values = *listed[1:], *best[2:], vantages, of_days, tuple(changes)
+    return MeasuredEndpoint(*values)
 
 
 def _value(text: str | None) -> Any:

@@ -9,19 +9,12 @@ from sqlalchemy import Connection, Engine, func, select, update
 
 from bilateral.index.changes.projection import Note, add_notes
 from bilateral.index.changes.tables import ChangeKind
+from bilateral.index.files.observations import last_observation
 from bilateral.index.files.tables import agent_file
-from bilateral.index.log.dialects import hold_cursors, in_parts, insert_new, number_observations, upsert
+from bilateral.index.log.dialects import in_parts, insert_new, upsert
 from bilateral.index.log.tables import chain
+from bilateral.index.measurements import tables as schema
 from bilateral.index.measurements.queries import renew_alive
-from bilateral.index.measurements.tables import (
-    LISTINGS,
-    NO_ENDPOINT,
-    PROBED,
-    endpoint_change,
-    endpoint_day,
-    endpoint_state,
-    registration_endpoint,
-)
 from bilateral.index.measurements.values import DAY, REACHABLE, Change, Outcome
 
 _Row: TypeAlias = dict[str, Any]
@@ -39,7 +32,7 @@ _MOST_AGENTS: Final = 1_000
 
 
 def record(
-    engine: Engine, *, changes: Iterable[Change] = (), currents: Iterable[_Row] = (), days: Iterable[_Row] = ()
+    engine: Engine, *, changes: Sequence[Change] = (), currents: Sequence[_Row] = (), days: Sequence[_Row] = ()
 ) -> None:
     """Store measurements for the chains whose agents list the endpoints. Doing this again changes nothing.
 
@@ -49,11 +42,10 @@ def record(
             last call.
         days: Rows of `endpoint_day` without chain, for complete and incomplete days.
     """
-    changes, currents, days = list(changes), list(currents), list(days)
     with engine.begin() as connection:
         keys = {row["endpoint_id"] for row in (*currents, *days, *map(vars, changes))}
         chains = _chains_of(connection, keys)
-        upsert(connection, endpoint_day, _for_chains(days, chains))
+        upsert(connection, schema.endpoint_day, _for_chains(days, chains))
         listed = [(chain_id, change) for change in changes for chain_id in chains[change.endpoint_id]]
         reported = {(chain_id, change.endpoint_id) for chain_id, change in listed if change.kind == "state"}
         currents = _for_chains(currents, chains)
@@ -70,8 +62,8 @@ def _for_chains(rows: Iterable[_Row], chains: Mapping[bytes, Sequence[int]]) -> 
 
 def _chains_of(connection: Connection, endpoints: Collection[bytes]) -> Mapping[bytes, Sequence[int]]:
     """Return the chains whose agents currently list each endpoint."""
-    listed, chains = registration_endpoint.c, defaultdict[bytes, list[int]](list)
-    query = select(listed.endpoint_id, agent_file.c.chain_id).select_from(LISTINGS).distinct()
+    listed, chains = schema.registration_endpoint.c, defaultdict[bytes, list[int]](list)
+    query = select(listed.endpoint_id, agent_file.c.chain_id).select_from(schema.LISTINGS).distinct()
     for part in in_parts(sorted(endpoints)):
         for key, chain_id in connection.execute(query.where(listed.endpoint_id.in_(part))):
             chains[bytes(key)].append(chain_id)
@@ -80,13 +72,16 @@ def _chains_of(connection: Connection, endpoints: Collection[bytes]) -> Mapping[
 
 def _store_states(connection: Connection, currents: Sequence[_Row]) -> Iterator[_Listed]:
     """Store current states, and yield those of endpoints that had none, or a stale one, as changes."""
-    table, last, stored = endpoint_state.c, endpoint_state.c.alive_at, dict[tuple[int, bytes], str | None]()
+    table, stored = schema.endpoint_state.c, dict[tuple[int, bytes], str | None]()
     for part in in_parts(sorted({row["endpoint_id"] for row in currents})):
-        query = select(table.chain_id, table.endpoint_id, table.state).where(table.endpoint_id.in_(part))
-        for chain_id, key, state in connection.execute(query):
-            stored[chain_id, bytes(key)] = stored.get((chain_id, bytes(key))) or state
+        query = select(table.chain_id, table.endpoint_id, func.max(table.state)).where(table.endpoint_id.in_(part))
+        for chain_id, key, state in connection.execute(query.group_by(table.chain_id, table.endpoint_id)):
+            stored[chain_id, bytes(key)] = state
     rows = [{**row, "alive_at": row["probed_at"] if row["state"] in REACHABLE else None} for row in currents]
-    upsert(connection, endpoint_state, rows, values=lambda new: {"alive_at": func.coalesce(new.alive_at, last)})
+    alive_at = table.alive_at
+    upsert(
+        connection, schema.endpoint_state, rows, values=lambda new: {"alive_at": func.coalesce(new.alive_at, alive_at)}
+    )
     for row in currents:
         place = row["chain_id"], row["endpoint_id"]
         if row["state"] is not None and stored.get(place) is None:
@@ -99,33 +94,31 @@ def _marks(connection: Connection, currents: Sequence[_Row]) -> Iterator[_Listed
     newest: dict[int, int] = {}
     for row in currents:
         newest[row["chain_id"]] = max(row["probed_at"] or 0, newest.get(row["chain_id"], 0))
-    marks, state = endpoint_change.c, endpoint_state.c
+    marks, state = schema.endpoint_change.c, schema.endpoint_state.c
     for chain_id, at in newest.items():
-        last = select(func.max(marks.at)).where(marks.chain_id == chain_id, marks.endpoint_id == NO_ENDPOINT)
+        last = select(func.max(marks.at)).where(marks.chain_id == chain_id, marks.endpoint_id == schema.NO_ENDPOINT)
         if (connection.execute(last).scalar_one() or 0) > at - _MARKED_EVERY:
             continue
-        yield chain_id, Change(NO_ENDPOINT, at, PROBED, None, None)
+        yield chain_id, Change(schema.NO_ENDPOINT, at, schema.PROBED, None, None)
         of_chain = state.chain_id == chain_id
         is_stale = func.max(func.coalesce(state.probed_at, 0)) < at - _STALE_SECONDS
         stale = select(state.endpoint_id).where(of_chain).group_by(state.endpoint_id)
-        for key in connection.execute(stale.having(is_stale, func.max(state.state).is_not(None))).scalars().all():
-            of_endpoint = of_chain & (state.endpoint_id == key)
-            connection.execute(update(endpoint_state).where(of_endpoint).values(state=None, code="stale"))
-            yield chain_id, Change(bytes(key), at, "state", None, Outcome.UNKNOWN, "stale")
+        is_key = state.endpoint_id.in_(stale.having(is_stale, func.max(state.state).is_not(None)))
+        forget = update(schema.endpoint_state).where(of_chain, is_key).values(state=None, code="stale")
+        for key in sorted({*map(bytes, connection.execute(forget.returning(state.endpoint_id)).scalars())}):
+            yield chain_id, Change(key, at, "state", None, Outcome.UNKNOWN, "stale")
 
 
 def _store_changes(connection: Connection, listed: Sequence[_Listed]) -> None:
     """Store changes at the last indexed blocks, and add the new ones to the feed."""
     if not listed:
         return
-    number_observations(connection)
-    hold_cursors(connection)
+    previous = last_observation(connection, schema.endpoint_change.c.change_id)
     blocks: dict[int, int] = dict(map(tuple, connection.execute(select(chain.c.chain_id, chain.c.block_number))))
-    previous = connection.execute(select(func.coalesce(func.max(endpoint_change.c.change_id), 0))).scalar_one()
     rows = [{**vars(change), "chain_id": chain_id, "seen_block": blocks[chain_id]} for chain_id, change in listed]
     for row in rows:
         row |= {name: None if row[name] is None else json.dumps(row[name], sort_keys=True) for name in ("old", "new")}
-    insert_new(connection, endpoint_change, rows)
+    insert_new(connection, schema.endpoint_change, rows)
     _add_to_feed(connection, previous)
 
 
@@ -136,19 +129,18 @@ def _text(value: str | None) -> str | None:
 
 def _add_to_feed(connection: Connection, previous: int) -> None:
     """Add changes from one value to another to the feed: one for each agent that lists the endpoint."""
-    change, listed, current = endpoint_change.c, registration_endpoint.c, agent_file.c
+    change, listed, current = schema.endpoint_change.c, schema.registration_endpoint.c, agent_file.c
     is_new = (change.change_id > previous) & change.old.is_not(None)
     notes: dict[tuple[int, int], list[Note]] = defaultdict(list)
-    for row in connection.execute(select(endpoint_change).where(is_new).order_by(change.change_id)).all():
+    for row in connection.execute(select(schema.endpoint_change).where(is_new).order_by(change.change_id)).all():
         agents = (
             select(current.identity_registry, current.agent_id, listed.protocol, listed.url)
-            .select_from(LISTINGS)
+            .select_from(schema.LISTINGS)
             .where(current.chain_id == row.chain_id, listed.endpoint_id == row.endpoint_id)
             .order_by(current.identity_registry, current.agent_id)
             .limit(_MOST_AGENTS)
         )
-        values = {"old": _text(row.old), "new": _text(row.new)}
-        details = {"change": row.kind, **values, "code": row.code, "at": row.at}
+        details = {"change": row.kind, "old": _text(row.old), "new": _text(row.new), "code": row.code, "at": row.at}
         notes[row.chain_id, row.seen_block] += [
             Note(ChangeKind.ENDPOINT, registry, int(agent_id), None, {"protocol": protocol, "url": url, **details})
             for registry, agent_id, protocol, url in connection.execute(agents)

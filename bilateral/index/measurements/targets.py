@@ -12,18 +12,12 @@ from sqlalchemy import Connection, Engine, exists, func, select
 from bilateral.core.errors import UnsupportedUriError
 from bilateral.core.identifiers import AgentId
 from bilateral.documents import RegistrationFile
-from bilateral.documents.http import host_of
+from bilateral.documents.http import netloc_of
 from bilateral.index.files.reading import MAX_HOST, Reader, ReadRows, read_content
-from bilateral.index.files.tables import (
-    Kind,
-    agent_file,
-    file_content,
-    registration_file,
-    registration_service,
-)
+from bilateral.index.files.tables import Kind, agent_file, file_content, registration_file, registration_service
 from bilateral.index.log.dialects import insert_new
 from bilateral.index.measurements.tables import LISTINGS, registration_alive, registration_endpoint
-from bilateral.index.measurements.values import Protocol, Target, endpoint_id
+from bilateral.index.measurements.values import Protocol, Target
 from bilateral.index.reading.registries import read_registries
 
 MOST_ENDPOINTS: Final = 5
@@ -37,7 +31,6 @@ _METHODS: Final = frozenset({"GET", "POST"})
 """The methods that a probe uses if a listing declares them. Others may have side effects."""
 
 _PROTOCOLS: Final = {protocol.value: protocol for protocol in Protocol}
-_PORTS: Final = {"http": 80, "https": 443}
 _AT_ONCE: Final = 100
 """Files per transaction. Each has up to a megabyte."""
 
@@ -59,7 +52,7 @@ def read_targets(connection: Connection, chain_ids: Iterable[int]) -> list[Targe
     targets = []
     for (protocol, url), group in groupby(connection.execute(query), key=attrgetter("protocol", "url")):
         rows = list(group)
-        agents = dict.fromkeys(AgentId(int(row.agent_id), row.chain_id) for row in rows)
+        agents = dict.fromkeys(str(AgentId(int(row.agent_id), row.chain_id)) for row in rows)
         is_paid, is_active = any(row.is_paid for row in rows), any(row.active is not False for row in rows)
         method = next((row.method for row in rows if row.method), None)
         targets.append(Target(Protocol(protocol), url, rows[0].host, tuple(agents), is_paid, method, is_active))
@@ -72,22 +65,11 @@ def normalized(endpoint: str) -> tuple[str, str] | None:
     None for other endpoints, for hosts too long for DNS, and for URLs with a user, which are published by accident.
     """
     try:
-        parts = urlsplit(endpoint.strip())
-        name, port = host_of(endpoint.strip().lower())
+        parts, host = urlsplit(endpoint.strip()), netloc_of(endpoint.strip().lower())
     except (UnsupportedUriError, ValueError):
         return None
-    host = f"[{name}]" if ":" in name else name
-    host = host if port == _PORTS[parts.scheme] else f"{host}:{port}"
-    query = f"?{parts.query}" if parts.query else ""
-    url = f"{parts.scheme}://{host}{parts.path or '/'}{query}"
+    url = parts._replace(netloc=host, path=parts.path or "/", fragment="").geturl()
     return None if "@" in parts.netloc or len(host) > MAX_HOST else (url, host)
-
-
-def _protocol_of(name: str, *, is_paid: bool) -> Protocol | None:
-    """Return the protocol of a service by its name; None if there is no way to probe it."""
-    if name.lower() in _SELLING:
-        return Protocol.X402 if is_paid else None
-    return _PROTOCOLS.get(name.lower())
 
 
 class EndpointReader(Reader):
@@ -98,26 +80,19 @@ class EndpointReader(Reader):
     def read(self, content_hash: bytes, rows: ReadRows, file: RegistrationFile) -> ReadRows:
         """See `Reader.read`."""
         services, is_paid = file.all_services, bool(file.x402_support)
+        protocols = _PROTOCOLS | (dict.fromkeys(_SELLING, Protocol.X402) if is_paid else {})
         endpoints: dict[bytes, dict[str, Any]] = {}
         for service in rows[registration_service]:
-            protocol = _protocol_of(service["name"], is_paid=is_paid)
+            protocol = protocols.get(service["name"].lower())
             place = None if protocol is None else normalized(service["endpoint"] or "")
             if protocol is None or place is None:
                 continue
             extra: Mapping[str, Any] = services[service["position"]].model_extra or {}
-            method, (url, host) = str(extra.get("method")).upper(), place
-            row = {
-                "content_hash": content_hash,
-                "position": service["position"],
-                "endpoint_id": endpoint_id(protocol, url),
-                "protocol": protocol.value,
-                "url": url,
-                "host": host,
-                "is_paid": is_paid or protocol is Protocol.X402,
-                "is_probed": extra.get("probe") is not False,
-                "method": method if method in _METHODS else None,
-            }
-            endpoints.setdefault(row["endpoint_id"], row)
+            method, sells = str(extra.get("method")).upper(), is_paid or protocol is Protocol.X402
+            target = Target(protocol, *place, is_paid=sells, method=method if method in _METHODS else None)
+            row = {"content_hash": content_hash, "position": service["position"], **vars(target)}
+            row |= {"endpoint_id": target.endpoint_id, "is_probed": extra.get("probe") is not False}
+            endpoints.setdefault(target.endpoint_id, row)
         return {registration_endpoint: list(endpoints.values())[:MOST_ENDPOINTS]}
 
     def catch_up(self, engine: Engine, stop: threading.Event) -> int:

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from bilateral.core.identifiers import AgentId
-
 DAY: Final = 86_400
 """The number of seconds in a day; Unix time has no leap seconds."""
 
@@ -59,18 +57,13 @@ class Alive(StrEnum):
     """No endpoint was measured within the last seven days. This is not the agent's fault."""
 
 
-def endpoint_id(protocol: Protocol, url: str) -> bytes:
-    """Return the 32 bytes that identify an endpoint to all watchtowers, made from its protocol and normalized URL."""
-    return hashlib.sha256(f"{protocol}\n{url}".encode()).digest()
-
-
 @dataclass(frozen=True)
 class Target:
     """An endpoint that is probed for all the agents that list it.
 
     Attributes:
         url: The normalized URL: scheme and host in lower case, no default port, no fragment.
-        agents: The agents whose current files list the endpoint.
+        agents: The short ids of the agents whose current files list the endpoint, such as `8453:247`.
         is_paid: True if a listing says that the endpoint sells through x402.
         method: The HTTP method that a listing declares; None if no listing declares one.
         is_active: False if every listing has `active: false`.
@@ -79,15 +72,15 @@ class Target:
     protocol: Protocol
     url: str
     host: str
-    agents: tuple[AgentId, ...] = ()
+    agents: tuple[str, ...] = ()
     is_paid: bool = False
     method: str | None = None
     is_active: bool = True
 
     @property
     def endpoint_id(self) -> bytes:
-        """The 32 bytes that identify the endpoint."""
-        return endpoint_id(self.protocol, self.url)
+        """The 32 bytes that identify the endpoint to all watchtowers."""
+        return hashlib.sha256(f"{self.protocol}\n{self.url}".encode()).digest()
 
 
 @dataclass(frozen=True)

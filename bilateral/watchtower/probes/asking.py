@@ -120,14 +120,14 @@ def result(code: Code | None, answer: Answer, outcome: Outcome | None = None, **
     code = code or Code.OK
     if lags := _LAG.findall(answer.headers.get("index-state", "")):
         facts["lag"] = max(map(int, lags))
-    wait = seconds_to_wait(answer.headers.get("retry-after", "")) if answer.status in _BUSY else None
+    wait = seconds_to_wait(answer.headers.get("retry-after", "")) if answer.status in BUSY else None
     return Probe(outcome or code.outcome, code, answer.milliseconds, answer.status, wait, facts=facts)
 
 
 _LAG: Final = re.compile(r";lag=(\d{1,9})\b")
 """The number of blocks by which an index like ours lags behind, from its `Index-State` header."""
 
-_BUSY: Final = frozenset({429, 503})
+BUSY: Final = frozenset({429, 503})
 _OF_STATUS: Final = {
     **dict.fromkeys((401, 403), Code.AUTHORIZATION),
     **dict.fromkeys((404, 410), Code.STATUS_404),
@@ -146,9 +146,9 @@ def result_of_status(asker: Asker, answer: Answer, *, is_page: bool = False) -> 
     """
     status, is_html = answer.status, answer.media_type in _HTML and not is_page
     is_marked = is_html and _CHALLENGE.search(answer.content) is not None
-    is_waiting = status in _BUSY and "retry-after" in answer.headers
+    is_waiting = status in BUSY and "retry-after" in answer.headers
     has_header = any(answer.headers.get(name) in values for name, values in _CHALLENGE_HEADERS.items())
-    is_refused = is_html and status in {403, *_BUSY} and not is_waiting
+    is_refused = is_html and status in {403, *BUSY} and not is_waiting
     if has_header or is_refused or (is_marked and status == 200):  # noqa: PLR2004
         challenges = int(asker.previous.get("challenges") or 0) + 1
         outcome = None if challenges <= _MOST_CHALLENGES else Outcome.DEGRADED
@@ -162,6 +162,7 @@ def result_of_status(asker: Asker, answer: Answer, *, is_page: bool = False) -> 
 
 
 _OF_REASON: Final = {
+    **{code.value: code for code in Code},
     **dict.fromkeys(("document_too_large", "headers_too_large"), Code.TOO_BIG),
     "malformed_document": Code.NOT_PROTOCOL,
     "unreachable_document": Code.BROKEN,
@@ -175,11 +176,8 @@ def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
         return Probe.of(Code.FORBIDDEN_ADDRESS)
     phase = getattr(error, "phase", "resolve")
     reason = error.reason if phase == "resolve" else f"timeout_{phase}"
-    try:
-        code = _OF_REASON.get(reason) or Code(reason)
-    except ValueError:  # the first URL was checked, so a redirect is to blame
-        code = Code.REDIRECT_REFUSED
-    return Probe.of(code)
+    # The first URL was checked, so any other reason is due to a redirect.
+    return Probe.of(_OF_REASON.get(reason, Code.REDIRECT_REFUSED))
 
 
 def digest(value: Any) -> str:

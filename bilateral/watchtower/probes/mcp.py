@@ -23,12 +23,10 @@ HANDSHAKE: Final = "2025-11-25"
 _Reply: TypeAlias = dict[str, Any]
 
 _CLIENT: Final = {"name": "bilateral-watchtower", "version": "1"}
-_META: Final = {
-    "io.modelcontextprotocol/protocolVersion": STATELESS,
-    "io.modelcontextprotocol/clientInfo": _CLIENT,
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
+_OF_CLIENT: Final = {"protocolVersion": STATELESS, "clientInfo": _CLIENT, "clientCapabilities": {}}
+_META: Final = {f"io.modelcontextprotocol/{name}": value for name, value in _OF_CLIENT.items()}
 
+_ACCEPT: Final = f"application/json, {EVENT_STREAM}"
 _INITIALIZED: Final = {"method": "notifications/initialized"}
 _UNSUPPORTED_VERSION: Final = -32022
 _METHOD_NOT_FOUND: Final = -32601
@@ -63,19 +61,14 @@ class _Connection:
         if self.version == STATELESS:
             params = {**params, "_meta": _META}
         message = {"id": number, "method": method, "params": params}
-        answer = self.post(message, max_bytes, lambda event: bool(_read_reply(number, event.data.encode())))
+        answer = self.post(message, lambda event: bool(_read_reply(number, event.data.encode())), max_bytes=max_bytes)
         return answer, _read_reply(number, answer.body if answer.status < _REFUSED else answer.content)
 
-    def post(
-        self, message: Mapping[str, Any], max_bytes: int = MIB, is_last: Callable[[Event], bool] = lambda _: True
-    ) -> Answer:
+    def post(self, message: Mapping[str, Any], is_last: Callable[[Event], bool], **options: Any) -> Answer:
         """Send a message, and read the response up to an event."""
-        options: dict[str, Any] = {
-            "headers": {"Content-Type": "application/json", **self._headers(message["method"])},
-            "body": json.dumps({"jsonrpc": "2.0", **message}).encode(),
-            "max_bytes": max_bytes,
-            "is_last": is_last,
-        }
+        headers = {"Content-Type": "application/json", **self._headers(message["method"])}
+        content = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        options |= {"headers": headers, "body": content, "is_last": is_last}
         answer = self.asker.ask("POST", self.url, **options)
         target = urljoin(self.url, answer.headers.get("location", ""))
         if answer.status in _SAME_METHOD and target != self.url and urlsplit(target)[:2] == urlsplit(self.url)[:2]:
@@ -90,22 +83,18 @@ class _Connection:
                 self.asker.ask("DELETE", self.url, headers=self._headers(None), is_cut=True)
 
     def _headers(self, method: str | None) -> dict[str, str]:
-        headers = {
-            "MCP-Protocol-Version": None if method == "initialize" else self.version,
-            "Mcp-Method": method if self.version == STATELESS else None,
-            "Mcp-Session-Id": self.session,
-        }
-        present = {name: value for name, value in headers.items() if value is not None}
-        return {"Accept": f"application/json, {EVENT_STREAM}", **present}
+        version = None if method == "initialize" else self.version
+        headers = {"Accept": _ACCEPT, "MCP-Protocol-Version": version, "Mcp-Session-Id": self.session}
+        headers |= {"Mcp-Method": method if self.version == STATELESS else None}
+        return {name: value for name, value in headers.items() if value is not None}
 
 
 def probe_mcp(asker: Asker) -> Probe:
     """Query a server's identity and, if the probe is deep, its tools."""
     era = asker.previous.get("era")
-    if urlsplit(asker.target.url).path.rstrip("/").endswith("/sse"):
-        return _probe_stream(asker, None)
-    if era == _STREAM:
-        return _probe_stream(asker, Code.ERA)
+    is_stream = urlsplit(asker.target.url).path.rstrip("/").endswith("/sse")
+    if is_stream or era == _STREAM:
+        return _probe_stream(asker, None if is_stream else Code.ERA)
     connection, failures = _Connection(asker, asker.target.url), list[Probe]()
     try:
         for version in (STATELESS, HANDSHAKE) if era in {None, STATELESS} else (HANDSHAKE, STATELESS):
@@ -162,7 +151,7 @@ def _with_tools(connection: _Connection, probe: Probe) -> Probe:
     code: Code | None = Code.ERA
     facts: dict[str, Any] = {}
     try:
-        if connection.version == STATELESS or connection.post(_INITIALIZED).status < _REFUSED:
+        if connection.version == STATELESS or connection.post(_INITIALIZED, lambda _: True).status < _REFUSED:
             code, facts = _list_tools(connection)
     except errors.DocumentTooLargeError:
         code = Code.TOO_BIG

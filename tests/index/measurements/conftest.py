@@ -9,9 +9,9 @@ import pytest
 
 from bilateral.index.measurements.recording import record
 from bilateral.index.measurements.targets import normalized
-from bilateral.index.measurements.values import Change, Outcome, Protocol, endpoint_id
+from bilateral.index.measurements.values import Change, Outcome, Protocol
 from tests.index.files.conftest import loader, registered, story  # noqa: F401  # fixtures
-from tests.index.measurements.rows import state_row
+from tests.index.measurements.rows import endpoint_id, state_row
 from tests.sdk.servers import gateway, server  # noqa: F401  # fixtures
 
 NOON = 1_800_000_000

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from bilateral.index.measurements.values import Outcome
+from bilateral.index.measurements.values import Outcome, Target
+
+
+def endpoint_id(protocol, url):
+    """Return the id of an endpoint."""
+    return Target(protocol, url, host="").endpoint_id
 
 
 def state_row(  # one a column

@@ -13,7 +13,7 @@ from bilateral.index.agents.tables import agent
 from bilateral.index.measurements import queries
 from bilateral.index.measurements.queries import AliveCount, MeasuredDay, count_alive, endpoints_of, is_alive
 from bilateral.index.measurements.tables import endpoint_state
-from bilateral.index.measurements.values import Alive, Change, Outcome, Protocol, endpoint_id
+from bilateral.index.measurements.values import Alive, Change, Outcome, Protocol
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.search import plans
 from bilateral.index.search.filters import AgentSearch, Order
@@ -21,7 +21,7 @@ from bilateral.index.search.queries import search_agents, search_with_facets
 from simulation.events import ADDRESSES
 from tests.index.conftest import CHAIN_ID
 from tests.index.measurements.conftest import KEY, MCP, current, data_uri, registered
-from tests.index.measurements.rows import day_row
+from tests.index.measurements.rows import day_row, endpoint_id
 
 DAY = 86_400
 NOW = int(time.time())

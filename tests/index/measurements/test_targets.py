@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import delete
 
 from bilateral.core.contracts import Registry
-from bilateral.core.identifiers import AgentId
 from bilateral.index.chain.extraction import Extraction
 from bilateral.index.log.tables import registry
 from bilateral.index.measurements.tables import registration_endpoint
@@ -28,7 +27,7 @@ def targets_of(measured, chains=(CHAIN_ID,)):
 def test_agents_with_one_url_share_a_target(measured):
     measured.agent(1, ("MCP", "HTTPS://Seller.Example:443/mcp#top"), active=False)
     measured.agent(2, ("mcp", MCP), x402Support=True)
-    agents = (AgentId(1, CHAIN_ID), AgentId(2, CHAIN_ID))
+    agents = (f"{CHAIN_ID}:1", f"{CHAIN_ID}:2")
     assert targets_of(measured) == [Target(Protocol.MCP, MCP, "seller.example", agents, is_paid=True)]
     assert targets_of(measured, [CHAIN_ID + 1]) == []
 
