@@ -1,10 +1,12 @@
 """Probe results, the codes for their reasons, and counts of results."""
 
+import json
 import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib import resources
 from typing import Any, Final, Self
 
 from bilateral.index.measurements.values import DAY, REACHABLE, Outcome
@@ -15,72 +17,26 @@ _BASE: Final = 1.25
 _BUCKETS: Final = 46
 """Latency buckets: each ends a quarter above the previous one, the last at 28 seconds."""
 
+Code = StrEnum(
+    "Code",
+    "OK FREE VALIDATES_FIRST AUTHORIZATION PAYMENT CERTIFICATE_AUTHORITY FLAPPING OTHER_DOMAIN CERTIFICATE_ENDS ERA "
+    "EMPTY OLD_VERSION SIGNATURE_INVALID TERMS_MISSING TERMS_DIFFER HOST_NOT_FOUND CONNECTION_REFUSED "
+    "TIMEOUT_CONNECT TIMEOUT_TLS TIMEOUT_FIRST_BYTE TIMEOUT_BODY CERTIFICATE_EXPIRED CERTIFICATE_NAME "
+    "CERTIFICATE_SELF_SIGNED TLS BROKEN_ANSWER STATUS_404 STATUS_5XX STATUS WRONG_TYPE NOT_PROTOCOL TOO_BIG "
+    "REDIRECT_REFUSED NOT_EXERCISED RESOLVER_FAILED CHALLENGE RATE_LIMITED UNASKED_ENCODING STALLED OWN_NETWORK "
+    "SHARED_CAUSE SAMPLED_OUT OPTED_OUT FORBIDDEN_ADDRESS PLACEHOLDER URL",
+)
+"""The reasons for outcomes, which are stored and published, so none is ever renamed.
 
-_UP, _GATED, _DEGRADED, _UNKNOWN, _UNFIT = (outcome for outcome in Outcome if outcome is not Outcome.DOWN)
+Errors of `bilateral.documents` have the same codes in their attribute `reason`. `codes.json` explains each code, under
+the outcome that it usually leads to.
+"""
 
-
-class Code(StrEnum):
-    """The reasons for outcomes, which are stored and published, so none is ever renamed.
-
-    Each has an explanation, and the outcome that it usually leads to. Errors of `bilateral.documents` have the same
-    codes in their attribute `reason`.
-    """
-
-    explanation: str
-    outcome: Outcome
-
-    def __new__(cls, code: str, explanation: str = "", outcome: Outcome = Outcome.DOWN) -> Self:
-        """Return a reason's code."""
-        member = str.__new__(cls, code)
-        member._value_, member.explanation, member.outcome = code, explanation, outcome
-        return member
-
-    OK = "ok", "it responds as its protocol requires", _UP
-    FREE = "free", "it does not ask for payment", _UP
-    VALIDATES_FIRST = "validates_first", "it validates the request before it states a price", _GATED
-    NOT_EXERCISED = "not_exercised", "it allows no method that a probe may use", _UNKNOWN
-    AUTHORIZATION = "authorization", "it requires authorization", _GATED
-    PAYMENT = "payment", "it requires payment", _GATED
-    DNS_NONE = "host_not_found", "the host name does not exist"
-    DNS_TROUBLE = "resolver_failed", "our resolver did not respond", _UNKNOWN
-    REFUSED = "connection_refused", "the host refused the connection"
-    TIMEOUT_CONNECT = "timeout_connect", "the host did not respond"
-    TIMEOUT_TLS = "timeout_tls", "the TLS handshake timed out"
-    TIMEOUT_FIRST_BYTE = "timeout_first_byte", "no response arrived in time"
-    TIMEOUT_BODY = "timeout_body", "the response did not complete in time"
-    TLS_EXPIRED = "certificate_expired", "the certificate has expired"
-    TLS_NAME = "certificate_name", "the certificate is for a different host"
-    TLS_SELF = "certificate_self_signed", "the certificate is self-signed"
-    TLS_CA = "certificate_authority", "the certificate's authority is not trusted here", _DEGRADED
-    TLS = "tls", "the TLS handshake failed"
-    BROKEN = "broken_answer", "the response is incomplete or not valid HTTP"
-    STATUS_404 = "status_404", "nothing exists at this URL"
-    STATUS_5XX = "status_5xx", "the server returned an error"
-    STATUS = "status", "the server rejected the request"
-    WRONG_TYPE = "wrong_type", "the response has a different media type"
-    NOT_PROTOCOL = "not_protocol", "the response does not follow the protocol"
-    TOO_BIG = "too_big", "the response is too large"
-    CHALLENGE = "challenge", "a challenge page blocks automated requests", _UNKNOWN
-    RATE_LIMITED = "rate_limited", "it limits the rate of requests", _UNKNOWN
-    REDIRECT_REFUSED = "redirect_refused", "it redirects to a URL that a probe must not request"
-    FORBIDDEN_ADDRESS = "forbidden_address", "the host has an address that is not public", _UNFIT
-    ENCODING = "unasked_encoding", "the response has a content encoding that was not requested", _UNKNOWN
-    STALLED = "stalled", "this program was suspended during the probe", _UNKNOWN
-    FLAPPING = "flapping", "it keeps going up and down", _DEGRADED
-    VANTAGE = "own_network", "our network has no connection", _UNKNOWN
-    SHARED_CAUSE = "shared_cause", "too many hosts failed at the same time", _UNKNOWN
-    SAMPLED_OUT = "sampled_out", "its host has too many endpoints for one round", _UNKNOWN
-    OPTED_OUT = "opted_out", "it opted out of being measured", _UNKNOWN
-    PLACEHOLDER = "placeholder", "the URL is an example or a template", _UNFIT
-    URL = "url", "the URL is not an http or https URL", _UNFIT
-    OTHER_DOMAIN = "other_domain", "it leads to a different domain", _DEGRADED
-    CERTIFICATE_ENDS = "certificate_ends", "the certificate expires within a week", _DEGRADED
-    ERA = "era", "it only supports a version that clients no longer use", _DEGRADED
-    EMPTY = "empty", "it offers nothing", _DEGRADED
-    OLD_VERSION = "old_version", "it only supports an old version", _DEGRADED
-    SIGNATURE_INVALID = "signature_invalid", "its signature is invalid", _DEGRADED
-    TERMS_MISSING = "terms_missing", "it requires payment without complete terms", _DEGRADED
-    TERMS_DIFFER = "terms_differ", "the header and the body state different terms", _DEGRADED
+_CODES: Final[dict[str, dict[str, str]]] = json.loads(
+    resources.files("bilateral.watchtower").joinpath("codes.json").read_bytes()
+)
+OUTCOMES: Final = {Code(code): Outcome(outcome) for outcome, codes in _CODES.items() for code in codes}
+"""The outcome that each code usually leads to."""
 
 
 @dataclass(frozen=True)
@@ -107,12 +63,12 @@ class Probe:
     @classmethod
     def of(cls, code: Code) -> Self:
         """Return the result for a reason that leads to its usual outcome."""
-        return cls(code.outcome, code)
+        return cls(OUTCOMES[code], code)
 
     @property
     def explanation(self) -> str:
         """The result in one sentence, for the operator."""
-        return f"{self.outcome}: {self.code.explanation}"
+        return f"{self.outcome}: {_CODES[OUTCOMES[self.code]][self.code]}"
 
 
 def counted(probe: Probe, scheduled: int = 1) -> Counter[str]:

@@ -90,7 +90,7 @@ class Watchtower:
         self._addresses: dict[str, Turns] = {}
         self._done: SimpleQueue[tuple[Future[Any], Callable[[Any], None]]] = SimpleQueue()
         self._ready: list[tuple[float, int, Turns]] = []
-        self._failures: list[tuple[float, Endpoint, Probe]] = []
+        self._failures: deque[tuple[float, Endpoint, Probe]] = deque()
         self._order = count()
         self._in_flight = self._stalls = 0
         self.round_seconds = self._result_at = self._round_at = 0.0
@@ -179,14 +179,10 @@ class Watchtower:
 
     def _judge(self) -> None:
         """Accept failures, once a later check shows that neither this location nor a shared cause explains them."""
-        failures, self._failures = self._failures, []
-        for entry in failures:
-            failed_at, endpoint, probe = entry
-            if failed_at > self.vantage.checked_at:
-                self._failures.append(entry)
-            else:
-                excuse = self.vantage.excuse(self.time.now)
-                self._conclude(endpoint, probe if excuse is None else Probe.of(excuse))
+        while self._failures and self._failures[0][0] <= self.vantage.checked_at:
+            _, endpoint, probe = self._failures.popleft()
+            excuse = self.vantage.excuse(self.time.now)
+            self._conclude(endpoint, probe if excuse is None else Probe.of(excuse))
 
     # Turns
 
@@ -222,7 +218,7 @@ class Watchtower:
         """Return True if there is a reason not to probe an endpoint now, which is then its result."""
         host, url = endpoint.host, endpoint.target.url
         reasons = {
-            Code.VANTAGE: not self.vantage.is_online,
+            Code.OWN_NETWORK: not self.vantage.is_online,
             Code.OPTED_OUT: self.settings.opted_out(url) or not is_permitted(host.robots, url),
             Code.RATE_LIMITED: host.is_closed(self.time.wall),
             Code.SAMPLED_OUT: self.time.now - endpoint.due > self.settings.interval,

@@ -157,4 +157,4 @@ class Vantage:
     def excuse(self, now: float) -> Code | None:
         """Return the reason why a failure does not count against an endpoint; None if the failure counts."""
         shared = Code.SHARED_CAUSE if self.has_shared_cause(now) else None
-        return shared if self.is_online else Code.VANTAGE
+        return shared if self.is_online else Code.OWN_NETWORK

@@ -108,7 +108,7 @@ def test_interface_that_nobody_serves_degrades(servers):
     probe = run_probe(
         servers, "127.0.0.1", Protocol.A2A, path=f"http://127.0.0.1:{servers.port}/card.json", is_deep=True
     )
-    assert (probe.outcome, probe.code) == (Outcome.DEGRADED, Code.REFUSED)
+    assert (probe.outcome, probe.code) == (Outcome.DEGRADED, Code.CONNECTION_REFUSED)
 
 
 def test_card_is_looked_for_at_both_well_known_places_and_then_where_it_was(servers):

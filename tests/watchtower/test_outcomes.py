@@ -9,7 +9,7 @@ from itertools import islice, product
 import pytest
 
 from bilateral.index.measurements.values import Outcome, Protocol
-from bilateral.watchtower.outcomes import Code
+from bilateral.watchtower.outcomes import OUTCOMES, Code
 from tests.watchtower.endpoints import (
     OLD_OPTION,
     OPTION,
@@ -155,9 +155,11 @@ def unmeasured():
     pages = [html(200, CAPTCHA), html(403), html(429), html(503)]
     yield from same(STRICT, pages, Outcome.UNKNOWN, Code.CHALLENGE)
     packed = [http(200, gzip.compress(bytes(10**6)), Content_Encoding="gzip"), http(200, b"{}", Content_Encoding="br")]
-    yield from same([Protocol.A2A, Protocol.OASF], packed, Outcome.UNKNOWN, Code.ENCODING)
-    yield from same([Protocol.MCP], packed, Outcome.UNKNOWN, Code.ENCODING)
-    yield from same([Protocol.MCP], [mcp(overrides={"server/discover": packed[0]})], Outcome.UNKNOWN, Code.ENCODING)
+    yield from same([Protocol.A2A, Protocol.OASF], packed, Outcome.UNKNOWN, Code.UNASKED_ENCODING)
+    yield from same([Protocol.MCP], packed, Outcome.UNKNOWN, Code.UNASKED_ENCODING)
+    yield from same(
+        [Protocol.MCP], [mcp(overrides={"server/discover": packed[0]})], Outcome.UNKNOWN, Code.UNASKED_ENCODING
+    )
     yield from same([Protocol.WEB], [html(429, CAPTCHA, cf_mitigated="challenge")], Outcome.UNKNOWN, Code.CHALLENGE)
 
 
@@ -178,3 +180,7 @@ def test_thirty_answers_of_each_class_mean_what_they_should(kind):
                 wrong.append((number, protocol, outcome, code, probe))
     assert wrong == []
     assert len(cases) == 30
+
+
+def test_each_code_is_explained_under_one_outcome():
+    assert OUTCOMES.keys() == set(Code)

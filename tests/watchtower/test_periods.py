@@ -228,7 +228,7 @@ def test_a_week_of_a_running_watchtower_is_measured(tmp_path):
     targets = [replace(target(number, f"1:{number}"), host=f"{number}.example") for number in range(4)]
     probes = {
         "0.example": Probe(GATED, Code.AUTHORIZATION, milliseconds=50, status=401),
-        "2.example": Probe(DOWN, Code.REFUSED),
+        "2.example": Probe(DOWN, Code.CONNECTION_REFUSED),
         "3.example": Probe(UNKNOWN, Code.RATE_LIMITED, status=429),
     }
 

@@ -36,9 +36,9 @@ CUT = range(20 * MINUTE, 30 * MINUTE)
 
 TROUBLES = {
     "network cut": (lambda _: DOWN, 0),
-    "resolver dead": (lambda _: Probe(Outcome.UNKNOWN, Code.DNS_TROUBLE), 0),
+    "resolver dead": (lambda _: Probe(Outcome.UNKNOWN, Code.RESOLVER_FAILED), 0),
     "no route for IPv6": (lambda target: DOWN if int(target.url.rpartition("/")[2]) % 5 < 2 else UP, 3),
-    "no trusted authorities": (lambda _: Probe(Outcome.DEGRADED, Code.TLS_CA), 0),
+    "no trusted authorities": (lambda _: Probe(Outcome.DEGRADED, Code.CERTIFICATE_AUTHORITY), 0),
     "half of all hosts down": (lambda target: DOWN if int(target.url.rpartition("/")[2]) % 2 else UP, 5),
 }
 
@@ -245,7 +245,11 @@ def test_rules_for_all_robots_are_not_about_watchtowers():
 
 @pytest.mark.parametrize(
     ("answer", "code"),
-    [(["127.0.0.1"], Code.REFUSED), (gaierror(EAI_AGAIN, "busy"), Code.DNS_TROUBLE), ([], Code.DNS_NONE)],
+    [
+        (["127.0.0.1"], Code.CONNECTION_REFUSED),
+        (gaierror(EAI_AGAIN, "busy"), Code.RESOLVER_FAILED),
+        ([], Code.HOST_NOT_FOUND),
+    ],
 )
 def test_a_name_is_looked_up_once_for_each_probe(answer, code):
     lookups = []

@@ -18,7 +18,7 @@ from bilateral.documents import Limits, Network
 from bilateral.documents.exchanges import Answer, exchange
 from bilateral.documents.http import host_of
 from bilateral.index.measurements.values import Outcome, Protocol, Target
-from bilateral.watchtower.outcomes import Code, Probe
+from bilateral.watchtower.outcomes import OUTCOMES, Code, Probe
 
 MIB: Final = 1024 * 1024
 _AGENT: Final = f"bilateral-watchtower/{version('bilateral')}"
@@ -121,7 +121,7 @@ def result(code: Code | None, answer: Answer, outcome: Outcome | None = None, **
     if lags := _LAG.findall(answer.headers.get("index-state", "")):
         facts["lag"] = max(map(int, lags))
     wait = seconds_to_wait(answer.headers.get("retry-after", "")) if answer.status in BUSY else None
-    return Probe(outcome or code.outcome, code, answer.milliseconds, answer.status, wait, facts=facts)
+    return Probe(outcome or OUTCOMES[code], code, answer.milliseconds, answer.status, wait, facts=facts)
 
 
 _LAG: Final = re.compile(r";lag=(\d{1,9})\b")
@@ -165,7 +165,7 @@ _OF_REASON: Final = {
     **{code.value: code for code in Code},
     **dict.fromkeys(("document_too_large", "headers_too_large"), Code.TOO_BIG),
     "malformed_document": Code.NOT_PROTOCOL,
-    "unreachable_document": Code.BROKEN,
+    "unreachable_document": Code.BROKEN_ANSWER,
     "forbidden_address": Code.REDIRECT_REFUSED,
 }
 
