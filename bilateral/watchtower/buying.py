@@ -17,7 +17,6 @@ from typing import Any, Final
 import sqlalchemy as sa
 from eth_abi.exceptions import EncodingError
 from eth_account.messages import encode_typed_data
-from sqlalchemy import Engine, select
 from x402 import x402ClientSync
 from x402.http import x402HTTPClientSync
 from x402.mechanisms.evm.exact import register_exact_evm_client
@@ -80,7 +79,7 @@ class Buyer:
         declines: Returns whether a check declines to pay an agent on given terms.
     """
 
-    engine: Engine
+    engine: sa.Engine
     signer: TransactionSigner
     budget: Budget
     declines: Callable[[str, Mapping[str, Any]], bool]
@@ -137,11 +136,11 @@ class Buyer:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.text("LOCK TABLE purchase IN EXCLUSIVE MODE"))
             is_this_week = columns.at >= now // (7 * DAY) * 7 * DAY
-            query = select(columns.outcome).where(is_this_week, columns.agent == agent)
+            query = sa.select(columns.outcome).where(is_this_week, columns.agent == agent)
             before = connection.execute(query).scalars().all()
             if before and before != [Purchase.NOT_DELIVERED]:
                 return Purchase.BOUGHT_BEFORE
-            total = select(sa.func.sum(columns.micros)).where(columns.at >= now // DAY * DAY)
+            total = sa.select(sa.func.sum(columns.micros)).where(columns.at >= now // DAY * DAY)
             if int(connection.execute(total).scalar_one() or 0) + micros > self.budget.micros_of_day:
                 return Purchase.OVER_BUDGET
             values = {"agent": agent, "endpoint_id": target.endpoint_id, "at": now, "micros": micros}

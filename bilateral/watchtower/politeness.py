@@ -15,7 +15,7 @@ from urllib.robotparser import RobotFileParser
 
 from bilateral.core.errors import DocumentError
 from bilateral.documents.exchanges import exchange
-from bilateral.documents.http import Limits
+from bilateral.documents.http import Limits, host_of
 from bilateral.index.measurements.values import DAY, Target
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.probes import ProbeSettings, probe
@@ -154,11 +154,10 @@ class Requests:
     def look_up(self, url: str) -> Addresses:
         """Return the addresses of a URL's host, or the error of the lookup; None if the URL's probe will explain."""
         try:
-            parts = urlsplit(url)
-            return self._resolve(parts.hostname or "", parts.port or 443)
+            return self._resolve(*host_of(url))
         except OSError as problem:
             return problem
-        except (UnicodeError, OverflowError):
+        except (ValueError, OverflowError):
             return None
 
     def probe(self, target: Target, addresses: Addresses, *, is_deep: bool, previous: Mapping[str, Any]) -> Probe:
