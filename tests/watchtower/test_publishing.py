@@ -15,6 +15,7 @@ import pytest
 
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import AgentId
 from bilateral.core.values import MEASURED_TAGS
 from bilateral.documents import DataUriStore
 from bilateral.index.log.database import open_database
@@ -46,7 +47,7 @@ def quiet_target(number, *agents, period=NEXT_WEEK):
 
 def owners(week):
     """Every host names the agents that list it."""
-    return {(str(agent), entry.host) for entry in week.listed for agent in entry.agents}
+    return {(agent, entry.host) for entry in week.listed for agent in entry.agents}
 
 
 @pytest.fixture
@@ -145,7 +146,7 @@ def test_evidence_is_a_feedback_file(tower, evidence, up_week):
         file = json.loads(load(evidence, entry.event.uri))
         assert (file["tag1"], file["tag2"], file["endpoint"]) == (str(entry.tag1), WEEK.name, week.listed[0].url)
         assert (file["value"], file["valueDecimals"]) == (entry.stored.value, entry.stored.decimals)
-        assert file["agentId"] == agent.token_id
+        assert file["agentId"] == AgentId.parse(agent).token_id
 
 
 def test_every_measured_tag_is_published(tower, up_week):
@@ -172,7 +173,7 @@ def test_two_endpoints_of_an_agent_do_not_collide(tower, register, tmp_path):
 
 def test_an_agent_that_the_registry_refuses_to_rate_stops_nobody_else(tower, deployment, web3, owner, up_week):
     (client, own), week = tower, up_week(6)
-    refused = week.listed[2].agents[0]
+    refused = AgentId.parse(week.listed[2].agents[0])
     identity = plain(web3, Registry.IDENTITY, deployment.identity)
     transact(web3, identity.functions.approve(client.address, refused.token_id), owner)
     report = publish(client, own, WEEK, measure(week.store, WEEK, owners(week)))
@@ -185,7 +186,7 @@ def test_an_owner_that_lets_transactions_fail_does_not_cost_gas_for_ever(
     tower, connect, newcomer, node, deployment, web3, owner, up_week
 ):
     (_, own), week = tower, up_week(1)
-    (agent,) = week.listed[0].agents
+    agent = AgentId.parse(week.listed[0].agents[0])
     identity = plain(web3, Registry.IDENTITY, deployment.identity)
 
     def overtake(_, forward):  # the owner sees the transaction before it is in a block
