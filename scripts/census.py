@@ -18,7 +18,7 @@ from bilateral.index.measurements.values import REACHABLE
 from bilateral.index.operating.settings import ChainSettings
 from bilateral.index.operating.worker import Worker
 from bilateral.index.projections import READERS
-from bilateral.watchtower.probes import ProbeSettings, probe
+from bilateral.watchtower.probes import Asker, ProbeSettings, probe
 from scripts._anvil import ANVIL
 from scripts._build import ROOT
 
@@ -48,7 +48,7 @@ def measured(folder: Path) -> list[tuple[Target, Probe]]:
         with snapshot(engine) as connection:
             targets = read_targets(connection, [world.deployment.chain_id])
         settings = ProbeSettings("https://bilateral.example/watchtower", Network(allow_private=True))
-        probes = [(target, probe(target, settings, is_deep=True)) for target in targets]
+        probes = [(target, probe(Asker(target, settings, is_deep=True))) for target in targets]
         engine.dispose()
     return probes
 

@@ -158,14 +158,14 @@ def probe(  # noqa: PLR0913, PLR0917  # one a setting
     database: Database = None,
 ) -> None:
     """Probe an endpoint or an agent's endpoints once, and explain what was measured. Nothing is stored."""
-    from bilateral.watchtower.probes import probe as probe_once  # noqa: PLC0415  # slow to import
+    from bilateral.watchtower import probes  # noqa: PLC0415  # slow to import
 
     settings = probing.settings()
     chosen = _targets(place, protocol, database, is_paid=is_paid)
-    probes = [(target, probe_once(target, settings, is_deep=True)) for target in chosen]
+    results = [(target, probes.probe(probes.Asker(target, settings, is_deep=True))) for target in chosen]
     rows = [
         {"protocol": target.protocol, "url": target.url, **vars(result), "explanation": result.explanation}
-        for target, result in probes
+        for target, result in results
     ]
     names = ("protocol", "url", "outcome", "code", "status", "milliseconds", "explanation")
     invocation.output.results(rows, columns(*names), none="the agent lists no endpoint that a watchtower can probe")

@@ -18,8 +18,8 @@ from bilateral.documents.exchanges import exchange
 from bilateral.documents.http import Limits, host_of
 from bilateral.index.measurements.values import DAY, Target
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.probes import ProbeSettings, probe
-from bilateral.watchtower.probes.asking import BUSY, Asker
+from bilateral.watchtower.probes import Asker, ProbeSettings, probe
+from bilateral.watchtower.probes.asking import BUSY
 
 AGENT: Final = "bilateral-watchtower"
 """The watchtowers' user agent in robots.txt. Rules for all robots do not apply, because they are meant for crawlers."""
@@ -162,7 +162,7 @@ class Requests:
 
     def probe(self, target: Target, addresses: Addresses, *, is_deep: bool, previous: Mapping[str, Any]) -> Probe:
         """Probe an endpoint at the addresses of its host."""
-        return probe(target, self._settings_at(target.url, addresses), is_deep=is_deep, previous=previous)
+        return probe(Asker(target, self._settings_at(target.url, addresses), previous, is_deep))
 
     def robots(self, target: Target, addresses: Addresses) -> str | None:
         """Return the rules for watchtowers in the host's robots.txt; None if the file could not be requested."""

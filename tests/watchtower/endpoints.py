@@ -13,7 +13,7 @@ import httpcore
 
 from bilateral.documents import Network
 from bilateral.index.measurements.values import Protocol, Target
-from bilateral.watchtower.probes import ProbeSettings, probe
+from bilateral.watchtower.probes import Asker, ProbeSettings, probe
 
 CONTACT = "https://operator.example/watchtower"
 
@@ -233,7 +233,7 @@ def run_probe(servers, host, protocol, *, path="/", is_paid=None, method=None, n
     is_paid = protocol is Protocol.X402 if is_paid is None else is_paid
     target = Target(protocol, servers.url(host, path), host, (), is_paid, method)
     settings = ProbeSettings(CONTACT, network or local_network(), seconds)
-    return probe(target, settings, **options)
+    return probe(Asker(target, settings, **options))
 
 
 def at_usual_ports(servers):

@@ -21,7 +21,7 @@ import trustme
 from bilateral.documents import Network
 from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code
-from bilateral.watchtower.probes import ProbeSettings, probe
+from bilateral.watchtower.probes import Asker, ProbeSettings, probe
 from tests.watchtower.endpoints import CONTACT, OPTION, TOOL, Endpoints, card, html, http, json_, mcp, offer
 from tests.watchtower.test_cards import VALID
 from tests.watchtower.test_failures import NOW, self_signed
@@ -167,7 +167,7 @@ class Fleet:
     def probe(self, name, slow_seconds):
         """Probe an endpoint of the fleet."""
         settings = ProbeSettings(CONTACT, self.network, slow_seconds if name in SLOW else 60.0)
-        return probe(self.targets[name], settings, is_deep=True)
+        return probe(Asker(self.targets[name], settings, is_deep=True))
 
     def play(self, rounds, honest, slow_seconds=0.5):
         """Probe all for some rounds, the honest ones several times in each, and count the results by name.

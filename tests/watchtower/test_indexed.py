@@ -12,6 +12,7 @@ from bilateral.index.log.database import open_database
 from bilateral.index.payments.tables import payment_return
 from bilateral.watchtower.periods import Period, owned_hosts, revenues, two_digits
 from tests.explorer.stored import BUYER, CLIENT, OWNER, TOKEN, WALLET, Ledger
+from tests.index.conftest import fresh_postgres, new_database_url, postgres  # noqa: F401  # fixtures
 
 CHAIN = 8453
 AGENTS = [f"{CHAIN}:1", f"{CHAIN}:2", "10:7"]
@@ -33,9 +34,9 @@ def ledger():
 
 
 @pytest.fixture
-def engine(tmp_path, ledger):
+def engine(new_database_url, ledger):  # noqa: F811
     """An index with two agents, each with an endpoint."""
-    engine = open_database(f"sqlite:///{tmp_path / 'index.sqlite'}")
+    engine = open_database(new_database_url)
     for agent_id in (1, 2):
         ledger.register(agent_id, OWNER, registration(agent_id, f"{agent_id}.example"))
     ledger.store(engine)

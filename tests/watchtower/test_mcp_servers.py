@@ -15,7 +15,7 @@ from mcp.server.mcpserver import MCPServer
 from bilateral.documents import Network
 from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code
-from bilateral.watchtower.probes import ProbeSettings, probe
+from bilateral.watchtower.probes import Asker, ProbeSettings, probe
 from tests.watchtower.endpoints import (
     CONTACT,
     TOOL,
@@ -95,7 +95,7 @@ def test_server_of_the_present_sdk_speaks_both_versions(previous):
     with running(server.streamable_http_app()) as port:
         target = Target(Protocol.MCP, f"http://127.0.0.1:{port}/mcp", "127.0.0.1")
         settings = ProbeSettings(CONTACT, Network(allow_private=True))
-        results = [probe(target, settings, previous=previous, is_deep=is_deep) for is_deep in (False, True)]
+        results = [probe(Asker(target, settings, previous, is_deep)) for is_deep in (False, True)]
     assert [result.outcome for result in results] == [Outcome.UP] * 2
     assert [result.facts["era"] for result in results] == [previous.get("era", "2026-07-28")] * 2
     assert len(results[1].facts["tools"]) == 64
@@ -202,7 +202,7 @@ def test_stream_of_the_first_version_is_up_at_its_own_url_and_degraded_at_anothe
 @pytest.mark.parametrize("url", ["stdio://server", "npx -y @weather/mcp", "ws://agent.example/mcp"])
 def test_server_that_is_a_program_is_unfit(servers, url):
     target = Target(Protocol.MCP, url, HOST)
-    result = probe(target, ProbeSettings(CONTACT))
+    result = probe(Asker(target, ProbeSettings(CONTACT)))
     assert (result.outcome, result.code) == (Outcome.UNFIT, Code.URL)
 
 

@@ -18,7 +18,7 @@ from bilateral.documents.http import Network
 from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.periods import PARTIAL, Period, VantageState, join_states, measure, values_of
-from bilateral.watchtower.probes import ProbeSettings, probe
+from bilateral.watchtower.probes import Asker, ProbeSettings, probe
 from bilateral.watchtower.store import Result
 from tests.sdk.servers import HttpServer, respond
 from tests.watchtower import simulation
@@ -165,7 +165,7 @@ def test_a_service_that_tells_its_lag_has_a_freshness(tmp_path):
             server.routes["/"] = lambda handler, state=state: respond(
                 handler, b"<html>", Content_Type="text/html", Index_State=state
             )
-            facts |= probe(endpoint, settings, previous=facts).facts
+            facts |= probe(Asker(endpoint, settings, facts)).facts
     assert facts["lag"] == 5.0
     week = Week(tmp_path, target(1, "8453:1"))
     week.up(week.listed[0])

@@ -1,19 +1,18 @@
 """Endpoint probes: one or a few requests, without side effects or payments."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from bilateral.core import errors
-from bilateral.index.measurements.values import Outcome, Protocol, Target
+from bilateral.index.measurements.values import Outcome, Protocol
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.probes.asking import Asker, ProbeSettings, result_of_error
 from bilateral.watchtower.probes.documents import probe_a2a, probe_oasf, probe_web
 from bilateral.watchtower.probes.mcp import probe_mcp
 from bilateral.watchtower.probes.x402 import probe_x402
 
-__all__ = ["ProbeSettings", "probe"]
+__all__ = ["Asker", "ProbeSettings", "probe"]
 
 _PROBES: Final = {
     Protocol.WEB: probe_web,
@@ -29,32 +28,20 @@ _PLACEHOLDER: Final = re.compile(
 )
 """Marks of URLs with placeholders that their authors forgot to fill in."""
 
-_NOTHING: Final[Mapping[str, Any]] = {}
 
-
-def probe(
-    target: Target, settings: ProbeSettings, *, is_deep: bool = False, previous: Mapping[str, Any] = _NOTHING
-) -> Probe:
-    """Probe an endpoint once.
-
-    Args:
-        target: The endpoint.
-        settings: The settings for all probes.
-        is_deep: True to also read what changes rarely: tools, signatures, payment terms.
-        previous: The facts of earlier probes by name; newer facts replace older ones. With these facts, one request
-            suffices, and what only a deep probe reads remains valid until the next deep probe.
-    """
+def probe(asker: Asker) -> Probe:
+    """Probe an endpoint once."""
+    target, previous = asker.target, asker.previous
     if _PLACEHOLDER.search(target.url):
         return Probe.of(Code.PLACEHOLDER)
     if not target.url.startswith(("http://", "https://")):
         return Probe.of(Code.URL)
-    asker = Asker(target, settings, previous, is_deep)
     try:
         answer = _PROBES[target.protocol](asker)
     except errors.DocumentError as error:
         answer = result_of_error(error, target)
     outcome, code, facts = answer.outcome, answer.code, dict(answer.facts)
-    if not is_deep and outcome is Outcome.UP and previous.get("deep_code"):
+    if not asker.is_deep and outcome is Outcome.UP and previous.get("deep_code"):
         outcome, code = Outcome.DEGRADED, Code(previous["deep_code"])
     if previous.get("challenges") and code is not Code.CHALLENGE:
         facts["challenges"] = 0

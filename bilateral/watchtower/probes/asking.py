@@ -75,8 +75,9 @@ class Asker:
     """Sends one probe's requests, each over its own connection.
 
     Attributes:
-        previous: The facts of earlier probes by name.
-        is_deep: True to also read what changes rarely.
+        previous: The facts of earlier probes by name; newer facts replace older ones. With these facts, one request
+            suffices, and what only a deep probe reads remains valid until the next deep probe.
+        is_deep: True to also read what changes rarely: tools, signatures, payment terms.
         requests: The number of requests so far, including redirects.
     """
 
