@@ -32,9 +32,7 @@ Errors of `bilateral.documents` have the same codes in their attribute `reason`.
 the outcome that it usually leads to.
 """
 
-_CODES: Final[dict[str, dict[str, str]]] = json.loads(
-    resources.files("bilateral.watchtower").joinpath("codes.json").read_bytes()
-)
+_CODES: Final[Any] = json.loads((resources.files("bilateral.watchtower") / "codes.json").read_bytes())
 OUTCOMES: Final = {Code(code): Outcome(outcome) for outcome, codes in _CODES.items() for code in codes}
 """The outcome that each code usually leads to."""
 

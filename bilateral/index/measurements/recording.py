@@ -72,16 +72,13 @@ def _chains_of(connection: Connection, endpoints: Collection[bytes]) -> Mapping[
 
 def _store_states(connection: Connection, currents: Sequence[_Row]) -> Iterator[_Listed]:
     """Store current states, and yield those of endpoints that had none, or a stale one, as changes."""
-    table, stored = schema.endpoint_state.c, dict[tuple[int, bytes], str | None]()
+    states, stored = schema.endpoint_state, dict[tuple[int, bytes], str | None]()
+    keys = states.c.chain_id, states.c.endpoint_id
     for part in in_parts(sorted({row["endpoint_id"] for row in currents})):
-        query = select(table.chain_id, table.endpoint_id, func.max(table.state)).where(table.endpoint_id.in_(part))
-        for chain_id, key, state in connection.execute(query.group_by(table.chain_id, table.endpoint_id)):
-            stored[chain_id, bytes(key)] = state
+        query = select(*keys, func.max(states.c.state)).where(states.c.endpoint_id.in_(part)).group_by(*keys)
+        stored |= {(chain_id, bytes(key)): state for chain_id, key, state in connection.execute(query)}
     rows = [{**row, "alive_at": row["probed_at"] if row["state"] in REACHABLE else None} for row in currents]
-    alive_at = table.alive_at
-    upsert(
-        connection, schema.endpoint_state, rows, values=lambda new: {"alive_at": func.coalesce(new.alive_at, alive_at)}
-    )
+    upsert(connection, states, rows, values=lambda new: {"alive_at": func.coalesce(new.alive_at, states.c.alive_at)})
     for row in currents:
         place = row["chain_id"], row["endpoint_id"]
         if row["state"] is not None and stored.get(place) is None:
