@@ -5,7 +5,7 @@ import {MerkleProof} from "@openzeppelin/contracts/utils/cryptography/MerkleProo
 import {IBuyerAnchors} from "../interfaces/IBuyerAnchors.sol";
 import {BuyerRoles} from "./BuyerRoles.sol";
 
-/// @title Anchors of a reputation service's state
+/// @title On-chain anchors of a reputation service's state
 /// @notice The manual is `IBuyerAnchors`.
 abstract contract BuyerAnchors is BuyerRoles, IBuyerAnchors {
     mapping(uint256 epoch => bytes32 root) private _roots;
@@ -43,7 +43,7 @@ abstract contract BuyerAnchors is BuyerRoles, IBuyerAnchors {
         return MerkleProof.verifyCalldata(proof, root, _leafOf(state));
     }
 
-    /// @dev Returns the leaf of a state. Hashing twice tells a leaf from a node.
+    /// @dev Returns the leaf of a state. Hashing twice distinguishes a leaf from an inner node.
     function _leafOf(BuyerState calldata state) private pure returns (bytes32 leaf) {
         return keccak256(bytes.concat(keccak256(abi.encode(state))));
     }

@@ -13,7 +13,7 @@ import {BuyerRecord, PaymentTallies, PaymentTally} from "../libraries/PaymentTal
 import {TransactionRecord, positionMask} from "../libraries/AttestedPayment.sol";
 import {BuyerRoles} from "./BuyerRoles.sol";
 
-/// @title Records of buyers that an attestor vouches for
+/// @title Buyer records for which an attestor vouches
 /// @notice The manuals are `IBuyerAttestation` and `IBuyerReputationRegistry`.
 abstract contract BuyerAttestation is BuyerRoles, IBuyerReputationRegistry {
     int8 private constant MAX_SCORE = 100;
@@ -23,16 +23,16 @@ abstract contract BuyerAttestation is BuyerRoles, IBuyerReputationRegistry {
     ///   255                          96 | 95                    0
     ///   buyer                           | RECORD_SEED
     /// ```
-    /// A mapping would hash the address, and cost 55 gas more for each buyer. The slot of a mapping's value ends like
-    /// this by chance once in 2^96, and small slots never do.
+    /// A mapping would hash the address, and cost 55 gas more per buyer. The slot of a mapping's value ends in this
+    /// seed with a probability of 2^-96, and small slots never do.
     uint96 private constant RECORD_SEED = uint96(uint256(keccak256("BuyerAttestation.attested")));
 
-    /// @dev The vote of each seller on each buyer, plus 1; 0: none.
+    /// @dev The vote of each seller on each buyer, plus 1; 0 if there is none.
     mapping(address buyer => mapping(address seller => uint256 votePlusOne)) private _votes;
 
     /// @inheritdoc IBuyerReputationRegistry
     function recordPayment(address buyer, uint256 amount, bytes32 txHash) external {
-        // As `_requireAttestor`, which costs 20 gas for the jumps.
+        // Inlined from `_requireAttestor`, whose jumps would cost 20 gas.
         require(msg.sender == _attestor, NotRoleHolder(Role.Attestor, msg.sender));
         require(amount <= MAX_ATTESTED_AMOUNT, PaymentTooHigh(amount, MAX_ATTESTED_AMOUNT));
         TransactionRecord storage transaction = _transactionOf(block.chainid, txHash);
@@ -56,11 +56,11 @@ abstract contract BuyerAttestation is BuyerRoles, IBuyerReputationRegistry {
             next := records.offset
             end := add(next, shl(6, records.length))
         }
-        // Payments of one buyer that follow each other share one update of its record.
+        // Consecutive payments by the same buyer share one update of its record.
         while (next != end) {
             bytes32 txHash;
             AttestedPayment payment;
-            // An access by index checks the length again, and costs 80 gas more for each payment.
+            // Access by index would check the length again, and cost 80 gas more per payment.
             assembly ("memory-safe") {
                 txHash := calldataload(next)
                 payment := calldataload(add(next, 0x20))
@@ -74,7 +74,7 @@ abstract contract BuyerAttestation is BuyerRoles, IBuyerReputationRegistry {
             }
             uint256 paidAt = payment.paidAt();
             unchecked {
-                // Time 0 becomes the highest number.
+                // The subtraction turns time 0 into the highest number.
                 require(paidAt - 1 < block.timestamp, PaymentTimeOutOfRange(paidAt, block.timestamp));
             }
             _takePosition(chainId, txHash, payment.position());
@@ -127,7 +127,7 @@ abstract contract BuyerAttestation is BuyerRoles, IBuyerReputationRegistry {
         return _recordOf(uint160(buyer)).tally;
     }
 
-    /// @dev Marks one payment of a transaction, or all of it, as recorded.
+    /// @dev Marks one payment of a transaction, or the whole transaction, as recorded.
     function _takePosition(uint256 chainId, bytes32 txHash, uint8 position) private {
         TransactionRecord storage transaction = _transactionOf(chainId, txHash);
         uint256 positions = transaction.positions;
@@ -136,7 +136,7 @@ abstract contract BuyerAttestation is BuyerRoles, IBuyerReputationRegistry {
         transaction.positions = positions | mask;
     }
 
-    /// @dev Records a seller's vote in place of its former one.
+    /// @dev Records a seller's vote, replacing its previous one.
     function _recordFeedback(address buyer, address seller, int8 score) private {
         require(score >= 0 && score <= MAX_SCORE, ScoreOutOfRange(score, MAX_SCORE));
         require(buyer != seller, FeedbackOnSelf(buyer));
@@ -157,7 +157,7 @@ abstract contract BuyerAttestation is BuyerRoles, IBuyerReputationRegistry {
         emit FeedbackAttested(buyer, seller, score);
     }
 
-    /// @dev Emits `PaymentAttested` from scratch space. Solidity's own `emit` costs 20 gas more.
+    /// @dev Emits `PaymentAttested` from scratch space. Solidity's own `emit` would cost 20 gas more.
     function _emitAttested(AttestedPayment payment) private {
         bytes32 topic = PaymentAttested.selector;
         assembly ("memory-safe") {
@@ -175,8 +175,8 @@ abstract contract BuyerAttestation is BuyerRoles, IBuyerReputationRegistry {
     }
 
     /// @dev Returns the recorded payments of a transaction. Two transactions share a record only if their hashes differ
-    /// in nothing but the bits of a chain's id. A mapping would hash a second word, and cost 20 gas more. No value of a
-    /// mapping has this slot, because a mapping hashes two words.
+    /// in nothing except the bits of a chain's id. A mapping would hash a second word, and cost 20 gas more. No mapping
+    /// can have a value in this slot, because mappings hash two words.
     function _transactionOf(uint256 chainId, bytes32 txHash) private pure returns (TransactionRecord storage record) {
         assembly ("memory-safe") {
             mstore(0x00, xor(chainId, txHash))

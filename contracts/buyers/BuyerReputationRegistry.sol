@@ -20,9 +20,9 @@ import {BuyerRoles} from "./BuyerRoles.sol";
 import {BuyerSettlement} from "./BuyerSettlement.sol";
 
 /// @title Buyer reputation registry (Buyer Reputation Protocol, section 8)
-/// @notice Its code is immutable, and it has no owner, proxy or pause. Two roles write what no contract can see. The
-/// manuals are `IBuyerReputationRegistry`, `IBuyerRecords`, `IBuyerSettlement`, `IBuyerAttestation`, `IBuyerAnchors`
-/// and `IBuyerCredentials`.
+/// @notice Its code is immutable; it has no owner and no proxy, and cannot be paused. Two roles record what no contract
+/// can observe. The manuals are `IBuyerReputationRegistry`, `IBuyerRecords`, `IBuyerSettlement`, `IBuyerAttestation`,
+/// `IBuyerAnchors` and `IBuyerCredentials`.
 contract BuyerReputationRegistry is
     BuyerSettlement,
     BuyerAttestation,
@@ -32,7 +32,7 @@ contract BuyerReputationRegistry is
     IBuyerCredentials,
     IERC165
 {
-    /// @dev The longest validity of a credential, in seconds.
+    /// @dev The maximum validity of a credential, in seconds.
     uint256 private constant MAX_CREDENTIAL_LIFETIME = 1 days;
 
     bytes32 private constant CREDENTIAL_TYPEHASH = keccak256(
@@ -40,9 +40,9 @@ contract BuyerReputationRegistry is
         "TierCredential(address holder,uint64 issuedAt,uint64 validUntil,bytes32 policy,uint8 tier,bytes32 scope,bytes32 pseudonym)"
     );
 
-    /// @dev Reverts with "bad identity", and like the constructors of its bases.
-    /// @param identityRegistry The identity registry of the sellers, or its companion.
-    /// @param tokens The tokens that payments are settled in, one to four, with six decimals.
+    /// @dev Reverts with "bad identity", or as the constructors of its base contracts do.
+    /// @param identityRegistry The identity registry of the sellers, or its companion directory.
+    /// @param tokens The tokens in which payments are settled: one to four, with six decimals.
     /// @param attestor The first attestor.
     /// @param anchorer The first anchorer.
     constructor(
@@ -58,7 +58,7 @@ contract BuyerReputationRegistry is
         PaymentTally attested = _attestedTally(buyer);
         (uint256 fair, uint256 whole) = _fairnessOf(attested);
         unchecked {
-            // A record without payments has 0, and 0 - 1 is the highest number.
+            // In a record without payments, the time is 0, and 0 - 1 is the highest number.
             (uint256 first, uint256 other) = (settled.firstPaymentAt(), attested.firstPaymentAt());
             if (other - 1 < first - 1) first = other;
             return

@@ -6,7 +6,7 @@ import {IBuyerAttestation} from "../interfaces/IBuyerAttestation.sol";
 /// @title The roles of the buyer reputation registry
 /// @notice The manual is `IBuyerAttestation`.
 abstract contract BuyerRoles is IBuyerAttestation {
-    /// @dev The anchorer and the number of its anchors share a word, so that an anchor updates one word.
+    /// @dev The anchorer and the number of anchors share a word, so that posting an anchor updates only one word.
     /// ```
     ///   255      160 | 159                0
     ///   epoch        | anchorer            |
@@ -44,7 +44,7 @@ abstract contract BuyerRoles is IBuyerAttestation {
 
     /// @inheritdoc IBuyerAttestation
     function takeRole(Role role) external {
-        // A call can be simulated from the zero address, which is also the answer for a role without a nominee.
+        // Calls can be simulated from the zero address, which is also the value for a role without a nominee.
         require(msg.sender == _nominees[role] && msg.sender != address(0), NotNominated(role, msg.sender));
         delete _nominees[role];
         _setHolder(role, msg.sender);
@@ -59,7 +59,7 @@ abstract contract BuyerRoles is IBuyerAttestation {
         return role == Role.Attestor ? _attestor : _anchorState.anchorer;
     }
 
-    /// @dev Reverts unless the caller is the attestor. Its own function, because every attestation runs it.
+    /// @dev Reverts unless the caller is the attestor. A separate function, because every attestation runs it.
     function _requireAttestor() internal view {
         require(msg.sender == _attestor, NotRoleHolder(Role.Attestor, msg.sender));
     }

@@ -33,8 +33,8 @@ abstract contract BuyerSettlement is IdentityBound, IBuyerSettlement {
     /// @dev The number of listed tokens.
     uint256 private immutable TOKEN_COUNT;
 
-    /// @dev The listed tokens; the first one again in place of a missing one. A list in storage would cost each
-    /// settlement 2,100 gas.
+    /// @dev The listed tokens; unused places repeat the first one. A list in storage would cost 2,100 gas per
+    /// settlement.
     address private immutable TOKEN_0;
     address private immutable TOKEN_1;
     address private immutable TOKEN_2;
@@ -43,8 +43,8 @@ abstract contract BuyerSettlement is IdentityBound, IBuyerSettlement {
     /// @dev The settled record of each buyer.
     mapping(address buyer => BuyerRecord record) private _settled;
 
-    /// @dev Reverts, in this order, with `TokenCountOutOfRange`, `TokenListedTwice`, `UnsuitableDecimals`. The decimals
-    /// are asked for once: a token that changes them later changes no record.
+    /// @dev Reverts with the first applicable error: `TokenCountOutOfRange`, `TokenListedTwice`, `UnsuitableDecimals`.
+    /// The decimals are read only once, so a token that changes them later does not affect any record.
     constructor(address[] memory tokens) {
         require(tokens.length != 0 && tokens.length <= MAX_TOKENS, TokenCountOutOfRange(tokens.length, MAX_TOKENS));
         for (uint256 i = 0; i < tokens.length; ++i) {
@@ -126,7 +126,7 @@ abstract contract BuyerSettlement is IdentityBound, IBuyerSettlement {
         }
     }
 
-    /// @dev Counts a payment for its buyer, or tells why not.
+    /// @dev Counts a payment for its buyer, or emits the reason why it does not count.
     function _record(address buyer, address to, uint256 amount, bytes32 nonce) private returns (bool counted) {
         uint256 sellerId = IDENTITY_REGISTRY.ask(IAgentDirectory.agentOf.selector, uint160(to));
         NotCounted reason;
@@ -140,9 +140,9 @@ abstract contract BuyerSettlement is IdentityBound, IBuyerSettlement {
         emit PaymentSettled(buyer, sellerId, amount, nonce);
     }
 
-    /// @dev Calls the token's `transferWithAuthorization` with the arguments of `settle`: all but the token, which
-    /// stands before the signature. A call by Solidity costs 500 gas more. The token has code, because it answered
-    /// before. Reverts with the token's own error.
+    /// @dev Calls the token's `transferWithAuthorization` with the arguments of `settle` except the token, which
+    /// precedes the signature. Solidity's own call would cost 500 gas more. The token has code, because it has already
+    /// answered a call. Reverts with the token's own error.
     function _forward(address token, bytes4 selector) private {
         bytes4 wholeSelector = WHOLE_SELECTOR;
         assembly ("memory-safe") {
@@ -155,7 +155,7 @@ abstract contract BuyerSettlement is IdentityBound, IBuyerSettlement {
                 calldatacopy(add(data, 0xc4), 0xe4, 0x60)
             }
             default {
-                // The token's word leaves, so the signature is one word nearer to the beginning.
+                // The token's word is dropped, so the signature moves one word towards the beginning.
                 size := sub(calldatasize(), 0x20)
                 mstore(add(data, 0xc4), sub(calldataload(0xe4), 0x20))
                 calldatacopy(add(data, 0xe4), 0x104, sub(calldatasize(), 0x104))
@@ -168,7 +168,7 @@ abstract contract BuyerSettlement is IdentityBound, IBuyerSettlement {
     }
 
     /// @dev Returns the balance that the paid account must have after a payment. Reverts for a token that is not
-    /// listed. A payment to oneself changes no balance.
+    /// listed. A payment to oneself does not change the balance.
     function _expectedBalance(
         address token,
         address from,
@@ -181,7 +181,7 @@ abstract contract BuyerSettlement is IdentityBound, IBuyerSettlement {
         if (from != to) expected += value;
     }
 
-    /// @dev Reverts if less than all arrived.
+    /// @dev Reverts if less than the full amount arrived.
     function _requireArrived(address token, address to, uint256 value, uint256 expected) private view {
         uint256 balance = token.ask(IERC20.balanceOf.selector, uint160(to));
         if (balance < expected) {
@@ -190,7 +190,7 @@ abstract contract BuyerSettlement is IdentityBound, IBuyerSettlement {
         }
     }
 
-    /// @dev Decides if a payment counts.
+    /// @dev Returns whether a payment counts, and otherwise the reason.
     function _judge(
         address buyer,
         uint256 sellerId,
@@ -199,7 +199,8 @@ abstract contract BuyerSettlement is IdentityBound, IBuyerSettlement {
         if (amount == 0) return (false, NotCounted.NothingPaid);
         if (sellerId == 0) return (false, NotCounted.NoSeller);
         address registry = IDENTITY_REGISTRY;
-        // An approval does not count: sellers could approve their buyers, and so erase their payments.
+        // Approvals are ignored, because sellers could otherwise erase their buyers' payments by approving these
+        // buyers.
         uint256 owner = registry.ask(IERC721.ownerOf.selector, sellerId);
         if (owner == uint160(buyer)) return (false, NotCounted.PaidOwnAgent);
         uint256 wallet = registry.ask(IIdentityRegistry.getAgentWallet.selector, sellerId);

@@ -12,33 +12,34 @@ import {BuyerTier} from "../libraries/BuyerScore.sol";
 import {ViewCalls} from "../libraries/ViewCalls.sol";
 
 /// @title Private proofs of a buyer's tier (Buyer Reputation Protocol, section 8.3)
-/// @notice The manual is `IBuyerTierProofs`. It stands beside the buyer registry and has no owner.
+/// @notice The manual is `IBuyerTierProofs`. It is separate from the buyer registry and has no owner.
 contract BuyerTierProofs is IBuyerTierProofs, IERC165 {
     using ViewCalls for address;
 
-    /// @dev The attestor's role in the registry, as a word.
+    /// @dev The attestor's role in the registry, encoded as a word.
     uint256 private constant ATTESTOR = uint256(IBuyerAttestation.Role.Attestor);
 
-    /// @dev The depth of the circuit for every proof, so that a proof does not show the number of members.
+    /// @dev The depth of the circuit, which is the same for every proof, so that a proof does not reveal the number of
+    /// members.
     uint256 private constant DEPTH = 20;
 
-    /// @dev The order of the scalar field of BN254, in which roots, nullifiers and leaves are.
+    /// @dev The order of the scalar field of BN254, to which roots, nullifiers and leaves belong.
     uint256 private constant SCALAR_ORDER =
         21888242871839275222246405745257275088548364400416034343698204186575808495617;
 
-    /// @dev The order of the base field of BN254, in which the coordinates of points are.
+    /// @dev The order of the base field of BN254, to which the coordinates of points belong.
     uint256 private constant BASE_ORDER = 21888242871839275222246405745257275088696311157297823662689037894645226208583;
 
     address private immutable BUYERS;
 
     address private immutable VERIFIER;
 
-    /// @dev The roots for `Verified`, `Trusted` and `Premium`, of each policy and day.
-    // `postTierRoots` writes it through a reference.
+    /// @dev The roots for `Verified`, `Trusted` and `Premium`, for each policy and day.
+    // Written by `postTierRoots` through a reference.
     // slither-disable-next-line uninitialized-state
     mapping(bytes32 policy => mapping(uint256 epoch => uint256[3] roots)) private _roots;
 
-    /// @dev Reverts, in this order, with `NotABuyerRegistry`, `NotAVerifier`.
+    /// @dev Reverts with the first applicable error: `NotABuyerRegistry`, `NotAVerifier`.
     /// @param registry The registry whose attestor posts the roots.
     /// @param verifier Semaphore v4's verifier.
     constructor(address registry, address verifier) {
@@ -60,7 +61,7 @@ contract BuyerTierProofs is IBuyerTierProofs, IERC165 {
         uint256 attestor = BUYERS.ask(IBuyerAttestation.roleHolderOf.selector, ATTESTOR);
         require(uint160(msg.sender) == attestor, NotTheAttestor(msg.sender));
         uint256 today = block.timestamp / 1 days;
-        // Both are days, and a day is long.
+        // Both are days, which stay equal for a long time.
         // slither-disable-next-line incorrect-equality
         require(epoch == today, EpochOver(epoch, today));
         uint256[3] storage posted = _roots[policy][epoch];
@@ -83,7 +84,7 @@ contract BuyerTierProofs is IBuyerTierProofs, IERC165 {
         bytes32 message
     ) external view {
         uint256 today = block.timestamp / 1 days;
-        // Both are days, and a day is long.
+        // Both are days, which stay equal for a long time.
         // slither-disable-next-line incorrect-equality
         require(epoch == today || uint256(epoch) + 1 == today, EpochOver(epoch, today));
         uint256 root = minimum == BuyerTier.New ? 0 : _roots[policy][epoch][uint8(minimum) - 1];
@@ -120,19 +121,19 @@ contract BuyerTierProofs is IBuyerTierProofs, IERC165 {
         return VERIFIER;
     }
 
-    /// @notice Tells whether the contract has an interface (ERC-165).
-    /// @param interfaceId The interface.
-    /// @return supported True if it has.
+    /// @notice Returns whether the contract implements an interface (ERC-165).
+    /// @param interfaceId The id of the interface.
+    /// @return supported True if it does.
     function supportsInterface(bytes4 interfaceId) external pure returns (bool supported) {
         return interfaceId == type(IBuyerTierProofs).interfaceId || interfaceId == type(IERC165).interfaceId;
     }
 
-    /// @dev Reverts with `RootOutOfRange` for zero, and for a number that the field does not have.
+    /// @dev Reverts with `RootOutOfRange` for zero, and for a number that is not in the field.
     function _requireRoot(uint256 root) private pure {
         require(root != 0 && root < SCALAR_ORDER, RootOutOfRange(root));
     }
 
-    /// @dev Reverts with `ProofMalformed` for a number that its field does not have.
+    /// @dev Reverts with `ProofMalformed` for a number that is not in its field.
     function _requireInFields(TierProof calldata proof) private pure {
         require(proof.nullifier < SCALAR_ORDER, ProofMalformed(proof.nullifier));
         for (uint256 i = 0; i < 8; ++i) {
@@ -140,7 +141,7 @@ contract BuyerTierProofs is IBuyerTierProofs, IERC165 {
         }
     }
 
-    /// @dev Returns a word as a public signal, as Semaphore makes it: its hash, less the last byte.
+    /// @dev Returns a word as a public signal, as Semaphore derives it: its hash without the last byte.
     function _signalOf(bytes32 word) private pure returns (uint256 signal) {
         return uint256(keccak256(abi.encode(word))) >> 8;
     }

@@ -8,11 +8,11 @@ import {IPrivateTierGate} from "../interfaces/IPrivateTierGate.sol";
 import {BuyerTier} from "../libraries/BuyerScore.sol";
 
 /// @title Base of services for buyers that prove a tier privately
-/// @notice For contracts of others: inherit it, and guard a function with `usesTier`. A buyer is served once a day.
-/// @dev The proof is bound to the caller and to a request, so that nobody can take it from the pool of pending
-/// transactions.
+/// @notice To use it in your own contract, inherit it and guard a function with `usesTier`. A buyer is served once per
+/// day.
+/// @dev The proof is bound to the caller and to a request, so that nobody can steal it from the mempool.
 ///
-/// WARNING: roots of yesterday count, so a buyer may be served twice within a day: once for each epoch.
+/// WARNING: yesterday's roots also count, so a buyer may be served twice within a day: once for each epoch.
 ///
 /// Sample:
 /// ```
@@ -22,7 +22,7 @@ import {BuyerTier} from "../libraries/BuyerScore.sol";
 /// { … }
 /// ```
 abstract contract PrivateTierGated is IPrivateTierGate {
-    /// @dev The contract that checks proofs.
+    /// @dev The contract that verifies proofs.
     address internal immutable TIER_PROOFS;
 
     /// @dev The hash of the name of the scoring policy whose tiers count.
@@ -30,19 +30,19 @@ abstract contract PrivateTierGated is IPrivateTierGate {
 
     mapping(uint256 nullifier => bool used) private _usedNullifiers;
 
-    /// @dev Requires a valid proof of the caller, and counts it. Reverts, in this order, with `TierAlreadyUsed`, and as
-    /// `IBuyerTierProofs.verifyTier`.
+    /// @dev Requires a valid proof by the caller, and marks it as used. Reverts with `TierAlreadyUsed`, or otherwise as
+    /// `IBuyerTierProofs.verifyTier` does.
     /// @param proof The proof.
     /// @param minimum The lowest tier that passes.
     /// @param epoch The UTC day of the proof: today or yesterday.
-    /// @param request The hash of the request that the proof is for; zero if the caller alone matters.
+    /// @param request The hash of the request that the proof is for; zero if only the caller matters.
     modifier usesTier(IBuyerTierProofs.TierProof calldata proof, BuyerTier minimum, uint64 epoch, bytes32 request) {
         _useTier(proof, minimum, epoch, request);
         _;
     }
 
     /// @dev Reverts with `NotTierProofs`.
-    /// @param tierProofs The contract that checks proofs.
+    /// @param tierProofs The contract that verifies proofs.
     /// @param policy The keccak-256 hash of the name of the scoring policy whose tiers count.
     constructor(address tierProofs, bytes32 policy) {
         bool isProofs =
@@ -73,7 +73,7 @@ abstract contract PrivateTierGated is IPrivateTierGate {
         return keccak256(abi.encode("bilateral-tier", block.chainid, address(this), TIER_POLICY, epoch));
     }
 
-    /// @dev Does what `usesTier` says. The call is a view, so it cannot enter again.
+    /// @dev Implements `usesTier`. The call is a view, so reentrancy is impossible.
     function _useTier(
         IBuyerTierProofs.TierProof calldata proof,
         BuyerTier minimum,

@@ -14,10 +14,10 @@ contract DiscountedService is BuyerTierGated {
     /// @notice The number of calls by holders of credentials, by the pseudonym of the buyer behind them.
     mapping(bytes32 pseudonym => uint256 count) public servedHolders;
 
-    /// @notice The number of pseudonyms that were served.
+    /// @notice The number of pseudonyms that have been served.
     uint256 public pseudonyms;
 
-    /// @param registry The registry of the buyers.
+    /// @param registry The buyer reputation registry.
     /// @param policy The keccak-256 hash of the name of the scoring policy whose tiers count in credentials.
     constructor(address registry, bytes32 policy) BuyerTierGated(registry, policy) {}
 
@@ -26,7 +26,8 @@ contract DiscountedService is BuyerTierGated {
         ++served[msg.sender];
     }
 
-    /// @notice Serves the caller if it holds a credential of a trusted buyer. All holders of a buyer are one customer.
+    /// @notice Serves the caller if it holds a credential of a trusted buyer. All holders of a buyer count as one
+    /// customer.
     /// @param credential The credential.
     /// @param signature The attestor's signature.
     function serveHolder(

@@ -9,7 +9,7 @@ import {ReputationGated} from "../reputation/ReputationGated.sol";
 /// @title Example: a service that declines clients with a rating below 70
 /// @notice Shows EIP-8004a's usage pattern. The service counts its calls.
 contract GatedService is ReputationGated, IdentityBound {
-    /// @notice The lowest rating of a client that the service accepts.
+    /// @notice The lowest client rating that the service accepts.
     uint8 public constant MINIMUM_RATING = 70;
 
     /// @notice The agent whose ratings count: the agent that offers the service, or another agent that it trusts.
@@ -21,7 +21,7 @@ contract GatedService is ReputationGated, IdentityBound {
     /// @notice The number of calls by client.
     mapping(uint256 clientId => uint256 count) public served;
 
-    /// @param ratings The registry of ratings.
+    /// @param ratings The ratings registry.
     /// @param identityRegistry The identity registry of these ratings.
     /// @param serverId The agent whose ratings count.
     /// @param trustsNewcomers True if the service accepts clients without a rating.
@@ -35,7 +35,7 @@ contract GatedService is ReputationGated, IdentityBound {
         TRUSTS_NEWCOMERS = trustsNewcomers;
     }
 
-    /// @notice Serves the caller. The identity registry, not the caller, names the client.
+    /// @notice Serves the caller. The client's id comes from the identity registry, not from the caller.
     function serve() external {
         _serve(IAgentDirectory(IDENTITY_REGISTRY).agentOf(msg.sender));
     }

@@ -5,15 +5,15 @@ import {PrivateTierGated} from "../buyers/PrivateTierGated.sol";
 import {IBuyerTierProofs} from "../interfaces/IBuyerTierProofs.sol";
 import {BuyerTier} from "../libraries/BuyerScore.sol";
 
-/// @title Example: a service for trusted buyers that it cannot tell apart
-/// @notice A buyer calls from a fresh account, and is served once a day.
+/// @title Example: a service for trusted buyers, which it cannot tell apart
+/// @notice A buyer calls from a fresh account, and is served once per day.
 contract PrivateService is PrivateTierGated {
     /// @notice Emitted when a buyer is served.
-    /// @param nullifier The buyer, in this service and on that day.
+    /// @param nullifier Identifies the buyer, for this service and day only.
     /// @param request The hash of the request.
     event Served(uint256 indexed nullifier, bytes32 request);
 
-    /// @param tierProofs The contract that checks proofs.
+    /// @param tierProofs The contract that verifies proofs.
     /// @param policy The keccak-256 hash of the name of the scoring policy whose tiers count.
     constructor(address tierProofs, bytes32 policy) PrivateTierGated(tierProofs, policy) {}
 

@@ -10,13 +10,13 @@ abstract contract AgentDirectory is AgentToken, IAgentDirectory {
     using LibString for string;
     using LibString for LibString.StringStorage;
 
-    /// @dev The domain of an agent, spelt as its owner gave it; empty: no domain.
+    /// @dev The domain of an agent, as spelt by its owner; empty if it has no domain.
     mapping(uint256 agentId => LibString.StringStorage domain) private _domains;
 
-    /// @dev The agent that holds a domain, by the hash of the domain in lower case; 0: the domain is free.
+    /// @dev The agent to which a domain belongs, by the hash of the domain in lower case; 0 if the domain is available.
     mapping(bytes32 domainHash => uint256 agentId) private _domainHolders;
 
-    /// @dev The id of the next agent. It starts at 1, so the first registration costs no more than the others.
+    /// @dev The id of the next agent. It starts at 1, so the first registration is no more expensive than later ones.
     uint256 private _nextAgentId = 1;
 
     /// @inheritdoc IAgentDirectory
@@ -107,7 +107,7 @@ abstract contract AgentDirectory is AgentToken, IAgentDirectory {
         return (agentOf(rater), _exists(subjectId));
     }
 
-    /// @dev Returns the wallet of an agent; zero if it has no wallet or is unknown.
+    /// @dev Returns the wallet of an agent; zero if the agent has no wallet or is unknown.
     function getAgentWallet(uint256 agentId) public view virtual returns (address wallet);
 
     /// @inheritdoc IAgentDirectory
@@ -115,11 +115,11 @@ abstract contract AgentDirectory is AgentToken, IAgentDirectory {
         return _account(account).word >> PRIMARY_AGENT_OFFSET;
     }
 
-    /// @dev Registers an agent of the caller. Every registration ends here.
+    /// @dev Registers an agent for the caller. Every registration ends here.
     function _enrol(string memory agentURI) internal virtual returns (uint256 agentId);
 
-    /// @dev Mints the next agent to the caller. It becomes the caller's primary agent if the caller has none. The
-    /// caller asked for the token, so there is no receiver check, no callback and no reentrancy.
+    /// @dev Mints the next agent to the caller. The agent becomes the caller's primary agent if the caller has none.
+    /// Since the caller requested the token, there is no receiver check, and therefore no callback and no reentrancy.
     function _mintNextAgent() internal returns (uint256 agentId) {
         agentId = _nextAgentId;
         _nextAgentId = agentId + 1;
@@ -157,7 +157,8 @@ abstract contract AgentDirectory is AgentToken, IAgentDirectory {
         _domains[agentId].set(newDomain);
     }
 
-    /// @dev Frees the domain of an agent, if it has one. The caller then clears or replaces the agent's text.
+    /// @dev Releases the domain of an agent, if it has one. The calling function then clears or replaces the agent's
+    /// own text.
     function _freeDomain(uint256 agentId) private {
         string memory domain = _domains[agentId].get();
         if (bytes(domain).length != 0) delete _domainHolders[_hashDomain(domain)];
@@ -168,7 +169,7 @@ abstract contract AgentDirectory is AgentToken, IAgentDirectory {
         emit AgentUpdated(agentId, agent.agentDomain, agent.agentAddress);
     }
 
-    /// @dev Reverts for an unknown agent. Id 0, which means "not found", is unknown too.
+    /// @dev Reverts for an unknown agent. Id 0, which means "not found", counts as unknown.
     function _describe(uint256 agentId) private view returns (AgentInfo memory agent) {
         address owner = _ownerOf(agentId);
         require(owner != address(0), AgentNotFound());
@@ -177,18 +178,19 @@ abstract contract AgentDirectory is AgentToken, IAgentDirectory {
     }
 
     /// @dev Returns true for the owner of any agent, and for an account that has a primary agent. An account that
-    /// received an agent by transfer owns it, although it does not speak as that agent.
+    /// received an agent by transfer owns it, although it is not its primary agent.
     function _hasAgent(address account) private view returns (bool) {
         return agentOf(account) != 0 || balanceOf(account) != 0;
     }
 
-    /// @dev Like `_hasAgent`, but false for an account that speaks as `agentId` and owns no agent: its wallet.
+    /// @dev Like `_hasAgent`, but returns false for an account whose primary agent is `agentId` and that owns no agent,
+    /// which is the agent's wallet.
     function _hasOtherAgent(address account, uint256 agentId) private view returns (bool) {
         uint256 primaryAgent = agentOf(account);
         return (primaryAgent != 0 && primaryAgent != agentId) || balanceOf(account) != 0;
     }
 
-    /// @dev Lower-cases ASCII letters alone; bytes of other characters stay as they are.
+    /// @dev Converts ASCII letters to lower case, and leaves the bytes of all other characters unchanged.
     function _hashDomain(string memory domain) private pure returns (bytes32 domainHash) {
         return keccak256(bytes(domain.lower()));
     }

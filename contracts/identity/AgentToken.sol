@@ -7,9 +7,10 @@ import {ERC721} from "solady/src/tokens/ERC721.sol";
 import {IAgentToken} from "../interfaces/IAgentToken.sol";
 
 /// @title ERC-721 token of the agents
-/// @notice Solady's ERC-721, with the errors and checks that clients know from OpenZeppelin's.
-/// @dev Solady has unused bits beside a token's owner and an account's balance. `Token` and `Account` declare our use
-/// of them. They overlay Solady's own words, so a registration or transfer writes them at no extra cost.
+/// @notice Solady's ERC-721, with the errors and checks that clients know from OpenZeppelin's implementation.
+/// @dev Solady leaves bits unused next to a token's owner and an account's balance. `Token` and `Account` declare how
+/// this contract uses them. They overlay Solady's own words, so a registration or transfer writes them at no extra
+/// cost.
 abstract contract AgentToken is ERC721, IERC721Errors, IAgentToken {
     /// @dev A token, as Solady's ERC-721 stores it:
     /// ```
@@ -17,7 +18,8 @@ abstract contract AgentToken is ERC721, IERC721Errors, IAgentToken {
     ///   ownership  |  unused   |  explicit  |  owner's address      |
     ///   approved   |  unused                |  approved address     |
     /// ```
-    /// `explicit` 0: the agent's wallet is its owner, as at registration; 1: the identity registry holds the wallet.
+    /// If `explicit` is 0, the agent's wallet is its owner, as at registration; if it is 1, the identity registry
+    /// stores the wallet.
     struct Token {
         uint256 ownership;
         address approved;
@@ -49,7 +51,7 @@ abstract contract AgentToken is ERC721, IERC721Errors, IAgentToken {
     }
 
     /// @inheritdoc ERC721
-    // No ether can be locked: every payable function of Solady refuses it here.
+    // No ether can be locked, because every payable function of Solady rejects it here.
     // slither-disable-next-line locked-ether
     function approve(address account, uint256 id) public payable override refusesEther {
         address owner = ownerOf(id);
@@ -114,8 +116,9 @@ abstract contract AgentToken is ERC721, IERC721Errors, IAgentToken {
     }
 
     /// @dev Transfers a token like Solady's `_transfer`, and updates the other fields in the same words. The wallet is
-    /// explicit from now on, and `_beforeHandOver` clears it. The sender no longer speaks as the agent, unless it is
-    /// also the receiver. Solady's own setters would cost 850 gas more. `from` owns the token and `to` is not zero.
+    /// explicit from now on, and `_beforeHandOver` clears it. The agent is no longer the sender's primary agent, unless
+    /// the sender is also the receiver. Solady's own setters would cost 850 gas more. `from` owns the token and `to` is
+    /// not zero.
     function _handOver(address from, address to, uint256 id) internal {
         Token storage token = _token(id);
         _beforeHandOver(to, id, token.ownership);
@@ -134,11 +137,11 @@ abstract contract AgentToken is ERC721, IERC721Errors, IAgentToken {
         emit Transfer(from, to, id);
     }
 
-    /// @dev Runs before every transfer, also before one from an owner to itself.
+    /// @dev Runs before every transfer, including one from an owner to itself.
     function _beforeHandOver(address to, uint256 id, uint256 ownership) internal virtual;
 
     /// @dev Returns true if `spender` may act for the token `id`, which exists and belongs to `owner`. The zero address
-    /// may not, although a token without an approval stores it as approved address.
+    /// may not, although it is stored as the approved address of a token without an approval.
     function _isAuthorized(address owner, address spender, uint256 id) internal view returns (bool authorized) {
         return
             spender == owner ||

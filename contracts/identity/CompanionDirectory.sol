@@ -11,26 +11,27 @@ import {IAgentDirectory} from "../interfaces/IAgentDirectory.sol";
 import {ICompanionDirectory} from "../interfaces/ICompanionDirectory.sol";
 import {IIdentityRegistry} from "../interfaces/IIdentityRegistry.sol";
 
-/// @title Directory for an identity registry that has none
-/// @notice Immutable: it has no owner, no proxy and no pause. The manuals are `ICompanionDirectory` and
+/// @title Directory for an identity registry that lacks one
+/// @notice Immutable: it has no owner and no proxy, and cannot be paused. The manuals are `ICompanionDirectory` and
 /// `IAgentDirectory`.
 contract CompanionDirectory is IdentityBound, IAgentDirectory, ICompanionDirectory, IERC165 {
-    /// @dev An id that no registry has reached. The constructor asks about it.
+    /// @dev An id that no registry has reached. The constructor queries it.
     uint256 private constant UNKNOWN_AGENT = type(uint256).max;
 
-    /// @dev True if the identity registry itself tells who may act for an agent.
+    /// @dev True if the identity registry itself reports who may act for an agent.
     bool private immutable TELLS_WHO_MAY_ACT;
 
-    /// @dev The agent that each account chose; 0: none. The account may have lost it since.
+    /// @dev The agent that each account chose; 0 if none. The account may have lost it since.
     mapping(address account => uint256 agentId) private _chosenAgents;
 
     /// @dev The highest id that was ever proven to exist. It never decreases.
     uint256 private _agentCount;
 
-    /// @dev Reverts with "bad identity" for an account, also one with an EIP-7702 delegation, and with
-    /// `NotAnIdentityRegistry` for a contract that is not an ERC-721 token with `getAgentWallet`. Of a contract that
-    /// reverts for an unknown agent, all functions must do so with the same data: a fallback function that reverts does
-    /// not pass. A deployer cannot starve these calls: the 64th of the gas that would remain does not pay for the code.
+    /// @dev Reverts with "bad identity" for an externally owned account, including one with an EIP-7702 delegation, and
+    /// with `NotAnIdentityRegistry` for a contract that is not an ERC-721 token with `getAgentWallet`. If a contract
+    /// reverts for an unknown agent, all these functions must revert with the same data, so a contract that lacks one
+    /// of them and has a fallback function that reverts does not pass. A deployer cannot starve these calls of gas,
+    /// because the 64th of the gas that would remain is not enough to deploy the code.
     /// @param identityRegistry The identity registry, or its proxy.
     constructor(address identityRegistry) IdentityBound(identityRegistry) {
         require(
@@ -51,7 +52,8 @@ contract CompanionDirectory is IdentityBound, IAgentDirectory, ICompanionDirecto
     }
 
     /// @inheritdoc IAgentDirectory
-    /// @dev Reverts, in this order, with `NobodySpeaksAsAgentZero`, like `ownerOf`, and with `NotOwnerOrWallet`.
+    /// @dev Reverts with the first applicable error: `NobodySpeaksAsAgentZero`, an error of `ownerOf`,
+    /// `NotOwnerOrWallet`.
     function setPrimaryAgent(uint256 agentId) external {
         require(agentId != 0, NobodySpeaksAsAgentZero(msg.sender));
         require(
@@ -73,7 +75,7 @@ contract CompanionDirectory is IdentityBound, IAgentDirectory, ICompanionDirecto
     }
 
     /// @inheritdoc IAgentDirectory
-    /// @dev The highest id that was ever proven to exist: see `proveAgent`.
+    /// @dev The highest id that was ever proven to exist (see `proveAgent`).
     function getAgentCount() external view returns (uint256 count) {
         return _agentCount;
     }
@@ -110,8 +112,8 @@ contract CompanionDirectory is IdentityBound, IAgentDirectory, ICompanionDirecto
     }
 
     /// @inheritdoc IERC165
-    /// @dev Answers for its own interface, and passes other questions on. It has none of the functions that transfer
-    /// and approve, although the identity registry says that it is an ERC-721 token.
+    /// @dev Answers for its own interfaces, and forwards all other queries. It lacks the functions for transfers and
+    /// approvals, although the identity registry reports that it is an ERC-721 token.
     function supportsInterface(bytes4 interfaceId) external view returns (bool supported) {
         if (interfaceId == type(ICompanionDirectory).interfaceId || interfaceId == type(IERC165).interfaceId) {
             return true;
@@ -145,13 +147,14 @@ contract CompanionDirectory is IdentityBound, IAgentDirectory, ICompanionDirecto
     }
 
     /// @inheritdoc IAgentDirectory
-    /// @dev Agent 0 may exist.
+    /// @dev Agent 0 may exist in the identity registry.
     function agentExists(uint256 agentId) public view returns (bool exists) {
         return _findOwner(agentId) != address(0);
     }
 
     /// @inheritdoc IAgentDirectory
-    /// @dev The agent that the account chose, if the account is its owner or wallet now. Reverts with `NoAnswer`.
+    /// @dev Returns the agent that the account chose, if the account is its current owner or wallet. Reverts with
+    /// `NoAnswer` if the identity registry does not answer.
     function agentOf(address account) public view returns (uint256 agentId) {
         agentId = _chosenAgents[account];
         if (agentId == 0) return 0;
@@ -179,12 +182,12 @@ contract CompanionDirectory is IdentityBound, IAgentDirectory, ICompanionDirecto
         return AgentInfo(agentId, "", wallet == address(0) ? owner : wallet);
     }
 
-    /// @dev Returns the owner of an agent; zero if the identity registry refuses to name one.
+    /// @dev Returns the owner of an agent; zero if the identity registry refuses to return one.
     function _findOwner(uint256 agentId) private view returns (address owner) {
         (, owner) = _askAddress(IERC721.ownerOf.selector, agentId);
     }
 
-    /// @dev Returns the wallet of an agent; zero if it has none, or the identity registry refuses to name one.
+    /// @dev Returns the wallet of an agent; zero if it has none, or if the identity registry refuses to return one.
     function _findWallet(uint256 agentId) private view returns (address wallet) {
         (, wallet) = _askAddress(IIdentityRegistry.getAgentWallet.selector, agentId);
     }
@@ -196,10 +199,9 @@ contract CompanionDirectory is IdentityBound, IAgentDirectory, ICompanionDirecto
         if (!answered) LowLevelCall.bubbleRevert();
     }
 
-    /// @dev Returns the answer to a question, true or false. Reverts with the identity registry's own error if it
-    /// refuses.
+    /// @dev Returns the boolean answer to a query. Reverts with the identity registry's own error if it refuses.
     function _requireTruth(bytes memory question) private view returns (bool answer) {
-        // An answer of true or false has one word; a second word is ignored.
+        // A boolean answer has one word; a second word is ignored.
         // slither-disable-next-line unused-return
         (bool answered, bytes32 word, ) = LowLevelCall.staticcallReturn64Bytes(IDENTITY_REGISTRY, question);
         uint256 size = LowLevelCall.returnDataSize();
@@ -209,9 +211,9 @@ contract CompanionDirectory is IdentityBound, IAgentDirectory, ICompanionDirecto
         return word != 0;
     }
 
-    /// @dev Asks for an address of an agent. Returns true and the address, or false and zero if the identity registry
-    /// reverts with data; `LowLevelCall.bubbleRevert` can then repeat them. Reads no more than one word of an answer.
-    /// A question in scratch memory costs 440 gas less than one by `abi.encodeCall`, and a rating asks two.
+    /// @dev Queries an address of an agent. Returns true and the address, or false and zero if the identity registry
+    /// reverts with data; `LowLevelCall.bubbleRevert` can then repeat the data. Reads no more than one word of an
+    /// answer. A query in scratch memory costs 440 gas less than one with `abi.encodeCall`, and a rating makes two.
     function _askAddress(bytes4 selector, uint256 agentId) private view returns (bool answered, address answer) {
         address registry = IDENTITY_REGISTRY;
         uint256 word;
@@ -228,7 +230,7 @@ contract CompanionDirectory is IdentityBound, IAgentDirectory, ICompanionDirecto
         return (answered, answered ? address(uint160(word)) : address(0));
     }
 
-    /// @dev Asks a question of the constructor, which judges the outcome itself.
+    /// @dev Makes a query for the constructor, which interprets the outcome itself.
     function _probe(bytes memory question) private view returns (bool success, bytes memory data) {
         success = LowLevelCall.staticcallNoReturn(IDENTITY_REGISTRY, question);
         return (success, LowLevelCall.returnData());

@@ -12,7 +12,7 @@ import {Signatures} from "../libraries/Signatures.sol";
 import {AgentDirectory} from "./AgentDirectory.sol";
 
 /// @title Identity registry of ERC-8004 (January 2026), with the agent directory of EIP-8004a
-/// @notice Immutable: it has no owner, no proxy and no pause. The manuals are `IIdentityRegistry` and
+/// @notice Immutable: it has no owner and no proxy, and cannot be paused. The manuals are `IIdentityRegistry` and
 /// `IAgentDirectory`.
 contract IdentityRegistry is AgentDirectory, EIP712, IIdentityRegistry {
     using LibBytes for LibBytes.BytesStorage;
@@ -21,7 +21,7 @@ contract IdentityRegistry is AgentDirectory, EIP712, IIdentityRegistry {
     /// @notice The longest time from now to the deadline of a wallet signature, in seconds.
     uint256 public constant MAX_DEADLINE_DELAY = 5 minutes;
 
-    /// @dev The hash of the metadata key of the wallet. `_metadata` does not store the wallet.
+    /// @dev The hash of the wallet's metadata key. `_metadata` does not store the wallet.
     bytes32 private constant AGENT_WALLET_KEY_HASH = keccak256("agentWallet");
 
     bytes32 private constant AGENT_WALLET_SET_TYPEHASH = keccak256(
@@ -34,10 +34,11 @@ contract IdentityRegistry is AgentDirectory, EIP712, IIdentityRegistry {
     /// @dev The URI of an agent's registration file.
     mapping(uint256 agentId => LibString.StringStorage uri) private _agentURIs;
 
-    /// @dev Metadata values by the hash of their key, without the wallet.
+    /// @dev Metadata values by the hash of their key, excluding the wallet.
     mapping(uint256 agentId => mapping(bytes32 keyHash => LibBytes.BytesStorage value)) private _metadata;
 
-    /// @dev The wallet of an agent whose token has the bit `EXPLICIT_WALLET`; 0: no wallet. Unset without that bit.
+    /// @dev The wallet of an agent whose token has the bit `EXPLICIT_WALLET`; 0 if it has no wallet. Unset without that
+    /// bit.
     mapping(uint256 agentId => address wallet) private _wallets;
 
     /// @inheritdoc IIdentityRegistry
@@ -145,7 +146,7 @@ contract IdentityRegistry is AgentDirectory, EIP712, IIdentityRegistry {
         _emitWalletSet(agentId, msg.sender);
     }
 
-    /// @dev Clears the wallet: no transfer keeps it.
+    /// @dev Clears the wallet, which does not survive a transfer.
     function _beforeHandOver(address to, uint256 agentId, uint256 ownership) internal override {
         if (ownership & EXPLICIT_WALLET != 0) _replaceExplicitWallet(agentId, address(0), to);
         _emitWalletSet(agentId, address(0));
@@ -163,8 +164,8 @@ contract IdentityRegistry is AgentDirectory, EIP712, IIdentityRegistry {
         _emitWalletSet(agentId, newWallet);
     }
 
-    /// @dev Replaces the wallet. The former wallet no longer speaks as the agent, unless it is `owner`: the owner of
-    /// the agent now, or after the transfer in progress.
+    /// @dev Replaces the wallet. The agent is no longer the primary agent of the previous wallet, unless that is
+    /// `owner`: the owner of the agent now, or after the transfer in progress.
     function _replaceExplicitWallet(uint256 agentId, address newWallet, address owner) private {
         address formerWallet = _wallets[agentId];
         if (formerWallet == newWallet) return;
@@ -179,9 +180,9 @@ contract IdentityRegistry is AgentDirectory, EIP712, IIdentityRegistry {
         emit MetadataSet(agentId, metadataKey, metadataKey, metadataValue);
     }
 
-    /// @dev Emits `MetadataSet(agentId, "agentWallet", "agentWallet", value)`. The value has the wallet's 20 bytes, or
-    /// no bytes for the zero address. Every registration and every transfer emits it, and Solidity's own encoding
-    /// of two constant strings costs 850 gas more.
+    /// @dev Emits `MetadataSet(agentId, "agentWallet", "agentWallet", value)`. The value consists of the wallet's 20
+    /// bytes, or is empty for the zero address. Every registration and every transfer emits this event, and Solidity's
+    /// own encoding of two constant strings costs 850 gas more.
     function _emitWalletSet(uint256 agentId, address wallet) private {
         bytes32 signature = MetadataSet.selector;
         bytes32 keyHash = AGENT_WALLET_KEY_HASH;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 
-/// @title Agent directory: the August 2025 base of EIP-8004a, and primary agents
-/// @notice Finds agents by domain and by address, and returns the agent that an account speaks as.
-/// @dev The August 2025 functions revert with the errors of that generation. Each function checks them in the order in
-/// which this file declares them.
+/// @title Agent directory: the August 2025 functions on which EIP-8004a builds, and primary agents
+/// @notice Finds agents by domain and by address, and returns the agent that an account acts as.
+/// @dev The functions of August 2025 revert with the errors of that version, which are checked in the order in which
+/// this file declares them.
 ///
-/// An account may own several agents and be the wallet of others. It speaks as one of them, its *primary agent*. It
-/// starts with its first registration, or with the first agent whose proven wallet it became without a primary agent.
-/// It can choose another. If `agentOf(account)` is not zero, the account is the owner or the wallet of that agent
-/// now. A received token never changes the receiver's primary agent: nobody can make you speak as an agent that you
-/// did not choose.
+/// An account may own several agents and be the wallet of others. It acts as one of them, its *primary agent*. An
+/// account without a primary agent gets one when it registers an agent, or when it becomes the verified wallet of one.
+/// It can choose another of its agents at any time. While `agentOf(account)` is not zero, the account is the current
+/// owner or wallet of that agent. Receiving a token never changes the receiver's primary agent, so nobody can make you
+/// act as an agent that you did not choose.
 ///
 /// Sample:
 /// ```
@@ -19,7 +19,7 @@ pragma solidity ^0.8.24;
 interface IAgentDirectory {
     /// @notice An agent as the August 2025 generation describes it.
     /// @param agentId The id of the agent.
-    /// @param agentDomain Its domain, spelt as its owner gave it; empty: no domain.
+    /// @param agentDomain Its domain, as spelt by its owner; empty if it has no domain.
     /// @param agentAddress Its wallet, or its owner if it has no wallet.
     struct AgentInfo {
         uint256 agentId;
@@ -35,16 +35,17 @@ interface IAgentDirectory {
 
     /// @notice Emitted when `updateAgent` or `releaseAgentDomain` changes the domain or the address of an agent.
     /// @param agentId The id of the agent.
-    /// @param agentDomain Its domain now; empty: no domain.
-    /// @param agentAddress Its wallet now, or its owner if it has no wallet.
+    /// @param agentDomain Its current domain; empty if it has no domain.
+    /// @param agentAddress Its current wallet, or its owner if it has no wallet.
     event AgentUpdated(uint256 indexed agentId, string agentDomain, address agentAddress);
 
     /// @notice Emitted when an account chooses its primary agent.
-    /// @dev Only `setPrimaryAgent` emits it. All other changes of primary agents follow from `Transfer` and from
-    /// `MetadataSet` of `agentWallet`. An account that registers an agent, or becomes the wallet of one, speaks as that
-    /// agent if it had no primary agent. An account that is no longer owner or wallet of its primary agent has none.
+    /// @dev Emitted only by `setPrimaryAgent`. All other changes of primary agents follow from `Transfer` events and
+    /// from `MetadataSet` events of the key `agentWallet`: if an account without a primary agent registers an agent, or
+    /// becomes the wallet of one, that agent becomes its primary agent; and if an account is no longer the owner or the
+    /// wallet of its primary agent, it has none.
     /// @param account The account.
-    /// @param agentId Its primary agent now.
+    /// @param agentId Its new primary agent.
     event PrimaryAgentSet(address indexed account, uint256 indexed agentId);
 
     /// @notice No agent has this id, domain or address.
@@ -62,10 +63,10 @@ interface IAgentDirectory {
     /// @notice The address is zero.
     error InvalidAddress();
 
-    /// @notice Another agent holds the domain.
+    /// @notice The domain belongs to another agent.
     error DomainAlreadyRegistered();
 
-    /// @notice The address owns an agent, or has a primary agent.
+    /// @notice The address already owns an agent or has a primary agent.
     error AddressAlreadyRegistered();
 
     /// @notice The account is neither the owner nor the wallet of the agent.
@@ -73,30 +74,32 @@ interface IAgentDirectory {
     /// @param agentId The agent that it tried to choose.
     error NotOwnerOrWallet(address account, uint256 agentId);
 
-    /// @notice Registers an agent of the caller under a domain.
-    /// @dev Emits the events of `register()`, then `AgentRegistered`. Reverts, in this order, with
-    /// `UnauthorizedRegistration` for the address of another account, `InvalidDomain` for an empty domain,
+    /// @notice Registers an agent for the caller under a domain.
+    /// @dev Emits the events of `register()`, followed by `AgentRegistered`. Reverts with the first applicable error:
+    /// `UnauthorizedRegistration` if the address is not the caller's, `InvalidDomain` for an empty domain,
     /// `InvalidAddress` for the zero address, `DomainAlreadyRegistered`, `AddressAlreadyRegistered`.
-    /// WARNING: the registry does not check that the caller controls the domain. An account that received an agent by
-    /// transfer cannot call this function; `register` and then `updateAgent` have the same result.
-    /// @param agentDomain The domain; the case of ASCII letters does not matter.
-    /// @param agentAddress The caller.
+    /// WARNING: the registry does not verify that the caller controls the domain. An account that received an agent by
+    /// transfer cannot call this function, but `register` followed by `updateAgent` has the same result.
+    /// @param agentDomain The domain; ASCII letters are case-insensitive.
+    /// @param agentAddress The address of the caller.
     /// @return agentId The id of the new agent.
     function newAgent(string calldata agentDomain, address agentAddress) external returns (uint256 agentId);
 
     /// @notice Changes the domain of an agent, transfers the agent to another address, or both.
-    /// @dev For the owner only. The former domain is free at once. If the caller also owns the agent that holds the new
-    /// domain, that agent loses the domain in the same call: the domain is never free in between. A new address
-    /// receives the token, and the agent's wallet is cleared. The new owner speaks as the agent if it was the agent's
-    /// wallet and spoke as it before; any other new owner does after `setPrimaryAgent`, and `resolveByAddress` finds
-    /// nothing until then. Emits `AgentUpdated` for the agent that lost the domain, the events of a transfer if there
-    /// is a new address, and `AgentUpdated` for this agent. Reverts, in this order, with `AgentNotFound`,
-    /// `UnauthorizedUpdate`, `DomainAlreadyRegistered` if an agent of another owner holds the domain,
-    /// `AddressAlreadyRegistered`.
-    /// WARNING: no receiver check: a contract that cannot handle tokens keeps the agent for ever.
+    /// @dev Can only be called by the agent's owner. The previous domain becomes available immediately. If the caller
+    /// also owns the agent that currently has the new domain, that agent loses the domain in the same call, so the
+    /// domain is never available in between. A new address receives the token, and the agent's wallet is cleared. If
+    /// the agent was already the primary agent of its new owner, as it can be for the agent's wallet, it remains so;
+    /// any other new owner must call `setPrimaryAgent`, and `resolveByAddress` finds nothing until then. Emits
+    /// `AgentUpdated` for the agent that lost the domain, the events of a transfer if there is a new address, and
+    /// `AgentUpdated` for this agent. Reverts with the first applicable error: `AgentNotFound`, `UnauthorizedUpdate`,
+    /// `DomainAlreadyRegistered` if the domain belongs to an agent of another owner, `AddressAlreadyRegistered`.
+    /// WARNING: the receiver is not checked: if it is a contract that cannot handle tokens, the agent is stuck there
+    /// forever.
     /// @param agentId The id of the agent.
-    /// @param newAgentDomain The new domain; empty: no change.
-    /// @param newAgentAddress The new owner; zero: no change. It must own no agent and have no primary agent but this.
+    /// @param newAgentDomain The new domain; empty to keep the current one.
+    /// @param newAgentAddress The new owner; zero to keep the current one. It must not own an agent, nor have a primary
+    /// agent other than this one.
     /// @return success Always true.
     function updateAgent(
         uint256 agentId,
@@ -104,40 +107,41 @@ interface IAgentDirectory {
         address newAgentAddress
     ) external returns (bool success);
 
-    /// @notice Releases the domain of an agent: it is free at once, for anybody.
-    /// @dev For the owner only. Emits `AgentUpdated`, also if the agent has no domain. Reverts, in this order, with
-    /// `AgentNotFound`, `UnauthorizedUpdate`. Not part of the August 2025 surface. The compiler compares selectors in
-    /// ascending order: this name has the highest, so no other function costs more for it.
+    /// @notice Releases the domain of an agent, which anyone can then claim immediately.
+    /// @dev Can only be called by the agent's owner. Emits `AgentUpdated`, even if the agent has no domain. Reverts
+    /// with the first applicable error: `AgentNotFound`, `UnauthorizedUpdate`. Not part of the August 2025 interface.
+    /// The compiler compares selectors in ascending order, and this name has the highest one, so the function makes no
+    /// other function more expensive.
     /// @param agentId The id of the agent.
     function releaseAgentDomain(uint256 agentId) external;
 
     /// @notice Chooses the caller's primary agent.
-    /// @dev For the owner and the wallet of the agent. Reverts with `ERC721NonexistentToken` for an unknown agent and
-    /// with `NotOwnerOrWallet` for any other caller.
+    /// @dev Can only be called by the owner and the wallet of the agent. Reverts with `ERC721NonexistentToken` for an
+    /// unknown agent, and with `NotOwnerOrWallet` for any other caller.
     /// @param agentId The id of the agent.
     function setPrimaryAgent(uint256 agentId) external;
 
-    /// @notice Describes an agent.
+    /// @notice Returns the description of an agent.
     /// @dev Reverts with `AgentNotFound` for an unknown agent.
     /// @param agentId The id of the agent.
     /// @return agent Its id, domain and address.
     function getAgent(uint256 agentId) external view returns (AgentInfo memory agent);
 
-    /// @notice Finds the agent that holds a domain.
-    /// @dev Reverts with `AgentNotFound` for a free domain.
-    /// @param agentDomain The domain, in any case.
-    /// @return agent Its id, domain as its owner spelt it, and address.
+    /// @notice Finds the agent to which a domain belongs.
+    /// @dev Reverts with `AgentNotFound` if the domain belongs to no agent.
+    /// @param agentDomain The domain; ASCII letters are case-insensitive.
+    /// @return agent Its id, its domain as spelt by its owner, and its address.
     function resolveByDomain(string calldata agentDomain) external view returns (AgentInfo memory agent);
 
     /// @notice Finds the primary agent of an account.
-    /// @dev Reverts with `AgentNotFound` for an account without a primary agent, even if it owns agents that it
-    /// received: otherwise any account could decide which agent others find at your address. The agent's address is
-    /// its wallet if it has one, so it differs from `agentAddress` if that is the owner.
+    /// @dev Reverts with `AgentNotFound` if the account has no primary agent, even if it owns agents that it received
+    /// by transfer: otherwise, anyone could decide which agent others find at your address. The returned address is the
+    /// agent's wallet if it has one, so it may differ from the argument if the argument is the agent's owner.
     /// @param agentAddress The account.
     /// @return agent The id, domain and address of its primary agent.
     function resolveByAddress(address agentAddress) external view returns (AgentInfo memory agent);
 
-    /// @notice Tells whether an agent exists.
+    /// @notice Returns whether an agent exists.
     /// @param agentId The id of the agent.
     /// @return exists True if this id was registered.
     function agentExists(uint256 agentId) external view returns (bool exists);
@@ -148,13 +152,13 @@ interface IAgentDirectory {
 
     /// @notice Returns the primary agent of an account.
     /// @param account The account.
-    /// @return agentId The id of the agent; 0: no primary agent.
+    /// @return agentId The id of the agent; 0 if the account has no primary agent.
     function agentOf(address account) external view returns (uint256 agentId);
 
-    /// @notice Returns in one call all that a registry of ratings needs for one rating.
+    /// @notice Returns, in one call, everything that a ratings registry needs to know about a rating.
     /// @param rater The account that rates.
     /// @param subjectId The id of the rated agent.
-    /// @return raterId The primary agent of `rater`; 0: no primary agent.
+    /// @return raterId The primary agent of `rater`; 0 if it has none.
     /// @return subjectExists True if agent `subjectId` exists.
     function resolveRating(
         address rater,

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 
-/// @title Reputation registry for feedback that the agent's owner has authorised
-/// @notice Clients rate agents from 0 to 100, as often as the owner of the agent's token authorised by signature.
+/// @title Reputation registry for feedback that the agent's owner authorises
+/// @notice Clients rate agents from 0 to 100, as often as the owner of the agent's token has authorised by signature.
 /// Feedback is permanent: nobody can change, revoke or remove it.
-/// @dev The owner signs, as EIP-712 typed data in this registry's domain (`AuthorizedReputationRegistry`, version `1`),
+/// @dev The owner signs the following EIP-712 typed data in this registry's domain (`AuthorizedReputationRegistry`,
+/// version `1`):
 /// `FeedbackAuth(uint256 agentId,address clientAddress,uint64 indexLimit,uint256 expiry,uint256 chainId)`. The client
-/// sends `feedbackAuth`: the five fields as five words (`abi.encode`), followed by the signature.
+/// passes it as `feedbackAuth`: the five fields as five words (`abi.encode`), followed by the signature.
 ///
-/// A client's index for an agent is the number of its feedbacks on that agent. It starts at 0 and never falls. An
-/// authorisation is valid while the index is below `indexLimit`. A limit of the present index plus three therefore
-/// allows three more.
+/// A client's index for an agent is the number of feedback entries that the client has given the agent. It starts at 0
+/// and never decreases. An authorisation is valid while the index is below `indexLimit`, so a limit of the current
+/// index plus three allows three more entries.
 ///
-/// An authorisation cannot be revoked. It ends with its expiry or its limit. It also ends with a transfer of the
-/// agent's token, unless the new owner accepts the same signature. If the token returns to the owner who signed, the
-/// rest of the authorisation is valid again.
-/// WARNING: the specification fixes the signed struct, which does not name the owner. Two wallets that accept the same
-/// key, and do not bind the digest to their own address, accept each other's authorisations (ERC-1271).
+/// An authorisation cannot be revoked. It becomes invalid when it expires, when its limit is reached, or when the
+/// agent's token is transferred, unless the new owner accepts the same signature. If the token returns to the owner who
+/// signed, the remainder of the authorisation becomes valid again.
+/// WARNING: the specification prescribes the signed struct, which does not name the owner. If two contract wallets
+/// accept signatures by the same key, and neither binds the digest to its own address, each accepts the other's
+/// authorisations (ERC-1271).
 ///
 /// Sample:
 /// ```
@@ -25,11 +27,11 @@ pragma solidity ^0.8.24;
 /// (uint64 count, uint8 averageScore) = registry.getSummary(agentId);
 /// ```
 interface IAuthorizedReputationRegistry {
-    /// @notice An authorisation, which the agent's owner signs.
+    /// @notice An authorisation, to be signed by the agent's owner.
     /// @param agentId The agent that the client may rate.
     /// @param clientAddress The client.
     /// @param indexLimit The exclusive upper bound of the client's index when it rates.
-    /// @param expiry The last valid second, in Unix time.
+    /// @param expiry The last second in which it is valid, as a Unix timestamp.
     /// @param chainId The EIP-155 id of the chain on which the authorisation is valid.
     struct FeedbackAuth {
         uint256 agentId;
@@ -39,13 +41,13 @@ interface IAuthorizedReputationRegistry {
         uint256 chainId;
     }
 
-    /// @notice One feedback, as the client gave it.
-    /// @param position Its position among all feedback of the agent, from 0.
+    /// @notice A feedback entry, as the client gave it.
+    /// @param position Its position among the agent's feedback entries, counted from 0.
     /// @param clientAddress The client.
     /// @param score The score, from 0 to 100.
-    /// @param tag1 The first tag: UTF-8, padded on the right with zeros; zero without a tag.
-    /// @param tag2 The second tag, likewise.
-    /// @param timestamp The time of its block, in Unix seconds.
+    /// @param tag1 The first tag: UTF-8, right-padded with zeros; zero if there is no tag.
+    /// @param tag2 The second tag, in the same format.
+    /// @param timestamp The timestamp of its block.
     struct Feedback {
         uint64 position;
         address clientAddress;
@@ -55,12 +57,12 @@ interface IAuthorizedReputationRegistry {
         uint64 timestamp;
     }
 
-    /// @notice A client rated an agent.
+    /// @notice Emitted when a client rates an agent.
     /// @param agentId The agent.
     /// @param clientAddress The client.
     /// @param score The score, from 0 to 100.
-    /// @param tag1 The first tag; zero without a tag.
-    /// @param tag2 The second tag; zero without a tag.
+    /// @param tag1 The first tag; zero if there is no tag.
+    /// @param tag2 The second tag; zero if there is no tag.
     /// @param fileuri The URI of a file with details; may be empty. Not stored.
     /// @param filehash The hash of that file; may be zero. Not stored.
     event NewFeedback(
@@ -83,36 +85,36 @@ interface IAuthorizedReputationRegistry {
     /// @param minimum The length of the fields, in bytes.
     error FeedbackAuthTooShort(uint256 length, uint256 minimum);
 
-    /// @notice The word for the client in `feedbackAuth` is not an address.
+    /// @notice The word for the client in `feedbackAuth` is not a valid address.
     /// @param word The word.
     error ClientAddressOutOfRange(uint256 word);
 
-    /// @notice The word for the index limit in `feedbackAuth` is not a `uint64`.
+    /// @notice The word for the index limit in `feedbackAuth` is not a valid `uint64`.
     /// @param word The word.
     error IndexLimitOutOfRange(uint256 word);
 
     /// @notice The authorisation is for another agent.
     /// @param agentId The agent that the client wants to rate.
-    /// @param authorizedAgentId The agent of the authorisation.
+    /// @param authorizedAgentId The agent named in the authorisation.
     error AgentNotAuthorized(uint256 agentId, uint256 authorizedAgentId);
 
     /// @notice The authorisation is for another client.
     /// @param caller The account that wants to rate.
-    /// @param authorizedClient The client of the authorisation.
+    /// @param authorizedClient The client named in the authorisation.
     error ClientNotAuthorized(address caller, address authorizedClient);
 
     /// @notice The authorisation is for another chain.
     /// @param chainId This chain.
-    /// @param authorizedChainId The chain of the authorisation.
+    /// @param authorizedChainId The chain named in the authorisation.
     error ChainNotAuthorized(uint256 chainId, uint256 authorizedChainId);
 
     /// @notice The authorisation has expired.
-    /// @param expiry Its last valid second, in Unix time.
-    /// @param timestamp The time of the block, in Unix time.
+    /// @param expiry The last second in which it was valid, as a Unix timestamp.
+    /// @param timestamp The block's timestamp.
     error FeedbackAuthExpired(uint256 expiry, uint256 timestamp);
 
     /// @notice The client's index has reached the limit of the authorisation.
-    /// @param lastIndex The client's index: the number of its feedbacks on the agent.
+    /// @param lastIndex The client's index: the number of feedback entries that it has given the agent.
     /// @param indexLimit The limit; `lastIndex` must be below it.
     error IndexLimitReached(uint64 lastIndex, uint64 indexLimit);
 
@@ -120,12 +122,12 @@ interface IAuthorizedReputationRegistry {
     /// @param tokenId The agent.
     error ERC721NonexistentToken(uint256 tokenId);
 
-    /// @notice The client can act for the agent, so it cannot rate it.
+    /// @notice The client may act for the agent, and therefore cannot rate it.
     /// @param agentId The agent.
     /// @param clientAddress The client: the agent's owner, an operator, or the approved address.
     error SelfFeedbackNotAllowed(uint256 agentId, address clientAddress);
 
-    /// @notice The signature of an owner without code has the wrong length.
+    /// @notice The owner is an account without code, and the signature has the wrong length.
     /// @param length The length of the signature, in bytes.
     /// @param expected The valid length, in bytes.
     error SignatureLengthInvalid(uint256 length, uint256 expected);
@@ -138,41 +140,43 @@ interface IAuthorizedReputationRegistry {
     /// @param digest The EIP-712 digest of the authorisation.
     error SignatureUnrecoverable(bytes32 digest);
 
-    /// @notice Another account than the agent's present owner signed, or the owner signed another message.
-    /// @param signer The account that is recovered from the signature and the digest.
-    /// @param owner The present owner of the agent.
+    /// @notice The signer is not the agent's current owner, or the owner signed a different message.
+    /// @param signer The account recovered from the signature and the digest.
+    /// @param owner The current owner of the agent.
     error SignerNotOwner(address signer, address owner);
 
-    /// @notice The agent's owner has code, did not sign, and does not accept the signature by ERC-1271.
-    /// @param owner The present owner of the agent.
+    /// @notice The agent's owner is an account with code that neither signed nor accepts the signature under ERC-1271.
+    /// @param owner The current owner of the agent.
     /// @param digest The EIP-712 digest of the authorisation.
     error SignatureRefused(address owner, bytes32 digest);
 
-    /// @notice The agent has no feedback in this position.
+    /// @notice The agent has no feedback at this position.
     /// @param agentId The agent.
     /// @param position The position, from 0.
-    /// @param count The number of the agent's feedbacks.
+    /// @param count The number of the agent's feedback entries.
     error PositionOutOfBounds(uint256 agentId, uint64 position, uint64 count);
 
     /// @notice Rates an agent.
-    /// @dev For the client that the agent's owner authorised. Adds one to the client's index for the agent. Emits
-    /// `NewFeedback`. Reverts, in this order, with `ScoreTooHigh`; for the form of `feedbackAuth`
-    /// `FeedbackAuthTooShort`, `ClientAddressOutOfRange`, `IndexLimitOutOfRange`; for its content
+    /// @dev Can only be called by a client that the agent's owner has authorised. Increments the client's index for the
+    /// agent. Emits `NewFeedback`. Reverts with the first applicable error: `ScoreTooHigh`; for a malformed
+    /// `feedbackAuth`, `FeedbackAuthTooShort`, `ClientAddressOutOfRange`, `IndexLimitOutOfRange`; for its content,
     /// `AgentNotAuthorized`, `ClientNotAuthorized`, `ChainNotAuthorized`, `FeedbackAuthExpired`, `IndexLimitReached`;
-    /// for the agent `ERC721NonexistentToken`, `SelfFeedbackNotAllowed`; for the signature `SignatureRefused` if the
-    /// owner has code, else `SignatureLengthInvalid`, `SignatureMalleable`, `SignatureUnrecoverable`, `SignerNotOwner`.
+    /// for the agent, `ERC721NonexistentToken`, `SelfFeedbackNotAllowed`; for the signature, `SignatureRefused` if the
+    /// owner has code, and otherwise `SignatureLengthInvalid`, `SignatureMalleable`, `SignatureUnrecoverable`,
+    /// `SignerNotOwner`.
     ///
     /// The signature is ECDSA (65 bytes: `r`, `s` in the lower half, `v` 27 or 28), or any bytes that the owner's code
-    /// accepts by ERC-1271. A delegated account (EIP-7702) can use either. The registry checks neither tags nor file.
-    /// FeedbackAuth FR-008 to FR-011, FR-014 to FR-017, FR-019 to FR-023.
-    /// WARNING: an owner that is a contract can refuse at any time, and can use up the gas of the check.
+    /// accepts under ERC-1271. A delegated account (EIP-7702) can use either. The registry validates neither the tags
+    /// nor the file. FeedbackAuth FR-008 to FR-011, FR-014 to FR-017, FR-019 to FR-023.
+    /// WARNING: an owner that is a contract can reject any signature at any time, and can consume the gas that is
+    /// available for the check.
     /// @param agentId The agent.
     /// @param score The score, from 0 to 100.
-    /// @param tag1 The first tag: UTF-8, padded on the right with zeros; zero without a tag.
-    /// @param tag2 The second tag, likewise.
-    /// @param fileuri The URI of a file with details, of any length; empty without a file. Not stored.
-    /// @param filehash The hash of that file; zero without a file. Not stored.
-    /// @param feedbackAuth The five fields of `FeedbackAuth`, a word each, and the owner's signature.
+    /// @param tag1 The first tag: UTF-8, right-padded with zeros; zero if there is no tag.
+    /// @param tag2 The second tag, in the same format.
+    /// @param fileuri The URI of a file with details, of any length; empty if there is no file. Not stored.
+    /// @param filehash The hash of that file; zero if there is no file. Not stored.
+    /// @param feedbackAuth The five fields of `FeedbackAuth`, one word each, followed by the owner's signature.
     function giveFeedback(
         uint256 agentId,
         uint8 score,
@@ -183,51 +187,52 @@ interface IAuthorizedReputationRegistry {
         bytes calldata feedbackAuth
     ) external;
 
-    /// @notice Averages all feedback of an agent. Each feedback counts alike, from any client.
-    /// @dev Reads one storage word, for any amount of feedback. FeedbackAuth FR-012, FR-013.
+    /// @notice Returns the average of all feedback for an agent. Every entry has the same weight, whichever client gave
+    /// it.
+    /// @dev Reads one storage word, however much feedback there is. FeedbackAuth FR-012, FR-013.
     /// @param agentId The agent.
-    /// @return count The number of feedbacks; 0 for an unknown agent.
-    /// @return averageScore The sum of the scores divided by `count`, rounded toward zero; 0 without feedback.
+    /// @return count The number of feedback entries; 0 for an unknown agent.
+    /// @return averageScore The sum of the scores divided by `count`, rounded toward zero; 0 if there is no feedback.
     function getSummary(uint256 agentId) external view returns (uint64 count, uint8 averageScore);
 
-    /// @notice Returns a client's index for an agent: the number of its feedbacks, which `indexLimit` bounds.
+    /// @notice Returns a client's index for an agent: the number of its feedback entries, which `indexLimit` bounds.
     /// @dev FeedbackAuth FR-020.
     /// @param agentId The agent.
     /// @param clientAddress The client.
-    /// @return lastIndex The index; 0 without feedback.
+    /// @return lastIndex The index; 0 if there is no feedback.
     function getLastIndex(uint256 agentId, address clientAddress) external view returns (uint64 lastIndex);
 
-    /// @notice Returns the number of an agent's feedbacks.
+    /// @notice Returns the number of feedback entries for an agent.
     /// @param agentId The agent.
     /// @return count The number; 0 for an unknown agent.
     function getFeedbackCount(uint256 agentId) external view returns (uint64 count);
 
-    /// @notice Reads one feedback of an agent.
+    /// @notice Returns one feedback entry for an agent.
     /// @dev Reverts with `PositionOutOfBounds` unless the position is below `getFeedbackCount(agentId)`.
     /// @param agentId The agent.
-    /// @param position The position among all feedback of the agent, from 0, the oldest first.
-    /// @return feedback The feedback.
+    /// @param position The position among the agent's feedback entries, counted from 0, oldest first.
+    /// @return feedback The feedback entry.
     function getFeedback(uint256 agentId, uint64 position) external view returns (Feedback memory feedback);
 
-    /// @notice Reads a page of an agent's feedback, the oldest first.
-    /// @dev Reads one to three words per feedback.
+    /// @notice Returns a page of an agent's feedback entries, oldest first.
+    /// @dev Reads one to three storage words per entry.
     /// @param agentId The agent.
-    /// @param offset The number of feedbacks to skip.
-    /// @param limit The largest number of feedbacks to return.
-    /// @return page The feedback; shorter than `limit`, or empty, at the end.
+    /// @param offset The number of entries to skip.
+    /// @param limit The maximum number of entries to return.
+    /// @return page The entries; fewer than `limit`, or none, at the end.
     function getFeedbackPage(
         uint256 agentId,
         uint256 offset,
         uint256 limit
     ) external view returns (Feedback[] memory page);
 
-    /// @notice Reads a page of one client's feedback on an agent, the oldest first.
-    /// @dev Reads two to four words per feedback.
+    /// @notice Returns a page of one client's feedback entries for an agent, oldest first.
+    /// @dev Reads two to four storage words per entry.
     /// @param agentId The agent.
     /// @param clientAddress The client.
-    /// @param offset The number of feedbacks to skip.
-    /// @param limit The largest number of feedbacks to return.
-    /// @return page The feedback; shorter than `limit`, or empty, at the end.
+    /// @param offset The number of entries to skip.
+    /// @param limit The maximum number of entries to return.
+    /// @return page The entries; fewer than `limit`, or none, at the end.
     function getClientFeedbackPage(
         uint256 agentId,
         address clientAddress,
@@ -236,7 +241,7 @@ interface IAuthorizedReputationRegistry {
     ) external view returns (Feedback[] memory page);
 
     /// @notice Returns the digest that an agent's owner signs to authorise feedback.
-    /// @dev The EIP-712 digest in the domain of this registry on this chain, for any `auth.chainId`.
+    /// @dev The EIP-712 digest in the domain of this registry on this chain, whatever `auth.chainId` is.
     /// @param auth The authorisation.
     /// @return digest The digest.
     function hashFeedbackAuth(FeedbackAuth calldata auth) external view returns (bytes32 digest);

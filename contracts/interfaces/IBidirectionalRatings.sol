@@ -2,17 +2,18 @@
 pragma solidity ^0.8.24;
 
 /// @title Ratings of clients and validators by servers (EIP-8004a)
-/// @notice A server rates its clients and validators from 0 to 100. Anybody can read a rating before serving.
-/// @dev A rating is final. A server gives it once per agent and kind, and nothing changes or removes it. The rater is
-/// the caller's primary agent (`IAgentDirectory.agentOf`).
+/// @notice A server rates its clients and validators from 0 to 100. Anyone can read these ratings before serving a
+/// client.
+/// @dev Ratings are final. A server can rate each agent once as a client and once as a validator, and nothing can
+/// change or remove the rating. The rater is the caller's primary agent (`IAgentDirectory.agentOf`).
 ///
-/// The scale: 0 to 30 poor, 31 to 60 below average, 61 to 80 good, 81 to 100 excellent.
+/// The scale: 0 to 30 is poor, 31 to 60 below average, 61 to 80 good, and 81 to 100 excellent.
 ///
-/// A reorganisation can put another agent under the same id, and `setPrimaryAgent` can change the rater before the
-/// transaction is included. `rateClientAs`, `rateValidatorAs`, `rateClientsAs` and `rateValidatorsAs` revert then. They
-/// cannot tell apart two agents of the same owner: wait until a registration is final.
+/// A chain reorganization can give the same id to another agent, and `setPrimaryAgent` can change the rater before the
+/// transaction is included. `rateClientAs`, `rateValidatorAs`, `rateClientsAs` and `rateValidatorsAs` revert in these
+/// cases. They cannot distinguish two agents of the same owner, so wait until a registration is final.
 ///
-/// WARNING: anybody can register an agent and rate. A rating is worth as much as the server that gave it.
+/// WARNING: anyone can register an agent and rate others. A rating is only as trustworthy as the server that gave it.
 ///
 /// Sample:
 /// ```
@@ -20,13 +21,13 @@ pragma solidity ^0.8.24;
 /// if (hasRating && rating < 70) revert("Client has poor reputation, declining service");
 /// ```
 interface IBidirectionalRatings {
-    /// @notice A server rated a client.
+    /// @notice Emitted when a server rates a client.
     /// @param clientId The client.
     /// @param serverId The server.
     /// @param rating The rating, 0 to 100.
     event ClientRated(uint256 indexed clientId, uint256 indexed serverId, uint8 rating);
 
-    /// @notice A server rated a validator.
+    /// @notice Emitted when a server rates a validator.
     /// @param validatorId The validator.
     /// @param serverId The server.
     /// @param rating The rating, 0 to 100.
@@ -36,8 +37,8 @@ interface IBidirectionalRatings {
     /// @param account The caller.
     error RaterNotRegistered(address account);
 
-    /// @notice The caller's primary agent is another agent than the caller named.
-    /// @param expected The agent that the caller named.
+    /// @notice The caller's primary agent is not the agent that the caller expected.
+    /// @param expected The agent that the caller expected.
     /// @param found The caller's primary agent.
     error UnexpectedRater(uint256 expected, uint256 found);
 
@@ -45,15 +46,15 @@ interface IBidirectionalRatings {
     /// @param agentId The id.
     error SubjectNotRegistered(uint256 agentId);
 
-    /// @notice The agent to rate has another owner than the caller named.
+    /// @notice The owner of the agent to be rated is not the owner that the caller expected.
     /// @param agentId The agent.
-    /// @param expected The owner that the caller named.
-    /// @param found The present owner.
+    /// @param expected The owner that the caller expected.
+    /// @param found The current owner.
     error UnexpectedOwner(uint256 agentId, address expected, address found);
 
-    /// @notice The rating is above the scale.
+    /// @notice The rating is higher than the scale allows.
     /// @param rating The rating.
-    /// @param maximum The highest rating.
+    /// @param maximum The highest valid rating.
     error RatingTooHigh(uint8 rating, uint8 maximum);
 
     /// @notice An agent cannot rate itself.
@@ -67,55 +68,59 @@ interface IBidirectionalRatings {
     /// @notice A batch is empty.
     error EmptyBatch();
 
-    /// @notice The lists of a batch differ in length.
+    /// @notice The lists of a batch have different lengths.
     /// @param agents The number of agents.
     /// @param others The number of ratings, or of owners.
     error UnequalBatch(uint256 agents, uint256 others);
 
     /// @notice One rating of a batch is invalid, so the whole batch reverts.
     /// @param position The position of the rating in the batch, from 0.
-    /// @param reason The ABI-encoded error with which the same rating alone would revert.
+    /// @param reason The ABI-encoded error with which this rating would revert on its own.
     error RatingRefused(uint256 position, bytes reason);
 
     /// @notice Rates a client.
-    /// @dev For accounts with a primary agent. Emits `ClientRated`. Reverts, in this order, with `RaterNotRegistered`,
-    /// `SubjectNotRegistered`, `RatingTooHigh`, `CannotRateSelf`, `AlreadyRated`.
+    /// @dev Can be called by any account that has a primary agent. Emits `ClientRated`. Reverts with the first
+    /// applicable error: `RaterNotRegistered`, `SubjectNotRegistered`, `RatingTooHigh`, `CannotRateSelf`,
+    /// `AlreadyRated`.
     /// @param agentClientId The client.
     /// @param rating The rating, 0 to 100.
     function rateClient(uint256 agentClientId, uint8 rating) external;
 
     /// @notice Rates a validator.
-    /// @dev For accounts with a primary agent. Emits `ValidatorRated`. Reverts as `rateClient` does. An agent's ratings
-    /// as a client and as a validator are independent.
+    /// @dev Can be called by any account that has a primary agent. Emits `ValidatorRated`. Reverts as `rateClient`
+    /// does. An agent's ratings as a client and as a validator are independent of each other.
     /// @param agentValidatorId The validator.
     /// @param rating The rating, 0 to 100.
     function rateValidator(uint256 agentValidatorId, uint8 rating) external;
 
-    /// @notice Rates many clients, all or none. Clients with neighbouring ids, in this order, are the cheapest.
-    /// @dev For accounts with a primary agent. Emits `ClientRated` for each client. Reverts with `EmptyBatch`,
-    /// `UnequalBatch`, `RaterNotRegistered`, and with `RatingRefused` for the first rating with which `rateClient`
-    /// would revert. A second rating of the same client is such a rating.
+    /// @notice Rates many clients, all or none. A batch is cheapest if clients with neighbouring ids follow each other.
+    /// @dev Can be called by any account that has a primary agent. Emits `ClientRated` for each client. Reverts with
+    /// `EmptyBatch`, `UnequalBatch` or `RaterNotRegistered`, or with `RatingRefused` for the first rating that
+    /// `rateClient` would reject, such as a second rating of the same client.
     /// @param agentClientIds The clients.
     /// @param ratings The rating of each client, 0 to 100.
     function rateClients(uint256[] calldata agentClientIds, uint8[] calldata ratings) external;
 
     /// @notice Rates many validators, all or none.
-    /// @dev For accounts with a primary agent. Emits `ValidatorRated` for each. Reverts as `rateClients` does.
+    /// @dev Can be called by any account that has a primary agent. Emits `ValidatorRated` for each validator. Reverts
+    /// as `rateClients` does.
     /// @param agentValidatorIds The validators.
     /// @param ratings The rating of each validator, 0 to 100.
     function rateValidators(uint256[] calldata agentValidatorIds, uint8[] calldata ratings) external;
 
-    /// @notice Rates a client if the rater and the client's owner are the expected ones.
-    /// @dev For accounts with a primary agent. Emits `ClientRated`. Reverts, in this order, with `UnexpectedRater`,
-    /// `ERC721NonexistentToken` for an unknown client, `UnexpectedOwner`, and then as `rateClient` does.
+    /// @notice Rates a client, provided that the rater and the client's owner are as expected.
+    /// @dev Can be called by any account that has a primary agent. Emits `ClientRated`. Reverts with the first
+    /// applicable error: `UnexpectedRater`, `ERC721NonexistentToken` for an unknown client, `UnexpectedOwner`, or an
+    /// error of `rateClient`.
     /// @param agentClientId The client.
     /// @param rating The rating, 0 to 100.
     /// @param agentServerId The server that rates: the caller's primary agent.
     /// @param clientOwner The owner of the client.
     function rateClientAs(uint256 agentClientId, uint8 rating, uint256 agentServerId, address clientOwner) external;
 
-    /// @notice Rates a validator if the rater and the validator's owner are the expected ones.
-    /// @dev For accounts with a primary agent. Emits `ValidatorRated`. Reverts as `rateClientAs` does.
+    /// @notice Rates a validator, provided that the rater and the validator's owner are as expected.
+    /// @dev Can be called by any account that has a primary agent. Emits `ValidatorRated`. Reverts as `rateClientAs`
+    /// does.
     /// @param agentValidatorId The validator.
     /// @param rating The rating, 0 to 100.
     /// @param agentServerId The server that rates: the caller's primary agent.
@@ -127,10 +132,11 @@ interface IBidirectionalRatings {
         address validatorOwner
     ) external;
 
-    /// @notice Rates many clients, all or none, if the rater and the clients' owners are the expected ones.
-    /// @dev For accounts with a primary agent. Emits `ClientRated` for each client. Reverts, in this order, with
-    /// `UnexpectedRater`, `UnequalBatch` for the owners, `ERC721NonexistentToken` or `UnexpectedOwner` for the first
-    /// such client, and then as `rateClients` does. Reads one word of the identity registry per client.
+    /// @notice Rates many clients, all or none, provided that the rater and the clients' owners are as expected.
+    /// @dev Can be called by any account that has a primary agent. Emits `ClientRated` for each client. Reverts with
+    /// the first applicable error: `UnexpectedRater`, `UnequalBatch` for the list of owners, `ERC721NonexistentToken`
+    /// or `UnexpectedOwner` for the first client with such an error, or an error of `rateClients`. Reads one storage
+    /// word of the identity registry per client.
     /// @param agentClientIds The clients.
     /// @param ratings The rating of each client, 0 to 100.
     /// @param agentServerId The server that rates: the caller's primary agent.
@@ -142,8 +148,9 @@ interface IBidirectionalRatings {
         address[] calldata clientOwners
     ) external;
 
-    /// @notice Rates many validators, all or none, if the rater and the validators' owners are the expected ones.
-    /// @dev For accounts with a primary agent. Emits `ValidatorRated` for each. Reverts as `rateClientsAs` does.
+    /// @notice Rates many validators, all or none, provided that the rater and the validators' owners are as expected.
+    /// @dev Can be called by any account that has a primary agent. Emits `ValidatorRated` for each validator. Reverts
+    /// as `rateClientsAs` does.
     /// @param agentValidatorIds The validators.
     /// @param ratings The rating of each validator, 0 to 100.
     /// @param agentServerId The server that rates: the caller's primary agent.
@@ -159,8 +166,8 @@ interface IBidirectionalRatings {
     /// @dev Never reverts. Unknown agents have no rating.
     /// @param agentClientId The client.
     /// @param agentServerId The server.
-    /// @return hasRating True if the server rated the client.
-    /// @return rating The rating, 0 to 100; 0 without a rating.
+    /// @return hasRating True if the server has rated the client.
+    /// @return rating The rating, 0 to 100; 0 if there is none.
     function getClientRating(
         uint256 agentClientId,
         uint256 agentServerId
@@ -170,20 +177,20 @@ interface IBidirectionalRatings {
     /// @dev Never reverts. Unknown agents have no rating.
     /// @param agentValidatorId The validator.
     /// @param agentServerId The server.
-    /// @return hasRating True if the server rated the validator.
-    /// @return rating The rating, 0 to 100; 0 without a rating.
+    /// @return hasRating True if the server has rated the validator.
+    /// @return rating The rating, 0 to 100; 0 if there is none.
     function getValidatorRating(
         uint256 agentValidatorId,
         uint256 agentServerId
     ) external view returns (bool hasRating, uint8 rating);
 
     /// @notice Returns the ratings that a server gave many clients.
-    /// @dev Never reverts. Reads one storage word per client. Neighbours that follow each other share a word and cost
-    /// less.
-    /// @param agentClientIds The clients; any number, in any order.
+    /// @dev Never reverts. Reads one storage word per client. Clients with neighbouring ids that follow each other
+    /// share a word and cost less.
+    /// @param agentClientIds The clients, any number of them, in any order.
     /// @param agentServerId The server.
-    /// @return hasRating For each client, true if the server rated it.
-    /// @return ratings The ratings, 0 to 100; 0 for a client without a rating.
+    /// @return hasRating For each client, true if the server has rated it.
+    /// @return ratings The ratings, 0 to 100; 0 for each client without a rating.
     function getClientRatings(
         uint256[] calldata agentClientIds,
         uint256 agentServerId

@@ -3,36 +3,36 @@ pragma solidity ^0.8.24;
 
 import {BuyerTier} from "../libraries/BuyerScore.sol";
 
-/// @title Anchors of a reputation service's state
-/// @notice A service posts the Merkle root of all its buyers' states, once an epoch. Anybody then checks an answer of
-/// the service against the chain.
-/// @dev The tree is OpenZeppelin's standard tree: a leaf is the twice hashed ABI encoding of `BuyerState`, and each
-/// pair of nodes is sorted. The anchorer is named at the deployment; `IBuyerAttestation` says how it hands its role
-/// over.
+/// @title On-chain anchors of a reputation service's state
+/// @notice Once per epoch, a service posts the Merkle root of the states of all its buyers. Anyone can then check the
+/// service's answers against the chain.
+/// @dev The tree is OpenZeppelin's standard Merkle tree: a leaf is the double hash of the ABI-encoded `BuyerState`, and
+/// each pair of nodes is sorted. The anchorer is set at deployment; see `IBuyerAttestation` for how it hands over its
+/// role.
 ///
-/// WARNING: a root proves that the service said something, at that time, to everybody alike. It does not prove that it
-/// was true: compare the state with the chain's events for that.
+/// WARNING: a root proves that the service made the same statement to everyone at that time. It does not prove that the
+/// statement was true; to verify that, compare the state with the chain's events.
 ///
 /// Sample:
 /// ```
 /// require(registry.verifyBuyer(state, epoch, proof));
 /// ```
 interface IBuyerAnchors {
-    /// @notice The state of a buyer, which a leaf commits to.
+    /// @notice The state of a buyer, to which a leaf commits.
     /// @param buyer The account.
-    /// @param chainId The EIP-155 id of the chain of its payments.
+    /// @param chainId The EIP-155 id of the chain on which it paid.
     /// @param score Its score, 0 to 100.
     /// @param tier Its tier.
     /// @param payments The number of payments.
     /// @param volume The sum of their amounts, in millionths of a dollar.
-    /// @param firstPaymentAt The time of the first payment, in Unix time.
-    /// @param lastPaymentAt The time of the last payment, in Unix time.
+    /// @param firstPaymentAt The time of the first payment, as a Unix timestamp.
+    /// @param lastPaymentAt The time of the last payment, as a Unix timestamp.
     /// @param reviews The number of reviews that the buyer gave.
     /// @param reviewSum The sum of their scores.
-    /// @param feedbackSellers The number of sellers that gave feedback on the buyer.
-    /// @param feedbackSum The sum of their votes, rounded half up. The score is of the exact sum.
+    /// @param feedbackSellers The number of sellers that have given feedback on the buyer.
+    /// @param feedbackSum The sum of their votes, rounded half up. The score is computed from the exact sum.
     /// @param disputes The number of disputes.
-    /// @param policy The keccak-256 hash of the name of the scoring policy, as `brp-1.0`.
+    /// @param policy The keccak-256 hash of the name of the scoring policy, such as `brp-1.0`.
     /// @param blockNumber The last block of that chain that the state takes into account.
     struct BuyerState {
         address buyer;
@@ -58,7 +58,7 @@ interface IBuyerAnchors {
     event Anchored(uint256 indexed epoch, bytes32 root);
 
     /// @notice The epoch is not the next one.
-    /// @param epoch The given epoch.
+    /// @param epoch The epoch passed by the caller.
     /// @param expected The next epoch.
     error UnexpectedEpoch(uint256 epoch, uint256 expected);
 
@@ -70,27 +70,28 @@ interface IBuyerAnchors {
     error UnknownEpoch(uint256 epoch);
 
     /// @notice Posts the root of the next epoch.
-    /// @dev For the anchorer. The caller names the epoch, so a repeated call does nothing twice. Emits `Anchored`.
-    /// Reverts, in this order, with `NotRoleHolder`, `UnexpectedEpoch`, `EmptyRoot`. Protocol, section 8.
-    /// @param epoch The epoch: one more than the last, the first being 1.
+    /// @dev Can only be called by the anchorer. The caller passes the epoch, so a repeated call reverts instead of
+    /// posting the root twice. Emits `Anchored`. Reverts with the first applicable error: `NotRoleHolder`,
+    /// `UnexpectedEpoch`, `EmptyRoot`. Protocol, section 8.
+    /// @param epoch The epoch: 1 for the first root, and one more than the previous epoch for each later root.
     /// @param root The root of the tree.
     function anchorRoot(uint64 epoch, bytes32 root) external;
 
-    /// @notice Returns the epoch of the next root, which is one more than the number of roots.
-    /// @return epoch The epoch; 1: no root was posted yet.
+    /// @notice Returns the epoch of the next root, which is one more than the number of roots posted so far.
+    /// @return epoch The epoch; 1 if no root has been posted yet.
     function getNextEpoch() external view returns (uint256 epoch);
 
     /// @notice Returns the root of an epoch.
     /// @param epoch The epoch.
-    /// @return root The root; zero: none.
+    /// @return root The root; zero if there is none.
     function rootOf(uint256 epoch) external view returns (bytes32 root);
 
-    /// @notice Tells whether a state is in the tree of an epoch.
-    /// @dev Reverts with `UnknownEpoch`. Costs some 550 gas for each element of the proof.
+    /// @notice Returns whether a state is in the tree of an epoch.
+    /// @dev Reverts with `UnknownEpoch`. Costs about 550 gas per element of the proof.
     /// @param state The state.
     /// @param epoch The epoch.
-    /// @param proof The sibling hashes, from the leaf up.
-    /// @return anchored True if it is.
+    /// @param proof The sibling hashes, from the leaf upwards.
+    /// @return anchored True if the state is in the tree.
     function verifyBuyer(
         BuyerState calldata state,
         uint256 epoch,

@@ -4,7 +4,8 @@ pragma solidity ^0.8.24;
 import {BuyerTier} from "../libraries/BuyerScore.sol";
 
 /// @title The records of buyers
-/// @notice Shows all that the registry knows about a buyer, and so all that its score is made of.
+/// @notice Returns everything that the registry knows about a buyer, and therefore everything on which the buyer's
+/// score is based.
 /// @dev Sample:
 /// ```
 /// (SettledRecord memory settled, AttestedRecord memory attested) = registry.recordsOf(buyer);
@@ -13,9 +14,9 @@ interface IBuyerRecords {
     /// @notice The settled record of a buyer.
     /// @param payments The number of payments, up to 2^32 - 1.
     /// @param volume The sum of their amounts in millionths of a dollar, up to 2^64 - 1.
-    /// @param firstPaymentAt The time of the first payment, in Unix time; 0: none.
-    /// @param lastPaymentAt The time of the last payment, in Unix time; 0: none.
-    /// @param minimumSellers The least number of different sellers that were paid, at most 96.
+    /// @param firstPaymentAt The time of the first payment, as a Unix timestamp; 0 if there is none.
+    /// @param lastPaymentAt The time of the last payment, as a Unix timestamp; 0 if there is none.
+    /// @param minimumSellers A lower bound on the number of different sellers that were paid, at most 96.
     struct SettledRecord {
         uint256 payments;
         uint256 volume;
@@ -27,11 +28,11 @@ interface IBuyerRecords {
     /// @notice The attested record of a buyer.
     /// @param payments The number of payments, up to 2^32 - 1.
     /// @param volume The sum of their amounts in millionths of a dollar, up to 2^64 - 1.
-    /// @param firstPaymentAt The time of the earliest payment, in Unix time; 0: none.
-    /// @param lastPaymentAt The time of the latest payment, in Unix time; 0: none.
-    /// @param reviews The number of reviews that the buyer gave.
+    /// @param firstPaymentAt The time of the earliest payment, as a Unix timestamp; 0 if there is none.
+    /// @param lastPaymentAt The time of the latest payment, as a Unix timestamp; 0 if there is none.
+    /// @param reviews The number of reviews that the buyer has given.
     /// @param reviewSum The sum of their scores.
-    /// @param feedbackSellers The number of sellers that gave feedback on the buyer.
+    /// @param feedbackSellers The number of sellers that have given feedback on the buyer.
     /// @param feedbackSum The sum of their votes.
     /// @param disputes The number of disputes.
     struct AttestedRecord {
@@ -47,17 +48,17 @@ interface IBuyerRecords {
     }
 
     /// @notice Returns both records of a buyer.
-    /// @dev `minimumSellers` counts the remainders of the sellers' ids by 96. Two sellers with the same remainder count
-    /// once, so the true number is never lower.
+    /// @dev `minimumSellers` counts the distinct values of the sellers' ids modulo 96. Two sellers with the same value
+    /// count once, so the true number is never lower.
     /// @param buyer The account.
-    /// @return settled The settled record; zeros for an unknown account.
-    /// @return attested The attested record; zeros for an unknown account.
+    /// @return settled The settled record; all zeros for an unknown account.
+    /// @return attested The attested record; all zeros for an unknown account.
     function recordsOf(
         address buyer
     ) external view returns (SettledRecord memory settled, AttestedRecord memory attested);
 
     /// @notice Returns the tier of a buyer, from both records.
     /// @param buyer The account.
-    /// @return tier The tier, as `getBuyerTier` names it.
+    /// @return tier The tier, whose name `getBuyerTier` returns.
     function buyerTierOf(address buyer) external view returns (BuyerTier tier);
 }

@@ -2,27 +2,29 @@
 pragma solidity ^0.8.24;
 
 /// @title Companion directory: primary agents for an identity registry that has no directory
-/// @notice Gives the agents of a deployed ERC-8004 identity registry what the other registries of this project ask of
-/// one, so that these registries are deployed on top of it unchanged.
-/// @dev The companion belongs to one identity registry, `getIdentityRegistry()`, for ever. The agents stay there: the
-/// companion passes questions about them on, and stores two things of its own. The first is the primary agent that
-/// each account chose (`IAgentDirectory`). The identity registry tells nobody of transfers, so every use checks that
-/// the account still is the agent's owner or wallet. The choice stays: an account that gets the agent back speaks as it
-/// again. The second is the highest agent id that was ever proven to exist.
+/// @notice Provides, for the agents of a deployed ERC-8004 identity registry, everything that the other registries of
+/// this project need from an identity registry, so that they can be deployed on top of it unchanged.
+/// @dev The companion is permanently bound to one identity registry, `getIdentityRegistry()`. The agents remain there:
+/// the companion forwards queries about them, and stores only two things of its own. The first is the primary agent
+/// that each account has chosen (`IAgentDirectory`). The identity registry does not notify anyone of transfers, so
+/// every use checks that the account is still the agent's owner or wallet. The choice remains stored: if an account
+/// gets the agent back, the agent is its primary agent again. The second is the highest agent id that was ever proven
+/// to exist.
 ///
-/// An agent with id 0 exists like any other, and others rate it. Nobody speaks as it, because 0 means "no agent".
+/// An agent with id 0 is an agent like any other, and can be rated. It cannot be anyone's primary agent, however,
+/// because 0 means "no agent".
 ///
-/// The identity registry answers a question in one of three ways. It returns a valid value. Or it reverts with data:
-/// that is a refusal, which means "no such agent". Or it fails to answer: it reverts without data, as after all gas is
-/// spent, returns an invalid value, or has lost its code. The question then reverts with `NoAnswer`. So no caller can
-/// make an agent seem missing by giving too little gas.
+/// A query to the identity registry has one of three outcomes. Either the registry returns a valid value. Or it reverts
+/// with data, which counts as a refusal and means "no such agent". Or it does not answer: it reverts without data, for
+/// example because it ran out of gas, returns an invalid value, or no longer has code. In the last case, the query
+/// reverts with `NoAnswer`, so a caller cannot make an agent appear to be missing by providing too little gas.
 ///
-/// `IAgentDirectory`'s functions about domains revert with `NotInCompanion`: `newAgent`, `updateAgent`,
-/// `releaseAgentDomain`, `resolveByDomain`. `getAgent` and `resolveByAddress` return an empty domain. No registration
-/// makes an agent the primary agent of its owner; `setPrimaryAgent` does, and nothing else.
+/// The functions of `IAgentDirectory` that deal with domains (`newAgent`, `updateAgent`, `releaseAgentDomain` and
+/// `resolveByDomain`) revert with `NotInCompanion`. `getAgent` and `resolveByAddress` return an empty domain.
+/// Registering an agent does not make it the primary agent of its owner; only `setPrimaryAgent` does.
 ///
-/// WARNING: whoever can change the identity registry's code decides who owns an agent, and so who speaks as it from
-/// then on. Ratings and feedback that exist are out of its reach.
+/// WARNING: whoever can change the identity registry's code decides who owns an agent, and therefore who acts as it
+/// from then on. Existing ratings and feedback cannot be changed in this way.
 ///
 /// Sample:
 /// ```
@@ -34,7 +36,7 @@ interface ICompanionDirectory {
     /// @param agentCount The new count: the highest id that was ever proven to exist.
     event AgentCountRaised(uint256 agentCount);
 
-    /// @notice The contract lacks a function that the companion needs, or answers it wrongly.
+    /// @notice The contract lacks a function that the companion needs, or its answer is invalid.
     /// @param identityRegistry The contract.
     /// @param selector The function.
     error NotAnIdentityRegistry(address identityRegistry, bytes4 selector);
@@ -48,37 +50,38 @@ interface ICompanionDirectory {
     /// @param selector The function.
     error NotInCompanion(bytes4 selector);
 
-    /// @notice Nobody speaks as agent 0, because 0 means "no agent".
-    /// @param account The account that tried.
+    /// @notice Agent 0 cannot be anyone's primary agent, because 0 means "no agent".
+    /// @param account The account that tried to choose it.
     error NobodySpeaksAsAgentZero(address account);
 
     /// @notice Proves to the companion that an agent exists.
-    /// @dev For anybody. Raises `getAgentCount()` to the agent's id and emits `AgentCountRaised`. Does nothing if the
-    /// count is that high already: a proof that somebody else overtook succeeds, too. A batch of ratings refuses
-    /// agents above the count, so prove the newest agent before you rate it in a batch. Reverts with the identity
-    /// registry's own error for an unknown agent (`ERC721NonexistentToken` in ERC-8004), or with `NoAnswer`.
-    /// WARNING: the count never decreases. If the identity registry ever lies, batches accept ids of agents that do
-    /// not exist, up to the highest that it claimed. A single rating asks for its agent.
+    /// @dev Can be called by anyone. Raises `getAgentCount()` to the agent's id and emits `AgentCountRaised`. Does
+    /// nothing if the count is already that high, so the call also succeeds if someone else has proven a later agent
+    /// first. A batch of ratings rejects agents above the count, so prove the newest agent before rating it in a batch.
+    /// Reverts with the identity registry's own error for an unknown agent (`ERC721NonexistentToken` in ERC-8004), or
+    /// with `NoAnswer`.
+    /// WARNING: the count never decreases. If the identity registry ever lies, batches accept the ids of nonexistent
+    /// agents, up to the highest id that it claimed. A single rating queries its agent instead.
     /// @param agentId The id of the agent.
-    /// @return agentCount The count now, at least `agentId`.
+    /// @return agentCount The new count, at least `agentId`.
     function proveAgent(uint256 agentId) external returns (uint256 agentCount);
 
-    /// @notice Returns the owner of an agent, as the identity registry does.
+    /// @notice Returns the owner of an agent, as reported by the identity registry.
     /// @dev Reverts with the identity registry's own error for an unknown agent, with `ERC721NonexistentToken` if the
     /// registry returns the zero address instead, or with `NoAnswer`.
     /// @param agentId The id of the agent.
     /// @return owner The owner; never zero.
     function ownerOf(uint256 agentId) external view returns (address owner);
 
-    /// @notice Returns the wallet of an agent, as the identity registry does.
-    /// @dev Reverts with the identity registry's own error if that reverts, or with `NoAnswer`.
+    /// @notice Returns the wallet of an agent, as reported by the identity registry.
+    /// @dev Reverts with the identity registry's own error if there is one, or with `NoAnswer`.
     /// @param agentId The id of the agent.
-    /// @return wallet The wallet; zero: none.
+    /// @return wallet The wallet; zero if there is none.
     function getAgentWallet(uint256 agentId) external view returns (address wallet);
 
-    /// @notice Tells whether an account may act for an agent, as the identity registry does.
-    /// @dev For a registry that lacked this function at construction, the answer follows from `ownerOf`,
-    /// `isApprovedForAll` and `getApproved`. Reverts like `ownerOf`.
+    /// @notice Returns whether an account may act for an agent, as reported by the identity registry.
+    /// @dev If the identity registry lacked this function when the companion was constructed, the answer is derived
+    /// from `ownerOf`, `isApprovedForAll` and `getApproved`. Reverts like `ownerOf`.
     /// @param spender The account.
     /// @param agentId The id of the agent.
     /// @return authorized True for the owner, its operators, and the address approved for the agent.

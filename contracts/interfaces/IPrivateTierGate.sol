@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 
-/// @title Service that serves a buyer by a private proof of its tier
-/// @notice `PrivateTierGated` implements it.
+/// @title Service that checks a private proof of a buyer's tier before serving the buyer
+/// @notice Implemented by `PrivateTierGated`.
 interface IPrivateTierGate {
-    /// @notice The given address is not a contract of private tier proofs.
-    /// @param tierProofs The given address.
+    /// @notice The address is not a contract that verifies private tier proofs.
+    /// @param tierProofs The rejected address.
     error NotTierProofs(address tierProofs);
 
-    /// @notice The buyer behind the proof was served here on that day before.
+    /// @notice The buyer behind the proof has already been served here on that day.
     /// @param nullifier The nullifier of the proof.
     error TierAlreadyUsed(uint256 nullifier);
 
-    /// @notice Returns the contract that checks proofs.
+    /// @notice Returns the contract that verifies proofs.
     /// @return tierProofs Its address.
     function getTierProofs() external view returns (address tierProofs);
 
@@ -20,13 +20,14 @@ interface IPrivateTierGate {
     /// @return policy The keccak-256 hash of its name.
     function getPrivateTierPolicy() external view returns (bytes32 policy);
 
-    /// @notice Returns the scope of proofs for a day. It has no tier, so a buyer has one nullifier for all tiers.
-    /// @param epoch The UTC day, in days since the beginning of Unix time.
+    /// @notice Returns the scope of proofs for a day. It does not include the tier, so a buyer has the same nullifier
+    /// for all tiers.
+    /// @param epoch The UTC day, in days since the Unix epoch.
     /// @return scope The keccak-256 hash of `abi.encode("bilateral-tier", chainId, gate, policy, epoch)`.
     function getPrivateTierScope(uint64 epoch) external view returns (bytes32 scope);
 
-    /// @notice Tells whether a nullifier was used.
+    /// @notice Returns whether a nullifier has been used.
     /// @param nullifier The nullifier.
-    /// @return used True if it was.
+    /// @return used True if it has been used.
     function isNullifierUsed(uint256 nullifier) external view returns (bool used);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 
-/// @title Service that reads a client's rating before it serves
-/// @notice EIP-8004a's usage pattern. `ReputationGated` implements it.
+/// @title Service that checks a client's rating before serving it
+/// @notice The usage pattern of EIP-8004a. Implemented by `ReputationGated`.
 interface IReputationGate {
-    /// @notice The given address is not a registry of ratings: it does not support the interface by ERC-165, or it is
-    /// an account with an EIP-7702 delegation.
-    /// @param ratings The given address.
+    /// @notice The address is not a ratings registry: it does not report support for the interface through ERC-165, or
+    /// it is an account with an EIP-7702 delegation.
+    /// @param ratings The rejected address.
     error NotARatingsRegistry(address ratings);
 
     /// @notice The server's rating of the client is too low.
@@ -16,12 +16,12 @@ interface IReputationGate {
     /// @param minimum The lowest rating that the service accepts.
     error ClientDeclined(uint256 clientId, uint256 serverId, uint8 rating, uint8 minimum);
 
-    /// @notice The server has not rated the client, and the service declines newcomers; or the caller has no agent.
+    /// @notice The server has not rated the client and the service declines newcomers, or the caller has no agent.
     /// @param clientId The client; 0 if the caller has no agent.
     /// @param serverId The server.
     error ClientNotRated(uint256 clientId, uint256 serverId);
 
-    /// @notice Returns the registry of the ratings.
+    /// @notice Returns the ratings registry.
     /// @return ratings The address of the registry.
     function getRatingsRegistry() external view returns (address ratings);
 }

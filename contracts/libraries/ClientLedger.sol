@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 
-/// @dev Count and sum of one client's feedback for one agent, in one word. A summary reads it and skips the feedback.
+/// @dev The count and sum of one client's feedback for one agent, in one word. A summary can read it instead of the
+/// feedback.
 /// ```
 ///   255           96 | 95        72 | 71       64 | 63          32 | 31       0
 ///   activeSum        | unused       | decimals    | activeCount    | lastIndex
 /// ```
-/// Active feedback is feedback that is not revoked. `activeSum` is the signed sum of its values, which ignores their
-/// decimals. It is valid unless `decimals` is 255, which means mixed decimals. 2^32 values of at most 1e38 < 2^127 fit
-/// its 160 bits.
+/// Active feedback is feedback that is not revoked. `activeSum` is the signed sum of its values, ignoring their
+/// decimals. The sum is valid unless `decimals` is 255, which means mixed decimals. 2^32 values of at most 1e38 < 2^127
+/// fit into its 160 bits.
 type ClientLedger is uint256;
 
-/// @dev The most feedback that one client can give one agent.
+/// @dev The maximum number of feedback entries that one client can give one agent.
 uint256 constant MAX_FEEDBACK_INDEX = 2 ** 32 - 1;
 
 using ClientLedgers for ClientLedger global;
@@ -25,8 +26,8 @@ library ClientLedgers {
     uint256 private constant DECIMALS_OFFSET = 64;
     uint256 private constant SUM_OFFSET = 96;
 
-    /// @dev Returns the ledger after one more feedback. `lastIndex` is below `MAX_FEEDBACK_INDEX`. Feedback with other
-    /// decimals makes the ledger mixed, until all feedback is revoked and the next feedback starts anew.
+    /// @dev Returns the ledger after one more feedback entry. `lastIndex` must be below `MAX_FEEDBACK_INDEX`. An entry
+    /// with different decimals makes the ledger mixed, until all feedback is revoked and the next entry starts afresh.
     function withFeedback(
         ClientLedger self,
         int128 value,
@@ -39,13 +40,13 @@ library ClientLedgers {
             if (self.activeCount() != 0) given = MIXED << DECIMALS_OFFSET;
             word = (word ^ kept) | given;
         }
-        // The sum has the highest bits, so its carry leaves the word, as two's complement requires.
+        // The sum is in the highest bits, so its carry is dropped, as two's complement requires.
         unchecked {
             return ClientLedger.wrap(word + 1 + (1 << COUNT_OFFSET) + (uint256(int256(value)) << SUM_OFFSET));
         }
     }
 
-    /// @dev Returns the ledger after the revocation of one active feedback.
+    /// @dev Returns the ledger after the revocation of one active entry.
     function withoutFeedback(ClientLedger self, int128 value) internal pure returns (ClientLedger ledger) {
         unchecked {
             return
@@ -55,12 +56,12 @@ library ClientLedgers {
         }
     }
 
-    /// @dev Returns the index of the client's last feedback; 0: no feedback yet.
+    /// @dev Returns the index of the client's last feedback entry; 0 if there is none yet.
     function lastIndex(ClientLedger self) internal pure returns (uint64) {
         return uint32(ClientLedger.unwrap(self));
     }
 
-    /// @dev Returns the index of the client's next feedback.
+    /// @dev Returns the index of the client's next feedback entry.
     function nextIndex(ClientLedger self) internal pure returns (uint64) {
         unchecked {
             return self.lastIndex() + 1;
@@ -71,12 +72,13 @@ library ClientLedgers {
         return uint32(ClientLedger.unwrap(self) >> COUNT_OFFSET);
     }
 
-    /// @dev Returns true if active feedback has different decimals, or had since the last time it was empty.
+    /// @dev Returns true if active feedback has different decimals, or has had them since there last was no active
+    /// feedback.
     function isMixed(ClientLedger self) internal pure returns (bool) {
         return self.decimals() == MIXED;
     }
 
-    /// @dev Returns the decimals of all active feedback; 255 if mixed.
+    /// @dev Returns the decimals of all active feedback; 255 if they differ.
     function decimals(ClientLedger self) internal pure returns (uint256) {
         return uint8(ClientLedger.unwrap(self) >> DECIMALS_OFFSET);
     }

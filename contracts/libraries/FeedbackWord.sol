@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 
-/// @dev One feedback, in one word. `exists` tells a feedback from an empty slot, so reads, revocations and responses
-/// check an index without a second word. `responses` has the highest bits: one response too many overflows the word,
-/// and the checked addition reverts.
+/// @dev A feedback entry, in one word. `exists` distinguishes it from an empty slot, so reads, revocations and
+/// responses can check an index without a second word. `responses` is in the highest bits, so one response too many
+/// overflows the word, and the checked addition reverts.
 /// ```
 ///   255        216 | 215    | 214     | 213      208 | 207    168 | 167    128 | 127       0
 ///   responses      | exists | revoked | decimals     | tag2's id  | tag1's id  | value
@@ -19,7 +19,7 @@ struct FeedbackFilter {
 using FeedbackWords for FeedbackWord global;
 using FeedbackWords for FeedbackFilter global;
 
-/// @title Reads and updates a feedback's word
+/// @title Reads and updates the word of a feedback entry
 library FeedbackWords {
     uint256 private constant TAG1_OFFSET = 128;
     uint256 private constant TAG2_OFFSET = 168;
@@ -31,13 +31,13 @@ library FeedbackWords {
     uint256 private constant TAG_MASK = type(uint40).max;
     uint256 private constant DECIMALS_MASK = 63;
 
-    /// @dev Returns the feedback with one more response. Reverts with an arithmetic panic after 2^40 responses, which
-    /// are out of reach of any chain's gas.
+    /// @dev Returns the entry with one more response. Reverts with an arithmetic panic after 2^40 responses, for which
+    /// no chain has enough gas.
     function withResponse(FeedbackWord self) internal pure returns (FeedbackWord word) {
         return FeedbackWord.wrap(FeedbackWord.unwrap(self) + (1 << RESPONSES_OFFSET));
     }
 
-    /// @dev Returns the feedback, revoked.
+    /// @dev Returns the entry, marked as revoked.
     function asRevoked(FeedbackWord self) internal pure returns (FeedbackWord word) {
         return FeedbackWord.wrap(FeedbackWord.unwrap(self) | REVOKED);
     }
@@ -76,7 +76,7 @@ library FeedbackWords {
         return FeedbackWord.unwrap(word) & self.mask == self.wanted;
     }
 
-    /// @dev Returns a new feedback. The ids of tags are below 2^40.
+    /// @dev Returns a new entry. The ids of tags must be below 2^40.
     function pack(
         int128 value_,
         uint8 decimals_,

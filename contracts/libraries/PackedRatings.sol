@@ -3,23 +3,25 @@ pragma solidity ^0.8.24;
 
 import {IBlindRatings} from "../interfaces/IBlindRatings.sol";
 
-/// @dev The ratings that one server gave. 32 neighbouring agents share a word, so the rating of a neighbour updates a
-/// word and needs no new one. Agent `32 * page + i` has byte `i` from the right.
+/// @dev The ratings that one server has given. 32 neighbouring agents share a word, so rating a neighbour updates an
+/// existing word instead of taking a new one. Agent `32 * page + i` has byte `i`, counted from the right.
 /// ```
 ///   255     248 | … | 15           8 | 7            0
 ///   agent 31    | … | agent 1        | agent 0            of the page
 /// ```
-/// Bit 7 of a byte says sealed or blind. The ratings of validators never use it.
+/// Bit 7 of a byte is set if the rating is sealed or blind. Ratings of validators never use it.
 /// ```
 ///   7                 | 6                                  0
 ///   sealed or blind   | rating + 1; 0 without a rating
 /// ```
-/// So 0 means no rating, 1 to 101 an open one, 128 a sealed one, and 129 to 229 a blind one, which was sealed first.
+/// So 0 means no rating, 1 to 101 an open rating, 128 a sealed one, and 129 to 229 a blind one, which was sealed
+/// before.
 struct PackedRatings {
     mapping(uint256 pageId => RatingsPage page) pages;
 }
 
-/// @dev One word of ratings. As a struct it has a storage reference, which saves a hash when it is read and written.
+/// @dev One word of ratings. It is a struct because structs have storage references, which save a hash when the word is
+/// read and then written.
 struct RatingsPage {
     uint256 word;
 }
@@ -34,19 +36,20 @@ library PackedRatingsLib {
     /// @dev The bits of a byte that hold the rating plus 1.
     uint256 private constant RATING_MASK = 127;
 
-    /// @dev Writes an open rating, at most 100, unless the byte is in use. Returns true if it wrote.
+    /// @dev Writes an open rating, at most 100, unless the byte is in use. Returns true if it was written.
     function put(PackedRatings storage self, uint256 agentId, uint8 rating) internal returns (bool isNew) {
         unchecked {
             return _replace(self, agentId, 0, uint256(rating) + 1);
         }
     }
 
-    /// @dev Reserves the byte for a sealed rating, unless the byte is in use. Returns true if it wrote.
+    /// @dev Reserves the byte for a sealed rating, unless the byte is in use. Returns true if it was written.
     function reserve(PackedRatings storage self, uint256 agentId) internal returns (bool isNew) {
         return _replace(self, agentId, 0, SEALED);
     }
 
-    /// @dev Writes a blind rating, at most 100, if the byte is sealed as `wasSealed` says. Returns true if it wrote.
+    /// @dev Writes a blind rating, at most 100, if the byte is sealed or unused, as `wasSealed` requires. Returns true
+    /// if it was written.
     function putBlind(
         PackedRatings storage self,
         uint256 agentId,
@@ -78,19 +81,19 @@ library PackedRatingsLib {
         return packed == SEALED ? IBlindRatings.RatingState.Sealed : IBlindRatings.RatingState.Blind;
     }
 
-    /// @dev Returns true if the byte of an agent of a word's page is not in use.
+    /// @dev Returns true if an agent's byte is not in use, given the word of its page.
     function isFree(uint256 word, uint256 agentId) internal pure returns (bool) {
         return uint8(word >> _offset(agentId)) == 0;
     }
 
-    /// @dev Returns the word with an open rating, at most 100, in the free byte of an agent of its page.
+    /// @dev Returns the word of a page after writing an open rating, at most 100, to an agent's unused byte.
     function withRating(uint256 word, uint256 agentId, uint256 rating) internal pure returns (uint256 next) {
         unchecked {
             return word | ((rating + 1) << _offset(agentId));
         }
     }
 
-    /// @dev Replaces the byte of an agent if it has the former value. Returns true if it wrote.
+    /// @dev Replaces the byte of an agent if it has the expected previous value. Returns true if it was written.
     function _replace(
         PackedRatings storage self,
         uint256 agentId,
@@ -104,7 +107,7 @@ library PackedRatingsLib {
         if (isNew) page.word = word ^ ((former ^ next) << offset);
     }
 
-    /// @dev Returns the position of an agent's byte in its word, in bits from the right.
+    /// @dev Returns the position of an agent's byte in its word, counted in bits from the right.
     function _offset(uint256 agentId) private pure returns (uint256 offset) {
         return (agentId & 31) << 3;
     }

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 
-/// @dev The payments of a buyer, in the lower part of one word.
+/// @dev The payments of a buyer, in the lower part of a word.
 /// ```
 ///   255            160 | 159         128 | 127          96 | 95         32 | 31         0
 ///   of the two records | lastPaymentAt   | firstPaymentAt  | volume        | payments
 /// ```
-/// `volume` is in millionths of a dollar. The times are in Unix time and last until 2106; 0 means no payment.
-/// `payments` and `volume` stay at their highest value. The settled record keeps in the upper part:
+/// `volume` is in millionths of a dollar. The times are Unix timestamps and last until 2106; 0 means that there is no
+/// payment. `payments` and `volume` saturate at their highest values. The upper part of the settled record contains:
 /// ```
 ///   255                                                  160
 ///   sellers: bit i for sellers whose id leaves remainder i by 96
 /// ```
-/// and the attested record:
+/// and that of the attested record:
 /// ```
 ///   255       240 | 239         216 | 215              200 | 199       176 | 175     160
 ///   disputes      | feedbackSum     | feedbackSellers      | reviewSum     | reviews
 /// ```
 type PaymentTally is uint256;
 
-/// @dev A record in storage. As a struct it has a storage reference, which saves a hash when it is read and written.
+/// @dev A record in storage. It is a struct because structs have storage references, which save a hash when the word is
+/// read and then written.
 struct BuyerRecord {
     PaymentTally tally;
 }
@@ -28,10 +29,10 @@ using PaymentTallies for PaymentTally global;
 
 /// @title Reads and updates a buyer's word
 library PaymentTallies {
-    /// @dev The number of remainders of sellers' ids that the settled record tells apart.
+    /// @dev The number of remainders of sellers' ids that the settled record distinguishes.
     uint256 internal constant SELLER_BITS = 96;
 
-    /// @dev The most sellers whose votes a record holds.
+    /// @dev The maximum number of sellers whose votes fit into a record.
     uint256 internal constant MAX_SELLERS = type(uint16).max;
 
     uint256 private constant VOLUME_OFFSET = 32;
@@ -43,15 +44,15 @@ library PaymentTallies {
     uint256 private constant FEEDBACK_SUM_OFFSET = 216;
     uint256 private constant DISPUTES_OFFSET = 240;
 
-    /// @dev 2^128: multiplied by a time, it gives the field of the last time.
+    /// @dev 2^128, which turns a time into the field of the last time when multiplied by it.
     uint256 private constant LAST = 0x100000000000000000000000000000000;
 
-    /// @dev 2^128 + 2^96: multiplied by a time, it gives the fields of both times.
+    /// @dev 2^128 + 2^96, which turns a time into the fields of both times when multiplied by it.
     uint256 private constant FIRST_AND_LAST = 0x100000001000000000000000000000000;
 
-    /// @dev Like `withPayment`, for a payment at the time of the block, of an amount that fits 64 bits. A buyer's first
-    /// payment sets four fields of zeros in one addition. No earlier payment is later, so another one replaces the last
-    /// time. This saves 60 gas, and 100 for the first.
+    /// @dev Like `withPayment`, for a payment at the time of the block whose amount fits into 64 bits. A buyer's first
+    /// payment sets four zero fields in one addition. No recorded payment can be later, so each later payment replaces
+    /// the last time. This saves 60 gas, and 100 gas for the first payment.
     function withPaymentNow(PaymentTally self, uint256 amount) internal view returns (PaymentTally tally) {
         assembly ("memory-safe") {
             let count := and(self, 0xffffffff)
@@ -70,8 +71,8 @@ library PaymentTallies {
         }
     }
 
-    /// @dev Returns a settled record's word after one more payment to a seller. The same as `withPaymentNow` and the
-    /// seller's bit. As a function of its own, the compiler puts each of the two where it is used, which saves 40 gas.
+    /// @dev Returns a settled record's word after one more payment to a seller. Equals `withPaymentNow` plus the
+    /// seller's bit. Because this is a separate function, the compiler inlines both functions, which saves 40 gas.
     function withSettlement(
         PaymentTally self,
         uint256 amount,
@@ -91,9 +92,9 @@ library PaymentTallies {
         }
     }
 
-    /// @dev Returns the word after one more payment. The upper part stays as it is. `paidAt` is not 0 and fits 32 bits.
-    /// Without branches it costs 120 gas less, and the first time needs one comparison: no payment yet means 0, and 0 -
-    /// 1 is the highest number.
+    /// @dev Returns the word after one more payment. The upper part does not change. `paidAt` must not be 0 and must
+    /// fit into 32 bits. Avoiding branches saves 120 gas, and the first time takes only one comparison: it is 0 if
+    /// there is no payment yet, and 0 - 1 is the highest number.
     function withPayment(PaymentTally self, uint256 amount, uint256 paidAt) internal pure returns (PaymentTally tally) {
         assembly ("memory-safe") {
             let room := and(not(shr(32, self)), 0xffffffffffffffff)
@@ -107,7 +108,7 @@ library PaymentTallies {
         }
     }
 
-    /// @dev Returns an attested record's word with other reviews and disputes.
+    /// @dev Returns an attested record's word with its reviews and disputes replaced.
     function withReviews(
         PaymentTally self,
         uint16 reviewCount,
@@ -123,8 +124,8 @@ library PaymentTallies {
         return PaymentTally.wrap(word | (uint256(sum) << REVIEW_SUM_OFFSET) | (uint256(reviewCount) << UPPER_OFFSET));
     }
 
-    /// @dev Returns an attested record's word with the first vote of a seller. `feedbackSellers` is below
-    /// `MAX_SELLERS`, so that the sum of votes up to 100 fits its 24 bits.
+    /// @dev Returns an attested record's word with the first vote of a seller. `feedbackSellers` must be below
+    /// `MAX_SELLERS`, so that the sum of votes up to 100 fits into 24 bits.
     function withFirstVote(PaymentTally self, uint256 score) internal pure returns (PaymentTally) {
         unchecked {
             return
@@ -132,7 +133,7 @@ library PaymentTallies {
         }
     }
 
-    /// @dev Returns an attested record's word with another vote of a seller in place of the former one.
+    /// @dev Returns an attested record's word with a seller's previous vote replaced by a new one.
     function withVote(PaymentTally self, uint256 former, uint256 score) internal pure returns (PaymentTally) {
         unchecked {
             uint256 word = PaymentTally.unwrap(self) - (former << FEEDBACK_SUM_OFFSET);
@@ -156,7 +157,7 @@ library PaymentTallies {
         return uint32(PaymentTally.unwrap(self) >> LAST_OFFSET);
     }
 
-    /// @dev Returns a settled record's bits of sellers.
+    /// @dev Returns the sellers' bits of a settled record.
     function sellerBits(PaymentTally self) internal pure returns (uint256) {
         return PaymentTally.unwrap(self) >> UPPER_OFFSET;
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 
-/// @title Reason texts of the ERC-8004 surface
-/// @notice Clients of the deployed registries compare these texts, so they are the same word for word. Functions
-/// outside that surface revert with custom errors that carry arguments.
+/// @title Revert strings of the ERC-8004 interface
+/// @notice Clients of the deployed registries compare these strings, so they are identical to theirs. Functions outside
+/// that interface revert with custom errors that have arguments.
 library RevertReasons {
-    /// @dev The caller is neither owner nor operator of the agent, nor approved for it.
+    /// @dev The caller is neither the owner nor an operator of the agent, and is not approved for it.
     string internal constant NOT_AUTHORIZED = "Not authorized";
-    /// @dev The metadata key `agentWallet` is reserved: only `setAgentWallet` sets it.
+    /// @dev The metadata key `agentWallet` is reserved: only `setAgentWallet` can set it.
     string internal constant RESERVED_KEY = "reserved key";
     /// @dev The new wallet is the zero address.
     string internal constant BAD_WALLET = "bad wallet";
@@ -35,16 +35,16 @@ library RevertReasons {
     string internal constant TOO_MANY_DECIMALS = "too many decimals";
     /// @dev The feedback's value is above 1e38 or below -1e38.
     string internal constant VALUE_TOO_LARGE = "value too large";
-    /// @dev The client may act for the agent that it rates.
+    /// @dev The client may act for the agent that it tries to rate.
     string internal constant SELF_FEEDBACK = "Self-feedback not allowed";
     /// @dev The feedback index is 0; the first index is 1.
     string internal constant INDEX_ZERO = "index must be > 0";
-    /// @dev The client has given the agent no feedback with this index.
+    /// @dev The client has not given the agent any feedback with this index.
     string internal constant INDEX_OUT_OF_BOUNDS = "index out of bounds";
     /// @dev The feedback is revoked. Revocation is final.
     string internal constant ALREADY_REVOKED = "Already revoked";
     /// @dev The response has no URI.
     string internal constant EMPTY_URI = "Empty URI";
-    /// @dev The list of clients is empty. Anybody could forge a summary of all clients.
+    /// @dev The list of clients is empty. A summary of all clients would be easy for anyone to forge.
     string internal constant CLIENTS_REQUIRED = "clientAddresses required";
 }

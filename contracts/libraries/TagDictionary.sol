@@ -3,9 +3,9 @@ pragma solidity ^0.8.34;
 
 import {LibString} from "solady/src/utils/LibString.sol";
 
-/// @dev All used tags, each stored once under an id. A feedback holds two ids of 40 bits and no strings. Ids start at 1
-/// and follow the order of first use; 0 is the empty tag, which is not stored.
-/// Anybody may enter tags. Each takes two new words, so using up all ids takes some 5e16 gas, out of reach on any
+/// @dev All tags that have been used, each stored once under an id. A feedback entry contains two 40-bit ids instead of
+/// strings. Ids start at 1 and follow the order of first use; 0 is the empty tag, which is not stored. Anyone can add
+/// tags, but each takes two new words, so exhausting the ids would take about 5e16 gas, which is out of reach on any
 /// chain.
 struct TagDictionary {
     mapping(string tag => uint256 id) ids;
@@ -15,7 +15,7 @@ struct TagDictionary {
 
 using TagDictionaries for TagDictionary global;
 
-/// @title Finds tags by id, and ids by tag
+/// @title Looks up tags by id, and ids by tag
 library TagDictionaries {
     using LibString for LibString.StringStorage;
 
@@ -39,7 +39,7 @@ library TagDictionaries {
         self.tags[id].setCalldata(tag);
     }
 
-    /// @dev Returns the id of a tag and true, or 0 and false for a tag that nobody used.
+    /// @dev Returns the id of a tag and true, or 0 and false for a tag that nobody has used.
     function find(TagDictionary storage self, string calldata tag) internal view returns (uint256 id, bool known) {
         if (bytes(tag).length == 0) return (0, true);
         id = self.ids[tag];

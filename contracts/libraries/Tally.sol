@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 
-/// @dev Values to average. Each of the decimals 0 to 18 has one word: the sum and the number of its values.
+/// @dev Values to be averaged. Each number of decimals from 0 to 18 has one word, with the sum and the number of its
+/// values.
 /// ```
 ///   255      64 | 63        0
 ///   sum, signed | number
 /// ```
-/// Values of different decimals stay apart, so adding one needs no exponentiation to scale it.
-/// Nothing overflows: a value is at most 1e38 < 2^127, so 2^64 of them sum to less than 2^191. Scaled to 18 decimals,
-/// the sum is less than 2^251. No calldata can list clients with 2^64 feedbacks.
+/// Values with different decimals are kept separate, so adding a value takes no exponentiation to scale it. Nothing can
+/// overflow: a value is at most 1e38 < 2^127, so 2^64 of them add up to less than 2^191. Scaled to 18 decimals, the sum
+/// is less than 2^251. No calldata can list clients with 2^64 feedback entries.
 struct Tally {
     uint256 count;
     uint256[19] words;
@@ -21,7 +22,7 @@ library Tallies {
     uint256 private constant WAD_DECIMALS = 18;
     uint256 private constant SUM_OFFSET = 64;
 
-    /// @dev Adds `number` values with the same decimals, at most 18, that sum to `sum`.
+    /// @dev Adds `number` values with the same decimals, at most 18, that add up to `sum`.
     function add(Tally memory self, uint256 decimals, int256 sum, uint256 number) internal pure {
         unchecked {
             self.count += number;
@@ -29,11 +30,11 @@ library Tallies {
         }
     }
 
-    /// @dev Returns the number of values, their average, and the average's decimals; zeros if there are no values.
-    /// The values are scaled to 18 decimals, summed, and divided by their number. The average is then scaled to the
-    /// most frequent decimals, the smallest of equally frequent ones. Both divisions round toward zero.
-    /// If the average at these decimals exceeds 128 bits, it has the most decimals with which it fits. It fits with 0
-    /// decimals, since no value exceeds 1e38.
+    /// @dev Returns the number of values, their average, and the average's decimals; zeros if there are no values. The
+    /// values are scaled to 18 decimals, summed, and divided by their number. The average is then scaled to the most
+    /// frequent number of decimals, or the smallest one in a tie. Both divisions round toward zero. If the average with
+    /// these decimals exceeds 128 bits, it has the most decimals with which it fits. It always fits with 0 decimals,
+    /// because no value exceeds 1e38.
     function average(Tally memory self) internal pure returns (uint64 count, int128 value, uint8 decimals) {
         count = uint64(self.count);
         if (count == 0) return (0, 0, 0);

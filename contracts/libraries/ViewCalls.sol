@@ -2,10 +2,11 @@
 pragma solidity ^0.8.24;
 
 /// @title Calls of views that return one word
-/// @notice Like Solidity's own calls, for a contract that is known to exist, and some 250 gas cheaper each: a
+/// @notice Like Solidity's own calls, for a contract that is known to exist, but about 250 gas cheaper each. A
 /// settlement makes five of them.
 library ViewCalls {
-    /// @dev Calls a view with one argument. Reverts with the view's own error, or without data for a short answer.
+    /// @dev Calls a view with one argument. Reverts with the view's own error, or without data if the answer is too
+    /// short.
     function ask(address target, bytes4 selector, uint256 argument) internal view returns (uint256 answer) {
         assembly ("memory-safe") {
             mstore(0x00, selector)
@@ -21,7 +22,7 @@ library ViewCalls {
         }
     }
 
-    /// @dev Calls a view with two arguments. Reverts like `ask` with one.
+    /// @dev Calls a view with two arguments. Reverts as the overload with one argument does.
     function ask(
         address target,
         bytes4 selector,

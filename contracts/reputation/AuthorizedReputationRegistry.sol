@@ -11,10 +11,11 @@ import {IIdentityRegistry} from "../interfaces/IIdentityRegistry.sol";
 import {IdentityBound} from "../base/IdentityBound.sol";
 import {Signatures} from "../libraries/Signatures.sol";
 
-/// @title Reputation registry for feedback that the agent's owner has authorised
-/// @notice Immutable: no owner, no proxy, no pause. The manual is `IAuthorizedReputationRegistry`.
+/// @title Reputation registry for feedback that the agent's owner authorises
+/// @notice Immutable: it has no owner and no proxy, and cannot be paused. The manual is
+/// `IAuthorizedReputationRegistry`.
 contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthorizedReputationRegistry {
-    /// @dev The two tags of a feedback.
+    /// @dev The two tags of a feedback entry.
     struct TagPair {
         bytes32 tag1;
         bytes32 tag2;
@@ -36,14 +37,14 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
     /// @dev The number of 48-bit numbers in a page of a client's record.
     uint256 private constant PAGE_SIZE = 5;
 
-    /// @dev The number of an agent's feedbacks, and the sum of their scores:
+    /// @dev The number of an agent's feedback entries, and the sum of their scores:
     /// ```
     ///   255                     64 63       0
     ///   |  sum of the scores      |  count  |
     /// ```
     mapping(uint256 agentId => uint256 word) private _summaries;
 
-    /// @dev An agent's feedback, one word each:
+    /// @dev An agent's feedback, one word per entry:
     /// ```
     ///   255      96 95    88 87        48 47             0
     ///   |  client  |  score  |  timestamp  |  tag pair's id |
@@ -51,21 +52,23 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
     /// The client is never zero, so a stored word is never zero.
     mapping(uint256 agentId => mapping(uint256 position => uint256 word)) private _feedback;
 
-    /// @dev One client's record for an agent: numbers of 48 bits, five in a page, the first in the lowest bits.
-    /// Number 0 is the client's index: the number of its feedbacks. Number `n` is the position of its feedback `n`:
+    /// @dev One client's record for an agent: 48-bit numbers, five per page, the first one in the lowest bits. Number 0
+    /// is the client's index, which is the number of its feedback entries. Number `n` is the position of its `n`-th
+    /// entry:
     /// ```
     ///           255      240 239   192 191   144 143    96 95     48 47      0
     ///   page 0  |  unused   |   4th   |   3rd   |   2nd   |   1st   |  index  |
     ///   page 1  |  unused   |   9th   |   8th   |   7th   |   6th   |   5th   |
     /// ```
-    /// The first four positions therefore need no further word.
+    /// The first four positions therefore need no additional word.
     mapping(uint256 agentId => mapping(address client => mapping(uint256 page => uint256 word))) private _records;
 
     /// @dev The id of each pair of tags, by the hash of both; 0 if the pair is not stored. Ids and positions have 48
-    /// bits. Each costs more than 60,000 gas, so 2^48 of them cost over 1e19 gas: centuries at 1e9 gas a second.
+    /// bits. Each costs more than 60,000 gas, so 2^48 of them cost over 1e19 gas, which takes centuries at 1e9 gas per
+    /// second.
     mapping(bytes32 pairHash => uint256 id) private _tagPairIds;
 
-    /// @dev Pairs of tags by id. The pair of two empty tags has the id 0 and is not stored.
+    /// @dev Pairs of tags by id. The pair of two empty tags has the id 0, and is not stored.
     mapping(uint256 id => TagPair pair) private _tagPairs;
 
     /// @dev The id of the next pair of tags. It starts at 1, because 0 means two empty tags.
@@ -111,7 +114,7 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
     /// @inheritdoc IAuthorizedReputationRegistry
     function getFeedback(uint256 agentId, uint64 position) external view returns (Feedback memory feedback) {
         feedback = _read(agentId, position);
-        // `require` would evaluate the error's arguments, and so read the count, also for existing feedback.
+        // `require` would evaluate the error's arguments, and so read the count, even for existing feedback.
         if (feedback.clientAddress == address(0)) {
             revert PositionOutOfBounds(agentId, position, getFeedbackCount(agentId));
         }
@@ -167,7 +170,7 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
         return ("AuthorizedReputationRegistry", "1");
     }
 
-    /// @dev Adds the position of a new feedback to a client's record. `firstPage` is its page 0, as stored.
+    /// @dev Adds the position of a new feedback entry to a client's record. `firstPage` is its page 0, as stored.
     function _addToRecord(
         mapping(uint256 page => uint256 word) storage record,
         uint256 firstPage,
@@ -183,7 +186,7 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
         }
     }
 
-    /// @dev Returns the id of a pair of tags, and stores a new pair.
+    /// @dev Returns the id of a pair of tags, and stores the pair if it is new.
     function _tagPairId(bytes32 tag1, bytes32 tag2) private returns (uint256 id) {
         if (tag1 | tag2 == 0) return 0;
         bytes32 pairHash = keccak256(abi.encode(tag1, tag2));
@@ -196,8 +199,8 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
     }
 
     /// @dev Reverts with the errors of `giveFeedback` unless `feedbackAuth` authorises the caller to give feedback
-    /// number `lastIndex + 1`. It reads the fields as plain words, because Solidity's decoder reverts without a reason
-    /// if a word is out of range.
+    /// number `lastIndex + 1`. Reads the fields as plain words, because Solidity's decoder reverts without a reason if
+    /// a word is out of range.
     function _requireAuthorized(uint256 agentId, uint64 lastIndex, bytes calldata feedbackAuth) private view {
         require(feedbackAuth.length >= FIELDS_LENGTH, FeedbackAuthTooShort(feedbackAuth.length, FIELDS_LENGTH));
         bytes calldata fields = feedbackAuth[:FIELDS_LENGTH];
@@ -218,7 +221,7 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
             !IIdentityRegistry(IDENTITY_REGISTRY).isAuthorizedOrOwner(msg.sender, agentId),
             SelfFeedbackNotAllowed(agentId, msg.sender)
         );
-        // The words are in range, so they equal the struct's encoding by EIP-712.
+        // The words are in range, so they equal the struct's EIP-712 encoding.
         bytes32 digest = _hashTypedData(keccak256(abi.encodePacked(FEEDBACK_AUTH_TYPEHASH, fields)));
         bytes calldata signature = feedbackAuth[FIELDS_LENGTH:];
         if (!Signatures.isSignedBy(owner, digest, signature)) _revertForSignature(owner, digest, signature);
@@ -230,7 +233,7 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
         return uint48(_records[agentId][client][page] >> shift);
     }
 
-    /// @dev Returns the feedback at a position; its client is the zero address if the position is empty.
+    /// @dev Returns the feedback entry at a position; its client is the zero address if the position is empty.
     function _read(uint256 agentId, uint256 position) private view returns (Feedback memory feedback) {
         uint256 word = _feedback[agentId][position];
         TagPair memory pair = _tagPairs[uint48(word)];
@@ -245,7 +248,7 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
             });
     }
 
-    /// @dev Reverts with the reason why a signature is invalid for the owner.
+    /// @dev Reverts with the reason why the signature is not a valid one by the owner.
     function _revertForSignature(address owner, bytes32 digest, bytes calldata signature) private view {
         require(owner.code.length == 0, SignatureRefused(owner, digest));
         (address signer, ECDSA.RecoverError err, bytes32 s) = ECDSA.tryRecoverCalldata(digest, signature);
@@ -258,7 +261,7 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
         revert SignerNotOwner(signer, owner);
     }
 
-    /// @dev Returns the place of number `n` in a client's record: its page, and its shift in bits.
+    /// @dev Returns the location of number `n` in a client's record: its page, and its shift in bits.
     function _placeInRecord(uint256 n) private pure returns (uint256 page, uint256 shift) {
         return (n / PAGE_SIZE, (n % PAGE_SIZE) * 48);
     }

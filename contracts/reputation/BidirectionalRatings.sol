@@ -114,18 +114,18 @@ abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
         _rateBatch(_validatorRatings, agentValidatorIds, ratings, false);
     }
 
-    /// @dev Reserves the place of a sealed rating. From then on only `_writeBlind` can fill it.
+    /// @dev Reserves the slot of a sealed rating, which only `_writeBlind` can fill from then on.
     function _reserve(uint256 clientId, uint256 serverId) internal {
         require(_clientRatings[serverId].reserve(clientId), AlreadyRated(clientId, serverId));
     }
 
-    /// @dev Stores a blind rating, in its reserved place if it was sealed before.
+    /// @dev Stores a blind rating, in its reserved slot if it was sealed before.
     function _writeBlind(uint256 clientId, uint256 serverId, uint8 rating, bool wasSealed) internal {
         require(_clientRatings[serverId].putBlind(clientId, rating, wasSealed), AlreadyRated(clientId, serverId));
         emit ClientRated(clientId, serverId, rating);
     }
 
-    /// @dev Returns the primary agent of an account; 0 without one.
+    /// @dev Returns the primary agent of an account; 0 if it has none.
     function _agentOf(address account) internal view returns (uint256 agentId) {
         return IAgentDirectory(IDENTITY_REGISTRY).agentOf(account);
     }
@@ -135,7 +135,7 @@ abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
         return _clientRatings[serverId].stateOf(clientId);
     }
 
-    /// @dev Reverts if a rating is above the scale.
+    /// @dev Reverts if a rating is higher than the scale allows.
     function _requireOnScale(uint8 rating) internal pure {
         require(rating <= MAX_RATING, RatingTooHigh(rating, MAX_RATING));
     }
@@ -153,7 +153,8 @@ abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
         if (refusal.length != 0) LowLevelCall.bubbleRevert(refusal);
     }
 
-    /// @dev Checks and stores a batch. Neighbours that follow each other share one update of their word.
+    /// @dev Checks and stores a batch. Agents with neighbouring ids that follow each other share one update of their
+    /// word.
     function _rateBatch(
         mapping(uint256 serverId => PackedRatings ratings) storage allRatings,
         uint256[] calldata subjectIds,
@@ -168,7 +169,7 @@ abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
         for (uint256 i = 0; i < subjectIds.length; ++i) {
             uint256 subjectId;
             uint256 rating;
-            // An access by index checks the length and the range again, and costs 100 gas more for each rating.
+            // Access by index would check the length and the range again, and cost 100 gas more per rating.
             assembly ("memory-safe") {
                 subjectId := calldataload(add(subjectIds.offset, shl(5, i)))
                 rating := calldataload(add(ratings.offset, shl(5, i)))
@@ -208,7 +209,7 @@ abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
     }
 
     /// @dev Returns the caller's primary agent and the highest agent id. Ids are sequential and agents are never
-    /// removed, so one call answers for the whole batch. Asking for each agent would cost 3,200 gas apiece.
+    /// removed, so one call is enough for the whole batch. A query for each agent would cost 3,200 gas each.
     function _startBatch(
         uint256[] calldata subjectIds,
         uint8[] calldata ratings
@@ -240,8 +241,8 @@ abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
         require(found == expected, UnexpectedOwner(agentId, expected, found));
     }
 
-    /// @dev Returns true if `_tryRate` would store a rating, by the word of the subject's page. Nested conditions cost
-    /// 130 gas less than `&&`.
+    /// @dev Returns true if `_tryRate` would store a rating, given the word of the subject's page. Nested conditions
+    /// cost 130 gas less than `&&`.
     function _isRatable(
         uint256 word,
         uint256 serverId,
@@ -250,7 +251,7 @@ abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
         uint256 lastAgentId
     ) private pure returns (bool isRatable) {
         unchecked {
-            // The id 0 wraps around, and is above the last one.
+            // The id 0 wraps around, and is then greater than the last id.
             if (subjectId - 1 < lastAgentId)
                 if (rating <= MAX_RATING)
                     if (subjectId != serverId) return PackedRatingsLib.isFree(word, subjectId);

@@ -17,11 +17,12 @@ import {ReputationRegistry} from "./ReputationRegistry.sol";
 contract BidirectionalReputationRegistry is BlindRatings, IBidirectionalReputationRegistry {
     using LibBitmap for LibBitmap.Bitmap;
 
-    /// @dev The clients that each server authorised, one bit each. 256 neighbouring ids share a word.
+    /// @dev The clients that each server has authorised, one bit each. 256 neighbouring ids share a word.
     mapping(uint256 serverId => LibBitmap.Bitmap clients) private _authorizedClients;
 
-    /// @dev The sealed pairs, after the older variables, which keep their slots. `BlindRatings` draws a word.
-    // It is written through the reference that `_pairs` returns.
+    /// @dev The sealed pairs. They follow the older variables, which keep their slots. `BlindRatings` shows the layout
+    /// of a word.
+    // Written through the reference that `_pairs` returns.
     // slither-disable-next-line uninitialized-state
     mapping(uint256 serverId => mapping(uint256 clientId => uint256 word)) private _sealedPairs;
 
@@ -32,8 +33,9 @@ contract BidirectionalReputationRegistry is BlindRatings, IBidirectionalReputati
     function acceptFeedback(uint256 agentClientId, uint256 agentServerId) external {
         IAgentDirectory directory = IAgentDirectory(IDENTITY_REGISTRY);
         require(directory.agentExists(agentClientId), AgentNotFound());
-        // An agent whose wallet is the caller exists. The wallet is mostly the owner, so one call is enough. A call
-        // can be simulated from the zero address, which is also the answer for an agent without a wallet.
+        // An agent whose wallet is the caller exists. The wallet is usually the owner, so one call is enough. The zero
+        // address is checked because calls can be simulated from it, and it is also the answer for an agent without a
+        // wallet.
         address wallet = IIdentityRegistry(IDENTITY_REGISTRY).getAgentWallet(agentServerId);
         if (wallet != msg.sender || wallet == address(0)) {
             require(directory.agentExists(agentServerId), AgentNotFound());

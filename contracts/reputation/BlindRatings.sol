@@ -8,7 +8,8 @@ import {BidirectionalRatings} from "./BidirectionalRatings.sol";
 import {ReputationRegistry} from "./ReputationRegistry.sol";
 
 /// @title Blind ratings of servers and clients
-/// @notice The manual is `IBlindRatings`. It has no storage: the registry has the mapping, after its older variables.
+/// @notice The manual is `IBlindRatings`. It declares no storage: the mapping is in the registry, after the older
+/// variables.
 abstract contract BlindRatings is ReputationRegistry, BidirectionalRatings, IBlindRatings {
     bytes32 private constant SEALED_FEEDBACK_TYPEHASH = keccak256(
         "SealedFeedback(uint256 clientId,address client,uint256 serverId,address server,"
@@ -20,7 +21,7 @@ abstract contract BlindRatings is ReputationRegistry, BidirectionalRatings, IBli
         "bytes32 interaction,bytes32 seal,uint256 deadline)"
     );
 
-    /// @dev The bit of a word of `_pairs` that says that the feedback is open:
+    /// @dev The bit of a word of `_pairs` that is set if the feedback is open:
     /// ```
     ///   255                                     1 | 0
     ///   keccak256(abi.encode(pair)), bits 255 to 1 | feedback is open
@@ -102,7 +103,7 @@ abstract contract BlindRatings is ReputationRegistry, BidirectionalRatings, IBli
         virtual
         returns (mapping(uint256 serverId => mapping(uint256 clientId => uint256 word)) storage pairs);
 
-    /// @dev Opens both ratings. The rating takes its reserved place, or a free one if nothing was sealed before.
+    /// @dev Opens both ratings. The rating takes its reserved slot, or an unused one if nothing was sealed before.
     function _openBoth(
         Pair calldata pair,
         BlindFeedback calldata feedback,
@@ -117,7 +118,7 @@ abstract contract BlindRatings is ReputationRegistry, BidirectionalRatings, IBli
         _give(pair, feedback);
     }
 
-    /// @dev Stores the client's feedback under its next index, with the errors of `giveFeedback`.
+    /// @dev Stores the client's feedback under its next index. Reverts with the errors of `giveFeedback`.
     function _give(Pair calldata pair, BlindFeedback calldata feedback) private {
         uint64 index = _accept(
             pair.serverId,
@@ -143,7 +144,7 @@ abstract contract BlindRatings is ReputationRegistry, BidirectionalRatings, IBli
         emit RatingsOpened(pair.clientId, pair.serverId, pair.interaction, pair.client, index);
     }
 
-    /// @dev Reverts unless both sides signed their envelopes, which are valid now.
+    /// @dev Reverts unless both sides signed their envelopes and both envelopes are currently valid.
     function _requireEnvelopes(
         Pair calldata pair,
         bytes calldata clientSignature,
@@ -152,7 +153,7 @@ abstract contract BlindRatings is ReputationRegistry, BidirectionalRatings, IBli
         uint256 deadline = Math.min(pair.clientDeadline, pair.serverDeadline);
         require(block.timestamp <= deadline, EnvelopeExpired(deadline, block.timestamp));
         uint256 found = _agentOf(pair.server);
-        // An account without an agent speaks as agent 0, so the id 0 needs its own check.
+        // The primary agent of an account without agents is 0, so the id 0 needs a separate check.
         require(found == pair.serverId && found != 0, UnexpectedRater(pair.serverId, found));
         found = _agentOf(pair.client);
         require(found == pair.clientId && found != 0, UnexpectedClient(pair.clientId, found));
@@ -199,7 +200,7 @@ abstract contract BlindRatings is ReputationRegistry, BidirectionalRatings, IBli
         require(Signatures.isSignedBy(signer, _hashTypedData(structHash), signature), InvalidSignature(signer));
     }
 
-    /// @dev Returns the hash of a pair, or reverts unless the pair is stored. Ignores the bits `ignored` of the word.
+    /// @dev Returns the hash of a pair, and reverts unless the pair is stored. Ignores the bits `ignored` of the word.
     function _requirePair(Pair calldata pair, uint256 ignored) private view returns (uint256 pairHash) {
         pairHash = _hashPair(pair);
         uint256 stored = _pairs()[pair.serverId][pair.clientId];
@@ -221,10 +222,10 @@ abstract contract BlindRatings is ReputationRegistry, BidirectionalRatings, IBli
         require(sealHash == opening, SealMismatch(sealHash, opening));
     }
 
-    /// @dev Returns the hash of a pair with a free bit for `FEEDBACK_IS_OPEN`. `seal` reads both accounts of the pair,
-    /// and so rejects words that are out of the range of addresses.
+    /// @dev Returns the hash of a pair, with the bit for `FEEDBACK_IS_OPEN` cleared. `seal` reads both accounts of the
+    /// pair, and so rejects words that are not valid addresses.
     function _hashPair(Pair calldata pair) private pure returns (uint256 pairHash) {
-        // A pair in calldata is its own encoding. `abi.encode` writes word by word, and costs 400 gas more.
+        // A pair in calldata is already encoded. `abi.encode` would copy it word by word, and cost 400 gas more.
         assembly ("memory-safe") {
             let encoded := mload(0x40)
             calldatacopy(encoded, pair, PAIR_SIZE)

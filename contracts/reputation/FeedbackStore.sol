@@ -9,13 +9,14 @@ import {TagDictionary} from "../libraries/TagDictionary.sol";
 import {Tally} from "../libraries/Tally.sol";
 
 /// @title Storage of feedback
-/// @notice A feedback takes one word. A client takes one more per agent; a summary without tags reads only that one.
+/// @notice A feedback entry takes one word. A client takes one more word per agent, which is all that a summary without
+/// tags reads.
 abstract contract FeedbackStore {
-    /// @dev One client's feedback on one agent. The words are in sequence, so a loop over them needs one hash. Words
-    /// of missing feedback are zero.
-    /// @param ledger Its number, sum and decimals.
-    /// @param responses The number of responses of each account to each feedback.
-    /// @param feedback The feedback by index.
+    /// @dev One client's feedback on one agent. The words are consecutive, so a loop over them needs only one hash. The
+    /// words of nonexistent feedback are zero.
+    /// @param ledger The number, sum and decimals of the feedback.
+    /// @param responses The number of responses of each account to each entry.
+    /// @param feedback The entries by index.
     struct History {
         ClientLedger ledger;
         mapping(uint256 feedbackIndex => mapping(address responder => uint256 count)) responses;
@@ -23,7 +24,7 @@ abstract contract FeedbackStore {
     }
 
     /// @dev All feedback on one agent.
-    /// @param clients Its clients, in the order of their first feedback.
+    /// @param clients The clients, in the order of their first feedback.
     /// @param histories The feedback of each client.
     struct Reputation {
         address[] clients;
@@ -36,7 +37,7 @@ abstract contract FeedbackStore {
     /// @dev The tags of all feedback.
     TagDictionary private _tags;
 
-    /// @dev Stores a feedback, whose value and decimals are in range, and returns its index.
+    /// @dev Stores a feedback entry, whose value and decimals are in range, and returns its index.
     function _store(
         uint256 agentId,
         address client,
@@ -56,7 +57,7 @@ abstract contract FeedbackStore {
         history.feedback[index] = FeedbackWords.pack(value, valueDecimals, _tags.enter(tag1), _tags.enter(tag2));
     }
 
-    /// @dev Marks a feedback as revoked, and subtracts it from its client's ledger.
+    /// @dev Marks a feedback entry as revoked, and subtracts it from its client's ledger.
     function _revoke(uint256 agentId, address client, uint64 feedbackIndex) internal {
         require(feedbackIndex != 0, RevertReasons.INDEX_ZERO);
         FeedbackWord feedback = _requireFeedback(agentId, client, feedbackIndex);
@@ -67,7 +68,7 @@ abstract contract FeedbackStore {
         history.ledger = history.ledger.withoutFeedback(feedback.value());
     }
 
-    /// @dev Counts a response, for the feedback and for the responder.
+    /// @dev Counts a response, both for the feedback and for the responder.
     function _countResponse(uint256 agentId, address client, uint64 feedbackIndex, address responder) internal {
         FeedbackWord feedback = _requireFeedback(agentId, client, feedbackIndex);
         History storage history = _history(agentId, client);
@@ -114,7 +115,7 @@ abstract contract FeedbackStore {
         address[] memory candidates = clients;
         if (candidates.length == 0) candidates = _clientsOf(agentId);
 
-        // Counting first costs 200 gas a feedback, but needs memory for the results only. The price of memory grows
+        // Counting first costs 200 gas per entry, but then only the results need memory. The cost of memory grows
         // faster than its size.
         uint256 count = _count(agentId, candidates, filter);
         givers = new address[](count);
@@ -136,7 +137,7 @@ abstract contract FeedbackStore {
         }
     }
 
-    /// @dev Returns the first or the second tag of each feedback. It reads consecutive equal tags once.
+    /// @dev Returns the first or the second tag of each entry. Reads consecutive equal tags only once.
     function _readTags(
         FeedbackWord[] memory words,
         function(FeedbackWord) pure returns (uint256) idOf
@@ -167,7 +168,7 @@ abstract contract FeedbackStore {
         }
     }
 
-    /// @dev Returns the number of responses to a feedback; an empty list means all responders.
+    /// @dev Returns the number of responses to a feedback entry; an empty list means all responders.
     function _countResponses(
         uint256 agentId,
         address client,
@@ -181,7 +182,7 @@ abstract contract FeedbackStore {
         }
     }
 
-    /// @dev Reads a feedback, or reverts with "index out of bounds", also for the index 0.
+    /// @dev Returns a feedback entry, or reverts with "index out of bounds", including for the index 0.
     function _requireFeedback(
         uint256 agentId,
         address client,
@@ -195,12 +196,12 @@ abstract contract FeedbackStore {
         return _reputations[agentId].clients;
     }
 
-    /// @dev Returns the index of a client's next feedback on an agent.
+    /// @dev Returns the index of a client's next feedback entry for an agent.
     function _nextIndex(uint256 agentId, address client) internal view returns (uint64 index) {
         return _history(agentId, client).ledger.nextIndex();
     }
 
-    /// @dev Adds each feedback of a client with an index below `end` to the tally, if it matches the filter.
+    /// @dev Adds each feedback entry of a client with an index below `end` to the tally, if it matches the filter.
     function _addEach(
         Tally memory tally,
         History storage history,
@@ -213,7 +214,7 @@ abstract contract FeedbackStore {
         }
     }
 
-    /// @dev Returns the number of these clients' feedbacks that match a filter.
+    /// @dev Returns the number of these clients' feedback entries that match a filter.
     function _count(
         uint256 agentId,
         address[] memory candidates,
@@ -228,8 +229,8 @@ abstract contract FeedbackStore {
         }
     }
 
-    /// @dev Returns a filter for these tags; true if it accepts any tags; and false if no feedback can match it,
-    /// because nobody has used one of the tags.
+    /// @dev Returns a filter for these tags, whether it accepts any tags, and whether any feedback can match it: if
+    /// nobody has used one of the tags, none can.
     function _filter(
         string calldata tag1,
         string calldata tag2,
@@ -241,7 +242,7 @@ abstract contract FeedbackStore {
         return (filter, tag1Id | tag2Id == 0, tag1Known && tag2Known);
     }
 
-    /// @dev Returns a feedback; zero if the client has not given it.
+    /// @dev Returns a feedback entry; zero if the client has not given it.
     function _feedback(
         uint256 agentId,
         address client,

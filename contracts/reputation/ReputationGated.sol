@@ -7,34 +7,35 @@ import {IBidirectionalRatings} from "../interfaces/IBidirectionalRatings.sol";
 import {IReputationGate} from "../interfaces/IReputationGate.sol";
 
 /// @title Base of services that decline clients with a low rating
-/// @notice For contracts of others: inherit it, and guard a function with `onlyReputableClient`.
-/// @dev WARNING: the gate trusts the client's id that it receives. Derive the id from the caller, as
-/// `IAgentDirectory.agentOf(msg.sender)`; otherwise a client with a low rating names another client. A service that
-/// trusts newcomers trusts a client that returns under a new id.
+/// @notice To use it in your own contract, inherit it and guard a function with `onlyReputableClient`.
+/// @dev WARNING: the gate trusts the client id that it receives. Derive the id from the caller, as with
+/// `IAgentDirectory.agentOf(msg.sender)`; otherwise, a client with a low rating can pass the id of another client. A
+/// service that trusts newcomers also trusts a client that returns under a new id.
 ///
 /// Sample:
 /// ```
 /// function serve() external onlyReputableClient(directory.agentOf(msg.sender), MY_SERVER_ID, 70, true) { … }
 /// ```
 abstract contract ReputationGated is IReputationGate {
-    /// @dev The registry of the ratings.
+    /// @dev The ratings registry.
     IBidirectionalRatings internal immutable RATINGS;
 
-    /// @dev Requires that a server rated a client at least `minimum`. Reverts with `ClientDeclined` for a lower rating,
-    /// and with `ClientNotRated` without a rating.
-    /// @param clientId The client. Zero means "no agent" and never passes. Deployed registries have an agent 0, which
-    /// somebody may have rated.
+    /// @dev Requires that a server has rated a client at least `minimum`. Reverts with `ClientDeclined` if the rating
+    /// is lower, and with `ClientNotRated` if there is none.
+    /// @param clientId The client. Zero means "no agent" and never passes, although deployed registries have an agent 0
+    /// that may have been rated.
     /// @param serverId The server whose rating counts.
     /// @param minimum The lowest rating that passes.
-    /// @param trustNewcomers True if a client without a rating passes.
+    /// @param trustNewcomers True to let clients without a rating pass.
     modifier onlyReputableClient(uint256 clientId, uint256 serverId, uint8 minimum, bool trustNewcomers) {
         _requireReputableClient(clientId, serverId, minimum, trustNewcomers);
         _;
     }
 
-    /// @dev Reverts with `NotARatingsRegistry` for a contract that does not support the interface by ERC-165, and for
-    /// an account with an EIP-7702 delegation: the key of such an account can replace its code.
-    /// @param ratings The registry of the ratings.
+    /// @dev Reverts with `NotARatingsRegistry` for a contract that does not report support for the interface through
+    /// ERC-165, and for an account with an EIP-7702 delegation, because the key of such an account can replace its
+    /// code.
+    /// @param ratings The ratings registry.
     constructor(IBidirectionalRatings ratings) {
         bool isRegistry =
             ERC165Checker.supportsInterface(address(ratings), type(IBidirectionalRatings).interfaceId) &&

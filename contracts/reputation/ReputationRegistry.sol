@@ -12,7 +12,7 @@ import {Signatures} from "../libraries/Signatures.sol";
 import {FeedbackStore} from "./FeedbackStore.sol";
 
 /// @title Reputation registry of ERC-8004 (January 2026)
-/// @notice Immutable: no owner, no proxy, no pause. The manual is `IReputationRegistry`.
+/// @notice Immutable: it has no owner and no proxy, and cannot be paused. The manual is `IReputationRegistry`.
 contract ReputationRegistry is IdentityBound, EIP712, ERC165, FeedbackStore, IReputationRegistry {
     uint8 private constant MAX_DECIMALS = 18;
     int128 private constant MAX_ABS_VALUE = 1e38;
@@ -64,7 +64,7 @@ contract ReputationRegistry is IdentityBound, EIP712, ERC165, FeedbackStore, IRe
     ) external {
         require(block.timestamp <= deadline, SignatureExpired(deadline, block.timestamp));
         uint256 voided = _voidedDeadlines[clientAddress];
-        // A deadline of zero has expired on every chain, so zero needs no flag.
+        // A deadline of zero has expired on every chain, so zero can mean that nothing was voided.
         require(deadline > voided, SignatureVoided(deadline, voided));
         uint64 expected = _nextIndex(params.agentId, clientAddress);
         require(params.feedbackIndex == expected, UnexpectedFeedbackIndex(params.feedbackIndex, expected));
@@ -224,8 +224,8 @@ contract ReputationRegistry is IdentityBound, EIP712, ERC165, FeedbackStore, IRe
         return interfaceId == type(IReputationRegistry).interfaceId || super.supportsInterface(interfaceId);
     }
 
-    /// @dev Stores a feedback and returns its index. Reverts if the value is out of range, the agent is unknown, or the
-    /// client may act for it.
+    /// @dev Stores a feedback entry and returns its index. Reverts if the value is out of range, the agent is unknown,
+    /// or the client may act for it.
     function _accept(
         uint256 agentId,
         address client,

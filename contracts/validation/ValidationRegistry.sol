@@ -10,12 +10,12 @@ import {IdentityBound} from "../base/IdentityBound.sol";
 import {RevertReasons} from "../libraries/RevertReasons.sol";
 
 /// @title Validation registry of ERC-8004 (January 2026)
-/// @notice Immutable: it has no owner, no proxy and no pause. The manual is `IValidationRegistry`.
+/// @notice Immutable: it has no owner and no proxy, and cannot be paused. The manual is `IValidationRegistry`.
 contract ValidationRegistry is IdentityBound, ERC165, IValidationRegistry {
     using LibString for string;
     using LibString for LibString.StringStorage;
 
-    /// @dev A request. `getSummary` reads its first word only:
+    /// @dev A request. `getSummary` reads only its first word:
     /// ```
     ///             255    168   167                    160   159                  0
     ///   summary  |  tag id  |  0, or the answer plus one  |  validator's address  |
@@ -32,8 +32,8 @@ contract ValidationRegistry is IdentityBound, ERC165, IValidationRegistry {
     uint256 private constant ANSWER_OFFSET = 160;
     uint256 private constant TAG_OFFSET = 168;
 
-    /// @dev A position identifies a request by the id of its agent and its number among that agent's requests, from 0.
-    /// 2^40 requests take more than 10^16 gas, so the number is not checked; the id is.
+    /// @dev A position identifies a request by the id of its agent and its number among that agent's requests, counted
+    /// from 0. 2^40 requests would take more than 10^16 gas, so the number is not checked, but the id is.
     /// ```
     ///   103       40   39      0
     ///  |  agent's id  |  number  |
@@ -43,28 +43,28 @@ contract ValidationRegistry is IdentityBound, ERC165, IValidationRegistry {
 
     uint256 private constant LAST_UPDATE_OFFSET = 208;
 
-    /// @dev The place of a request by its hash; 0: the hash is unused. The requests of one validator form a list from
-    /// the last to the first. The list saves each request the new word (22,100 gas) that an array needs.
+    /// @dev The place of a request by its hash; 0 if the hash is unused. The requests of one validator form a linked
+    /// list from the last to the first. Compared to an array, the list saves one new word (22,100 gas) per request.
     /// ```
     ///   255  248   247       208   207                                  104   103      0
     ///  |  unused  |  last update  |  position of the validator's previous  |  position  |
     /// ```
     mapping(bytes32 requestHash => uint256 place) private _places;
 
-    /// @dev The requests of an agent, by their number.
+    /// @dev The requests for an agent, by their number.
     mapping(uint256 agentId => mapping(uint256 number => Request request)) private _requests;
 
-    /// @dev The number of requests of an agent.
+    /// @dev The number of requests for an agent.
     mapping(uint256 agentId => uint256 count) private _requestCounts;
 
-    /// @dev The last request of a validator, and the number of its requests:
+    /// @dev The last request for a validator, and the number of its requests:
     /// ```
     ///   255                104   103                  0
     ///  |  number of requests  |  position of the last  |
     /// ```
     mapping(address validator => uint256 tail) private _validatorTails;
 
-    /// @dev Every used tag, once, by its id (see `_tagIdOf`).
+    /// @dev Every tag that has been used, stored once under its id (see `_tagIdOf`).
     mapping(uint256 tagId => LibString.StringStorage tag) private _tags;
 
     /// @param identityRegistry The identity registry: a contract, not an account with an EIP-7702 delegation.
@@ -78,7 +78,7 @@ contract ValidationRegistry is IdentityBound, ERC165, IValidationRegistry {
         bytes32 requestHash
     ) external {
         require(validatorAddress != address(0), RevertReasons.BAD_VALIDATOR);
-        // A place holds a time; the comparison with 0 only tells whether the place was written.
+        // A place contains a time; the comparison with 0 only checks whether the place was written.
         // slither-disable-next-line incorrect-equality
         require(_places[requestHash] == 0, RevertReasons.EXISTS);
         require(
@@ -210,11 +210,11 @@ contract ValidationRegistry is IdentityBound, ERC165, IValidationRegistry {
         return (place, uint104(place) >> NUMBER_BITS, _requestAt(uint104(place)));
     }
 
-    /// @dev Returns the id of a tag: 0 for the empty tag, the id in `_tags` of a stored tag, or the free id for a new
-    /// tag. The id comes from the tag's hash and not from a counter, so a new tag takes one word of storage and not
-    /// three. The lowest bit is set, because 0 is the empty tag. If two tags share their 87 bits, the later one gets
-    /// the next free id. Such a pair takes 2^44 hashes to find, and a partner for a given tag 2^87, so nobody can make
-    /// the search long.
+    /// @dev Returns the id of a tag: 0 for the empty tag, the id in `_tags` for a stored tag, or an unused id for a new
+    /// tag. The id is derived from the tag's hash instead of a counter, so a new tag takes one word of storage instead
+    /// of three. The lowest bit is set, because 0 is the empty tag. If two tags have the same 87 bits, the later one
+    /// gets the next unused id. It takes 2^44 hashes to find such a pair, and 2^87 to find a match for a given tag, so
+    /// nobody can make the search long.
     function _tagIdOf(string calldata tag) private view returns (uint256 tagId) {
         if (bytes(tag).length == 0) return 0;
         tagId = uint88(uint256(keccak256(bytes(tag)))) | 1;
@@ -223,7 +223,7 @@ contract ValidationRegistry is IdentityBound, ERC165, IValidationRegistry {
         }
     }
 
-    /// @dev Returns the word of `_places` for a request that is made or answered now.
+    /// @dev Returns the word of `_places` for a request that is being made or answered.
     function _place(uint256 position, uint256 previousPosition) private view returns (uint256 place) {
         return (block.timestamp << LAST_UPDATE_OFFSET) | (previousPosition << POSITION_BITS) | position;
     }
@@ -233,7 +233,7 @@ contract ValidationRegistry is IdentityBound, ERC165, IValidationRegistry {
         return _requests[position >> NUMBER_BITS][uint40(position)];
     }
 
-    /// @dev Returns true if the validator is in the list, or the list is empty.
+    /// @dev Returns true if the validator is in the list, or if the list is empty.
     function _isWanted(address validator, address[] calldata wanted) private pure returns (bool) {
         if (wanted.length == 0) return true;
         for (uint256 i = 0; i < wanted.length; ++i) {
