@@ -42,9 +42,7 @@ KeyFile = Annotated[
 Owner = Annotated[str, option("NAME", "The name of the webhook's owner.", "--owner")]
 Private = Annotated[
     bool,
-    typer.Option(
-        "--allow-private", help="Permit HTTP URLs and private addresses. Use this only within your own network."
-    ),
+    typer.Option("--allow-private", help="Permit HTTP and private addresses. Use this only within your own network."),
 ]
 
 
