@@ -79,7 +79,7 @@ class HttpAdapter:
         """Check the settings of the routes that declare the extension."""
         declared = {key for route in self._declaring.values() for key in _profiles_of(route)}
         for missing in sorted(declared - self._extensions.keys()):
-            raise InvalidArgumentError(f"a route declares {missing}, but the server has no such extension: register it")
+            raise InvalidArgumentError(f"a route declares {missing}: register the extension with the server")
         for pattern, route in self._declaring.items():
             for option in route.accepts if isinstance(route.accepts, list) else [route.accepts]:
                 code = unsupported_kind(option.scheme, str(option.network), extra_of(option))
