@@ -81,7 +81,7 @@ async function fromBase64(payload: Uint8Array): Promise<Uint8Array | null> {
 
 function strictly(text: string): Uint8Array | null {
   const digits = text.replaceAll("-", "+").replaceAll("_", "/").replace(/=+$/, "");
-  return unbase64Loosely(digits + "=".repeat((4 - (digits.length % 4)) % 4));
+  return /^[A-Za-z0-9+/]*$/.test(digits) ? unbase64Loosely(digits) : null;
 }
 
 async function isDocument(content: Uint8Array): Promise<boolean> {
