@@ -167,19 +167,18 @@ def typed_data_module(messages: Iterable[type[TypedMessage]]) -> str:
     return "\n".join(constants)
 
 
-def _assets_module() -> str:
-    """Return TypeScript with the dollars of each chain that the x402 SDK lists: buyers pay up to one a call."""
+def _assets_module(*, is_common: bool) -> str:
+    """Return TypeScript with the dollars that the x402 SDK lists, on the chains of most sellers or on the others."""
     program = """
         const [lists, { DEFAULT_ASSETS }] = [{}, await import("@x402/evm")];
         for (const [chain, assets] of Object.entries(DEFAULT_ASSETS)) for (const { asset, ...unit } of assets)
-          (lists[`${unit.decimals} ${unit.symbol}`] ??= []).push(`${chain.slice(7)}:${asset.slice(2)}`.toLowerCase());
-        console.log(JSON.stringify(lists, (_, list) => (Array.isArray(list) ? list.join(" ") : list), 2));
-    """
+          if (["eip155:8453", "eip155:84532"].includes(chain) === IS_COMMON)
+            (lists[`${unit.decimals} ${unit.symbol}`] ??= []).push(`${chain.slice(7)}:${asset.slice(2)}`.toLowerCase());
+        console.log(JSON.stringify(Object.entries(lists).map(([unit, list]) => [unit, list.join(" ")]), null, 2));
+    """.replace("IS_COMMON", str(is_common).lower())
     lists = _run("node", "--input-type=module", "--eval", program, folder=_tools()).strip()
-    return (
-        "/** The dollars that the x402 SDK lists: decimals and symbol, and each chain's id with an address. */\n"
-        f"export const ASSETS: Readonly<Record<string, string>> = {lists};\n"
-    )
+    comment = "/** Dollars that the x402 SDK lists: decimals and symbol, and each chain's id with an address. */\n"
+    return f"{comment}export const ASSETS: readonly (readonly [string, string])[] = {lists};\n"
 
 
 def with_repository(manifest: str, repository: str) -> str:
@@ -245,7 +244,8 @@ def generate(folder: Path) -> None:
     typed_data = typed_data_module((AgentWalletSet, Feedback, FeedbackAuth))
     (folder / "registries/typed-data.ts").write_text(typed_data, encoding="utf-8")
     (folder / "x402/proof/keccak-wasm.ts").write_text(keccak_wasm.typescript(), encoding="utf-8")
-    (folder / "x402/buyer/assets.ts").write_text(_assets_module(), encoding="utf-8")
+    for name, is_common in {"assets": True, "other-assets": False}.items():
+        (folder / f"x402/buyer/{name}.ts").write_text(_assets_module(is_common=is_common), encoding="utf-8")
     program = _tools() / "node_modules" / ".bin" / "openapi-typescript"
     _run(program, ROOT / "docs" / "openapi.json", "--output", folder / "openapi.ts", folder=_TOOLS)
 

@@ -1,24 +1,37 @@
 /** The package's errors. Each has a machine-readable code, the same as in Python, and escapes untrusted text. */
 import type { FieldFault, LostAnswerOutcome, RefusalCode } from "./codes.js";
+import type { Problem } from "./problems.js";
 
 /** The base of all errors of `bilateral/x402`. */
 export class X402Error extends Error {
   /** The class's name, even if a bundler shortens class names. */
   override readonly name: string = "X402Error";
   /** The kind of error, for use by programs. */
-  readonly code: string;
+  declare readonly code: string;
   /** The reason without its context. */
-  readonly shortMessage: string;
+  declare readonly shortMessage: string;
+  /** The reason, as it was passed. `explained` makes a text of it. */
+  declare readonly problem: string | Problem;
 
   /**
    * @param code The kind of error.
-   * @param message The human-readable reason.
+   * @param problem The human-readable reason, or what `explained` makes it of.
    * @param options The cause.
    */
-  constructor(code: string, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-    this.shortMessage = message;
+  constructor(code: string, problem: string | Problem, options?: ErrorOptions) {
+    const shortMessage = typeof problem === "string" ? problem : printable(problem.flat(9).map(asText).join(" "));
+    super(shortMessage, options);
+    Object.assign(this, { code, shortMessage });
+    Object.defineProperty(this, "problem", { value: problem, writable: true });
+  }
+}
+
+/** Return an error with its full text. Texts are loaded with the first error; without them, it is in keywords. */
+export async function explain(error: unknown): Promise<unknown> {
+  try {
+    return (await import("./problems.js")).explained(error);
+  } catch {
+    return error;
   }
 }
 
@@ -32,9 +45,9 @@ export class TrustError extends X402Error {
    * @param message The human-readable reason.
    * @param options The cause.
    */
-  constructor(code: RefusalCode, message: string, options?: ErrorOptions) {
+  constructor(code: RefusalCode, message: string | Problem = [code] as never, options?: ErrorOptions) {
     super(code, message, options);
-    this.message = `${code}: ${message}`;
+    this.message = `${code}: ${this.message}`;
   }
 }
 
@@ -43,33 +56,41 @@ export class InvalidMessageError extends X402Error {
   override readonly name: string = "InvalidMessageError";
   declare readonly code: FieldFault;
   /** The field's path, such as `registrations[0].agentId`. */
-  readonly field: string;
+  declare readonly field: string;
 
   /**
    * @param field The field's path.
    * @param code The kind of fault.
    * @param problem A human-readable description of the fault.
    */
-  constructor(field: string, code: FieldFault, problem: string) {
-    super(code, `${field}: ${problem}`);
-    this.field = field;
+  constructor(field: string, code: FieldFault, problem: string | Problem) {
+    super(code, ["field", field, problem]);
+    Object.assign(this, { field });
+  }
+}
+
+/** An error whose class has a code. */
+class CodedError extends X402Error {
+  /**
+   * @param message The human-readable reason.
+   * @param options The cause.
+   */
+  constructor(message: string | Problem, options?: ErrorOptions) {
+    super("", message, options);
   }
 }
 
 /** An argument of a call is invalid. */
-export class InvalidArgumentError extends X402Error {
+export class InvalidArgumentError extends CodedError {
   override readonly name: string = "InvalidArgumentError";
-  /** @param message A human-readable description of the fault. */
-  constructor(message: string) {
-    super("invalid_argument", message);
-  }
+  override readonly code: string = "invalid_argument";
 }
 
 /** An identifier is malformed. */
 export class MalformedIdentifierError extends X402Error {
   override readonly name: string = "MalformedIdentifierError";
   /** True if it is a mixed-case address whose checksum (EIP-55) is wrong. */
-  readonly isChecksum: boolean;
+  declare readonly isChecksum: boolean;
 
   /**
    * @param kind The kind of identifier.
@@ -77,43 +98,29 @@ export class MalformedIdentifierError extends X402Error {
    * @param problem A human-readable description of the fault.
    * @param isChecksum True if only the checksum is wrong.
    */
-  constructor(kind: string, text: string, problem: string, isChecksum = false) {
-    super("malformed_identifier", `${quoted(text)} is not ${kind}: ${problem}`);
-    this.isChecksum = isChecksum;
+  constructor(kind: string, text: string, problem: string | Problem, isChecksum = false) {
+    const isText = typeof problem === "string"; // as an error of a constructor, which cannot wait for its text
+    super("malformed_identifier", isText ? `${quoted(text)} is not ${kind}: ${problem}` : ["identifier", kind, text, problem]);
+    Object.assign(this, { isChecksum });
   }
 }
 
 /** A document cannot be read. */
-export class MalformedDocumentError extends X402Error {
+export class MalformedDocumentError extends CodedError {
   override readonly name: string = "MalformedDocumentError";
-  /** @param message A human-readable description of the fault. */
-  constructor(message: string) {
-    super("malformed_document", message);
-  }
+  override readonly code: string = "malformed_document";
 }
 
 /** A document cannot be loaded. */
-export class DocumentError extends X402Error {
+export class DocumentError extends CodedError {
   override readonly name: string = "DocumentError";
-  /**
-   * @param message The human-readable reason.
-   * @param options The cause.
-   */
-  constructor(message: string, options?: ErrorOptions) {
-    super("document", message, options);
-  }
+  override readonly code: string = "document";
 }
 
 /** A node did not respond, or its response is malformed. */
-export class NodeError extends X402Error {
+export class NodeError extends CodedError {
   override readonly name: string = "NodeError";
-  /**
-   * @param message The human-readable reason.
-   * @param options The cause.
-   */
-  constructor(message: string, options?: ErrorOptions) {
-    super("node", message, options);
-  }
+  override readonly code: string = "node";
 }
 
 /** A body exceeds the size limit, or the answer took longer than the time limit. */
@@ -158,10 +165,10 @@ export interface LostAnswer {
  */
 export class LostAnswerError extends X402Error implements LostAnswer {
   override readonly name: string = "LostAnswerError";
-  readonly outcome: LostAnswerOutcome;
-  readonly transaction: string | null;
-  readonly status: number | null;
-  readonly answer: Uint8Array;
+  declare readonly outcome: LostAnswerOutcome;
+  declare readonly transaction: string | null;
+  declare readonly status: number | null;
+  declare readonly answer: Uint8Array;
   /** The request that was sent. Its headers contain the payment, so it is omitted from logs and JSON. */
   declare readonly request: SentRequest;
 
@@ -176,11 +183,8 @@ export class LostAnswerError extends X402Error implements LostAnswer {
     this.message =
       `a payment was sent with ${request.method} ${quoted(request.url.slice(0, 200))}, and the answer did not arrive: ` +
       `${problem}; fetch it with again(), which signs no further payment`;
-    this.outcome = lost.outcome;
-    this.transaction = lost.transaction;
-    this.status = lost.status;
-    this.answer = lost.answer;
-    Object.defineProperty(this, "request", { value: request, enumerable: false });
+    Object.assign(this, lost);
+    Object.defineProperty(this, "request", { value: request });
   }
 
   /** Return the request with its payment, to be sent again. */
@@ -211,9 +215,9 @@ export type Redirect = Pick<RedirectedPaymentError, "location" | "isPaid">;
 export class RedirectedPaymentError extends LostAnswerError {
   override readonly name: string = "RedirectedPaymentError";
   /** The redirect's address; null if the platform hides it, as browsers do. */
-  readonly location: string | null;
+  declare readonly location: string | null;
   /** True if the chain shows that the payment was taken, false if not yet; null if that is unknown. */
-  readonly isPaid: boolean | null;
+  declare readonly isPaid: boolean | null;
 
   /**
    * @param request The request that was sent.
@@ -223,8 +227,7 @@ export class RedirectedPaymentError extends LostAnswerError {
    */
   constructor(request: SentRequest, problem: string, redirect: Redirect, lost: LostAnswer) {
     super(request, problem, lost, { code: "redirected_payment" });
-    this.location = redirect.location;
-    this.isPaid = redirect.isPaid;
+    Object.assign(this, redirect);
   }
 }
 
@@ -237,9 +240,8 @@ export function printable(text: string): string {
   return text.replace(/[\\\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu, (character) => {
     if (character === "\\") return "\\\\";
     const point = character.codePointAt(0) ?? 0;
-    const digits = point.toString(16);
-    if (point < 0x100) return `\\x${digits.padStart(2, "0")}`;
-    return point < 0x10000 ? `\\u${digits.padStart(4, "0")}` : `\\U${digits.padStart(8, "0")}`;
+    const [letter, length] = point < 0x100 ? ["x", 2] : point < 0x10000 ? ["u", 4] : ["U", 8];
+    return `\\${letter}${point.toString(16).padStart(length as number, "0")}`;
   });
 }
 

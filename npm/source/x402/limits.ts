@@ -60,27 +60,13 @@ export function unlessAborted<T>(result: Promise<T>, signal: AbortSignal | undef
   });
 }
 
-/** Return a response whose body is counted while the program reads it. */
-export function metered(response: Response, limit: number): Response {
-  if (!response.body || response.status < 200) return response;
-  let size = 0;
-  const meter = new TransformStream<Uint8Array, Uint8Array>({
-    transform(piece, controller) {
-      size += piece.length;
-      if (size > limit) controller.error(tooLarge(limit));
-      else controller.enqueue(piece);
-    },
-  });
-  const { status, statusText, headers } = response;
-  return withUrl(new Response(response.body.pipeThrough(meter), { status, statusText, headers }), response.url);
-}
-
 /** Set the original URL on a response created here. */
 export function withUrl(response: Response, url: string): Response {
   Object.defineProperty(response, "url", { value: url, configurable: true, enumerable: true });
   return response;
 }
 
-function tooLarge(limit: number): AnswerLimitError {
+/** Return the error for an answer that is too long. */
+export function tooLarge(limit: number): AnswerLimitError {
   return new AnswerLimitError(`the answer exceeds ${limit} bytes: raise limits.bytes`);
 }

@@ -138,7 +138,7 @@ test("a price with a number that is not exact is refused before anything is sign
   const price = { x402Version: 2, accepts: [bases["eip3009"].payment.accepted], extensions: { other: "@" } };
   const header = base64(utf8(JSON.stringify(price).replace('"@"', "9007199254740993")));
   const response = new Response(null, { status: 402, headers: { "PAYMENT-REQUIRED": header } });
-  expect(() => priceOf(response)).toThrow("above 2^53");
+  expect(() => priceOf(response)).toThrow("integer");
 });
 
 test("headers of a message are the same after encoding and decoding", () => {

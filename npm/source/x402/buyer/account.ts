@@ -3,6 +3,7 @@ import { x402Client, type SpendControls } from "@x402/core/client";
 import type { DefaultAsset, PaymentPayloadResult, PaymentRequirements, SchemeNetworkClient } from "@x402/core/types";
 import { checksummed } from "../proof/identifiers.js";
 import { ASSETS } from "./assets.js";
+import { signedPayload } from "./signing.js";
 
 /** An account that signs payments: a local viem account, or anything that signs typed data (EIP-712). */
 export interface PayingAccount {
@@ -27,6 +28,16 @@ export function clientOf(account: PayingAccount, spending: SpendControls | false
   return client;
 }
 
+/** The dollars of the chains whose prices were read so far. */
+const DOLLARS = [...ASSETS];
+
+/** Load the dollars of the chains that few sellers use, if a price is in one of them. */
+export async function loadDollars(accepts: readonly PaymentRequirements[]): Promise<void> {
+  const isListed = ({ network }: PaymentRequirements): boolean =>
+    DOLLARS.some(([, list]) => ` ${list}`.includes(` ${network.slice("eip155:".length)}:`));
+  if (!accepts.every(isListed)) DOLLARS.splice(ASSETS.length, Infinity, ...(await import("./other-assets.js")).ASSETS);
+}
+
 class AccountScheme implements SchemeNetworkClient {
   readonly #account: PayingAccount;
   readonly scheme: string;
@@ -38,14 +49,13 @@ class AccountScheme implements SchemeNetworkClient {
 
   findDefaultAsset(asset: string, network: string): DefaultAsset | undefined {
     const entry = `${network}:${asset.toLowerCase()}`.replace(/^eip155:(\d+):0x/, "$1:");
-    const [decimals, symbol] =
-      Object.entries(ASSETS).find(([, list]) => list.split(" ").includes(entry))?.[0].split(" ") ?? [];
+    const [name] = DOLLARS.find(([, list]) => list.split(" ").includes(entry)) ?? [];
+    const [decimals, symbol] = name?.split(" ") ?? [];
     if (!decimals || !symbol) return undefined;
     return { asset: checksummed(asset.toLowerCase()), decimals: Number(decimals), symbol };
   }
 
   async createPaymentPayload(x402Version: number, terms: PaymentRequirements): Promise<PaymentPayloadResult> {
-    const { signedPayload } = await import("./signing.js");
     return { x402Version, payload: await signedPayload(this.#account, terms) };
   }
 }

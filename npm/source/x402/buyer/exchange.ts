@@ -1,6 +1,6 @@
 /** One HTTP exchange: the header that pays, the price, and the kind of answer. */
 import type { PaymentRequired } from "@x402/core/types";
-import { asText, printable, quoted, TrustError, type SentRequest } from "../errors.js";
+import { asText, quoted, TrustError, type SentRequest } from "../errors.js";
 import { readAll, unlessAborted } from "../limits.js";
 import { base64, utf8 } from "../proof/bytes.js";
 import { decodeHeader, MAX_HEADER } from "../proof/headers.js";
@@ -19,6 +19,8 @@ export interface Call extends SentRequest {
   readonly settings: RequestInit;
   /** The header that pays; null before a payment is signed. */
   readonly payment: string | null;
+  /** The payment, decoded; null if it cannot be read. */
+  readonly decoded: JsonObject | null;
 }
 
 /** A complete answer. */
@@ -49,7 +51,7 @@ export async function callOf(input: RequestInfo | URL, init?: RequestInit): Prom
   const settings: RequestInit = { signal };
   if ("credentials" in Request.prototype) settings.credentials = request.credentials;
   if ("mode" in Request.prototype && request.mode !== "navigate") settings.mode = request.mode;
-  return { method: request.method, url: request.url, headers, body, payment, settings };
+  return { method: request.method, url: request.url, headers, body, payment, decoded: decodeHeader(payment), settings };
 }
 
 /**
@@ -89,24 +91,10 @@ function canSkipCaches(): boolean {
   return canSkip;
 }
 
-const PAYMENTS = new WeakMap<Call, JsonObject | null>();
-
-/** Return a call's payment, decoded once; null if none can be read. */
-export function paymentOf(call: Call): JsonObject | null {
-  let payment = PAYMENTS.get(call);
-  if (payment === undefined) {
-    payment = decodeHeader(call.payment);
-    PAYMENTS.set(call, payment);
-  }
-  return payment;
-}
-
 /** Return a call that pays. Its payment is read as the header has it, without the strictness that strangers need. */
 export function paidCall(call: Call, payment: unknown): Call {
   const text = JSON.stringify(payment);
-  const paid = { ...call, payment: base64(utf8(text)) };
-  PAYMENTS.set(paid, JSON.parse(text));
-  return paid;
+  return { ...call, payment: base64(utf8(text)), decoded: JSON.parse(text) };
 }
 
 /**
@@ -141,27 +129,21 @@ export function sentRequest(call: Call): SentRequest {
 export function priceOf(response: Response): PaymentRequired {
   const header = response.headers.get("payment-required");
   const message = decodeHeader(header);
-  if (message === null) {
-    const problem = header === null ? "missing" : `malformed, repeats a name, or exceeds ${MAX_HEADER} characters`;
-    throw new TrustError("invalid_declaration", `PAYMENT-REQUIRED is ${problem}`);
-  }
+  if (message === null) throw new TrustError("invalid_declaration", ["header", header === null ? 0 : MAX_HEADER]);
   const version = message["x402Version"];
-  if (version !== 2) {
-    const text = printable(asText(version).slice(0, 40));
-    throw new TrustError("invalid_declaration", `PAYMENT-REQUIRED has x402Version ${text}, not 2`);
-  }
+  if (version !== 2) throw new TrustError("invalid_declaration", ["x402Version", asText(version).slice(0, 40)]);
   const { accepts, extensions, resource } = message;
   const isOffer = Array.isArray(accepts) && accepts.length > 0 && accepts.every(isPrice);
-  const isExtended = extensions === undefined || extensions === null || isObject(extensions);
+  const isExtended = extensions == null || isObject(extensions);
   if (!isOffer || !isExtended || !(resource === undefined || isObject(resource))) {
-    throw new TrustError("invalid_declaration", "PAYMENT-REQUIRED has no valid accepts, extensions or resource");
+    throw new TrustError("invalid_declaration", ["offer"]);
   }
   if (extensions === null) delete message["extensions"];
   try {
     JSON.stringify(message);
   } catch {
     // The payment echoes the price. Rounded, a number would not be the server's any more.
-    throw new TrustError("invalid_declaration", "PAYMENT-REQUIRED contains an integer above 2^53");
+    throw new TrustError("invalid_declaration", ["integer"]);
   }
   return message as unknown as PaymentRequired;
 }
@@ -171,7 +153,7 @@ function isPrice(price: unknown): boolean {
   const isText = ["scheme", "network", "asset", "amount", "payTo"].every((name) => typeof price[name] === "string");
   const { maxTimeoutSeconds: seconds, extra } = price;
   const isTimed = typeof seconds === "number" && Number.isSafeInteger(seconds) && seconds > 0;
-  return isText && isTimed && (extra === undefined || extra === null || isObject(extra));
+  return isText && isTimed && (extra == null || isObject(extra));
 }
 
 /** Read a complete paid answer. */

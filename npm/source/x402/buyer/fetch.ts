@@ -5,15 +5,16 @@
  */
 import type { SpendControls, x402Client } from "@x402/core/client";
 import type { PaymentPayload, PaymentRequired } from "@x402/core/types";
-import { AnswerLimitError, InvalidArgumentError, LostAnswerError, quoted, TrustError } from "../errors.js";
-import { MAX_BODY, metered, withUrl, type AnswerLimits } from "../limits.js";
+import { AnswerLimitError, explain, InvalidArgumentError, LostAnswerError, TrustError } from "../errors.js";
+import { MAX_BODY, withUrl, type AnswerLimits } from "../limits.js";
 import { isEqual } from "../proof/bytes.js";
-import { chainsOf, type Chains } from "../proof/chains.js";
-import { isObject, type JsonObject } from "../proof/json.js";
-import { kindOfTerms, unsupportedKind } from "../proof/kinds.js";
+import { chainsOf } from "../proof/chains.js";
+import { unsupportedKind } from "../proof/kinds.js";
+import { isPlain } from "../proof/payments.js";
 import type { Verification } from "../proof/verdicts.js";
-import { clientOf, type PayingAccount } from "./account.js";
+import { clientOf, loadDollars, type PayingAccount } from "./account.js";
 import * as http from "./exchange.js";
+import { judged } from "./judgment.js";
 import type { Outstanding } from "./outstanding.js";
 import { protectClient, refusalOf, unsupported, type BuyerTerms } from "./protect.js";
 
@@ -35,8 +36,9 @@ export interface TrustedFetchOptions extends BuyerTerms {
 export type TrustedFetch = typeof globalThis.fetch;
 
 const VERIFICATIONS = new WeakMap<Response, Verification>();
-const BUYERS = new WeakMap<TrustedFetch, Buyer>();
-const UNIDENTIFIED = 16; // fewer characters identify no payment (extension payment-identifier)
+
+/** The payments that have no answer yet, in memory. */
+const OUTSTANDING = new WeakMap<TrustedFetch, Outstanding[]>();
 
 /**
  * Return a `fetch` that checks each seller before it pays, and verifies the answer.
@@ -46,9 +48,16 @@ const UNIDENTIFIED = 16; // fewer characters identify no payment (extension paym
  *   if it paid but received no answer. An answer whose proof fails is still returned: see `verificationOf`.
  */
 export function trustedFetch(options: TrustedFetchOptions): TrustedFetch {
-  const buyer = new Buyer(options);
-  const buy: TrustedFetch = (input, init) => buyer.buy(input, init);
-  BUYERS.set(buy, buyer);
+  const payments: Outstanding[] = [];
+  const pay = buyerOf(options, payments);
+  const buy: TrustedFetch = async (input, init) => {
+    try {
+      return await pay(input, init);
+    } catch (error) {
+      throw await explain(error);
+    }
+  };
+  OUTSTANDING.set(buy, payments);
   return buy;
 }
 
@@ -67,49 +76,11 @@ export function verificationOf(response: Response): Verification | null {
  * @returns False if there was no such payment.
  */
 export async function abandonPayment(buy: TrustedFetch, lost: LostAnswerError | RequestInfo | URL): Promise<boolean> {
-  const buyer = BUYERS.get(buy);
-  if (!buyer) throw new InvalidArgumentError("this function was not created by trustedFetch");
-  return buyer.payments.abandon(await http.callOf(lost instanceof LostAnswerError ? lost.again() : lost));
+  const payments = OUTSTANDING.get(buy);
+  if (!payments) throw new InvalidArgumentError("this function was not created by trustedFetch");
+  const call = await http.callOf(lost instanceof LostAnswerError ? lost.again() : lost);
+  return (await import("./outstanding.js")).take(payments, call, true) !== null;
 }
-
-/** One client's payments that have no answer yet, in memory. */
-class OutstandingPayments {
-  #payments: Outstanding[] = [];
-
-  /** Remember a payment. This needs no file that could fail to load. */
-  add(call: http.Call, isSettled: boolean): void {
-    const { payment, method, url, body } = call;
-    const isListed = this.#payments.some(
-      ({ call: other }) =>
-        other.payment === payment && other.method === method && other.url === url && isEqual(other.body, body),
-    );
-    if (!isListed) this.#payments.push({ call, since: Date.now(), isSettled });
-  }
-
-  drop(call: http.Call): void {
-    this.#payments = this.#payments.filter((other) => other.call.payment !== call.payment);
-  }
-
-  /** Return and forget the oldest payment for the same request; null if there is none. */
-  async take(call: http.Call): Promise<http.Call | null> {
-    if (!this.#payments.length) return null;
-    const { split } = await import("./outstanding.js");
-    const { same, other } = split(this.#payments, call);
-    const [oldest] = same;
-    this.#payments = [...other, ...same.filter(({ call: paid }) => paid.payment !== oldest?.call.payment)];
-    return oldest?.call ?? null;
-  }
-
-  async abandon(call: http.Call): Promise<boolean> {
-    if (!this.#payments.length) return false;
-    const { split } = await import("./outstanding.js");
-    const { same, other } = split(this.#payments, call);
-    this.#payments = other;
-    return same.length > 0;
-  }
-}
-
-const OUTSTANDING = new WeakMap<x402Client, OutstandingPayments>();
 
 /** A call with the payment signed for it. */
 interface Signed {
@@ -118,99 +89,41 @@ interface Signed {
   readonly payment: PaymentPayload;
 }
 
-class Buyer {
-  readonly payments: OutstandingPayments;
-  readonly #client: x402Client;
-  readonly #chains: Chains;
-  readonly #limit: number;
-  readonly #milliseconds: number;
-  readonly #fetch: typeof globalThis.fetch;
+function buyerOf(options: TrustedFetchOptions, payments: Outstanding[]): TrustedFetch {
+  const { account, client, spending, limits: { bytes = MAX_BODY, seconds = 120 } = {} } = options;
+  if ((account === undefined) === (client === undefined)) throw new InvalidArgumentError("pass either account or client");
+  if (!(bytes > 0) || !(seconds > 0)) {
+    throw new InvalidArgumentError(`the limits are ${bytes} bytes and ${seconds} s: both must be above 0`);
+  }
+  const terms = account ? { payer: account.address, ...options } : options;
+  const chains = chainsOf(terms);
+  const payer = protectClient(account ? clientOf(account, spending) : (client as x402Client), terms);
+  const fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
 
-  constructor(options: TrustedFetchOptions) {
-    const { account, client, spending, limits = {} } = options;
-    if ((account === undefined) === (client === undefined)) {
-      throw new InvalidArgumentError("pass either account or client");
-    }
-    const terms = account ? { payer: account.address, ...options } : options;
-    this.#chains = chainsOf(terms);
-    this.#client = protectClient(account ? clientOf(account, spending) : (client as x402Client), terms);
-    this.payments = OUTSTANDING.get(this.#client) ?? new OutstandingPayments();
-    OUTSTANDING.set(this.#client, this.payments);
-    const { bytes = MAX_BODY, seconds = 120 } = limits;
-    if (!(bytes > 0) || !(seconds > 0)) {
-      throw new InvalidArgumentError(`the limits are ${bytes} bytes and ${seconds} s: both must be above 0`);
-    }
-    this.#limit = bytes;
-    this.#milliseconds = seconds * 1000;
-    this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+  /** Remember a payment. This needs no file that could fail to load. */
+  function remember(call: http.Call, isSettled: boolean): void {
+    const isListed = payments.some(
+      ({ call: { payment, method, url, body } }) =>
+        payment === call.payment && method === call.method && url === call.url && isEqual(body, call.body),
+    );
+    if (!isListed) payments.push({ call, since: Date.now(), isSettled });
   }
 
-  async buy(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
-    const request = await http.callOf(input, init);
-    const outstanding = request.payment === null ? await this.#outstanding(request) : request;
-    let isAgain = outstanding !== null;
-    const priced = outstanding ?? (await this.#priced(request));
-    if (priced instanceof Response) return priced;
-    const { judged } = await loadJudgment();
-    // From here on a payment exists, and every failure is a lost answer.
-    const call = "call" in priced ? priced.call : priced;
-    let isSettled = false;
-    try {
-      let reply = await this.#paid(call, "call" in priced ? priced : null);
-      let isRetried = identifierOf(call).length < UNIDENTIFIED; // such a payment fetches nothing
-      for (;;) {
-        const { action, outcome, verification, error } = await judged(this.#chains, call, reply, isAgain);
-        isSettled = outcome === "settled";
-        if (action === "deliver" && !(reply instanceof Error)) {
-          const isUnclear = http.isDelivery(reply) && http.isRepeated(reply);
-          if (isUnclear) this.payments.add(call, isSettled);
-          else this.payments.drop(call);
-          return delivered(call, reply, verification);
-        }
-        if (action !== "retry" || isRetried) {
-          if (outcome === "expired") this.payments.drop(call);
-          throw error;
-        }
-        isRetried = isAgain = true;
-        reply = await this.#paid(call, null);
-      }
-    } catch (error) {
-      const isOver = error instanceof LostAnswerError && error.outcome === "expired";
-      if (!isOver) this.payments.add(call, isSettled);
-      if (error instanceof LostAnswerError) throw error;
-      const lost = { outcome: "unknown", transaction: null, status: null, answer: new Uint8Array() } as const;
-      const problem = `${http.messageOf(error)}, and the payment was not looked up`;
-      throw new LostAnswerError(http.sentRequest(call), problem, lost, { cause: error });
-    }
-  }
-
-  async #outstanding(request: http.Call): Promise<http.Call | null> {
-    for (;;) {
-      const call = await this.payments.take(request);
-      if (call === null) return null;
-      let isExpired = false;
-      try {
-        await loadJudgment();
-        ({ isExpired } = await this.#chains.findSettlement(http.paymentOf(call) ?? {}, 0));
-      } catch (error) {
-        this.payments.add(call, false); // it is not forgotten because a look at it failed
-        throw error;
-      }
-      if (!isExpired) return { ...call, settings: request.settings };
-    }
+  function forget({ payment }: http.Call): void {
+    payments.splice(0, payments.length, ...payments.filter(({ call }) => call.payment !== payment));
   }
 
   /** Request the answer, and sign a payment if it has a price. */
-  async #priced(request: http.Call): Promise<Response | Signed> {
-    const clock = this.#limited(request);
+  async function priced(request: http.Call): Promise<Response | Signed> {
+    const clock = limited(request);
     try {
-      const response = await http.sent(this.#fetch, request, clock.signal);
+      const response = await http.sent(fetch, request, clock.signal);
       if (response.status === 402) {
         const endDrain = http.drain(response);
-        return await this.#signed(request, response, clock.signal).finally(() => (endDrain(), clock.stop()));
+        return await signed(request, response, clock.signal).finally(() => (endDrain(), clock.stop()));
       }
       clock.leave();
-      return metered(response, this.#limit);
+      return (await import("./free.js")).metered(response, bytes);
     } catch (error) {
       clock.stop();
       throw error;
@@ -218,20 +131,21 @@ class Buyer {
   }
 
   /** Sign a payment for a price, if the seller passes every check. */
-  async #signed(request: http.Call, response: Response, signal: AbortSignal): Promise<Signed> {
+  async function signed(request: http.Call, response: Response, signal: AbortSignal): Promise<Signed> {
     if (response.redirected && !["GET", "HEAD"].includes(request.method)) {
-      throw new TrustError("invalid_declaration", `the price comes from a different address, ${quoted(response.url)}`);
+      throw new TrustError("invalid_declaration", ["otherAddress", response.url]);
     }
     const required = http.priceOf(response);
-    const codes = required.accepts.map(({ scheme, network, extra }) => unsupportedKind(scheme, network, extra));
+    const { accepts } = required;
+    const codes = accepts.map(({ scheme, network, extra }) => unsupportedKind(scheme, network, extra));
     const [code] = codes;
     if (code && codes.every((other) => other !== null)) throw unsupported(code);
     try {
       // No payment may be signed whose answer could not be judged.
-      const isPermit = required.accepts.some(({ scheme, extra }) => kindOfTerms(scheme, extra) !== "eip3009");
+      const isPermit = !accepts.every(({ scheme, extra, payTo }) => isPlain(scheme, extra, payTo));
       const permits = isPermit ? [import("../proof/permit2.js"), import("../proof/proxies.js")] : [];
-      await Promise.all([loadJudgment(), ...permits]);
-      const payment = await this.#client.createPaymentPayload(required);
+      await Promise.all([loadChecks(), loadDollars(accepts), ...permits]);
+      const payment = await payer.createPaymentPayload(required);
       signal.throwIfAborted();
       const url = response.redirected ? response.url : request.url;
       return { call: http.paidCall({ ...request, url }, payment), required, payment };
@@ -242,12 +156,11 @@ class Buyer {
     }
   }
 
-  async #paid(call: http.Call, signed: Signed | null): Promise<http.Reply | Error> {
-    const { signal, stop } = this.#limited(call);
+  async function paid(call: http.Call, priced: Signed | null): Promise<http.Reply | Error> {
+    const { signal, stop } = limited(call);
     try {
-      const response = await http.sent(this.#fetch, call, signal);
-      const reply = await http.replyOf(response, this.#limit, signal);
-      if (signed) await this.#report(signed, reply);
+      const reply = await http.replyOf(await http.sent(fetch, call, signal), bytes, signal);
+      if (priced) await report(priced, reply);
       return reply;
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error));
@@ -257,13 +170,13 @@ class Buyer {
   }
 
   /** Notify the SDK's hooks of the answer. They cannot make this function pay again. */
-  async #report({ payment, required }: Signed, reply: http.Reply): Promise<void> {
+  async function report({ payment, required }: Signed, { settlement, status }: http.Reply): Promise<void> {
     try {
-      await this.#client.handlePaymentResponse({
+      await payer.handlePaymentResponse({
         paymentPayload: payment,
         requirements: payment.accepted,
-        ...(reply.settlement === null ? {} : { settleResponse: reply.settlement as never }),
-        ...(reply.status === 402 ? { paymentRequired: required } : {}),
+        ...(settlement === null ? {} : { settleResponse: settlement as never }),
+        ...(status === 402 ? { paymentRequired: required } : {}),
       });
     } catch {
       // a hook that fails says nothing about the answer
@@ -271,25 +184,58 @@ class Buyer {
   }
 
   /** Return the signal that aborts a call at its time limit, and functions to stop its timer or to leave it running. */
-  #limited(call: http.Call): { signal: AbortSignal; stop: () => void; leave: () => void } {
+  function limited({ settings: { signal } }: http.Call): { signal: AbortSignal; stop: () => void; leave: () => void } {
     const timeout = new AbortController();
     const timer: unknown = setTimeout(() => {
-      const problem = `the answer took longer than ${this.#milliseconds / 1000} s: raise limits.seconds`;
+      const problem = `the answer took longer than ${seconds} s: raise limits.seconds`;
       timeout.abort(new AnswerLimitError(problem, "answer_timeout"));
-    }, this.#milliseconds);
-    const { signal } = call.settings;
+    }, seconds * 1000);
     return {
       signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal,
       stop: () => clearTimeout(timer as ReturnType<typeof setTimeout>),
       leave: () => (timer as { unref?: () => void }).unref?.(), // a program may end before the clock does
     };
   }
+
+  return async (input, init) => {
+    const request = await http.callOf(input, init);
+    const isNew = request.payment === null;
+    const unanswered = isNew && payments.length ? await (await import("./outstanding.js")).payable(payments, request, chains) : null;
+    const again = isNew ? unanswered : request;
+    const price = again ? null : await priced(request);
+    if (price instanceof Response) return price;
+    await loadChecks();
+    // From here on a payment exists, and every failure is a lost answer.
+    const call = price?.call ?? again ?? request;
+    let isAgain = price === null;
+    let isRetried = false;
+    let isSettled = false;
+    try {
+      for (let reply = await paid(call, price); ; reply = await paid(call, null)) {
+        const { action, outcome, verification, error } = await judged(chains, call, reply, isAgain);
+        isSettled = outcome === "settled";
+        if (action === "deliver" && !(reply instanceof Error)) {
+          if (http.isDelivery(reply) && http.isRepeated(reply)) remember(call, isSettled);
+          else forget(call);
+          return delivered(call, reply, verification);
+        }
+        if (action !== "retry" || isRetried) throw error;
+        isRetried = isAgain = true;
+      }
+    } catch (error) {
+      if (error instanceof LostAnswerError && error.outcome === "expired") forget(call);
+      else remember(call, isSettled);
+      if (error instanceof LostAnswerError) throw error;
+      const lost = { outcome: "unknown", transaction: null, status: null, answer: new Uint8Array() } as const;
+      const problem = `${http.messageOf(await explain(error))}, and the payment was not looked up`;
+      throw new LostAnswerError(http.sentRequest(call), problem, lost, { cause: error });
+    }
+  };
 }
 
 /** Load the checks of answers. Programs that never pay never load them. */
-async function loadJudgment(): Promise<typeof import("./judgment.js")> {
-  const [judgment] = await Promise.all([import("./judgment.js"), import("../proof/documents.js")]);
-  return judgment;
+function loadChecks(): Promise<unknown> {
+  return import("../proof/examination.js");
 }
 
 /** Return an answer as a platform response, with its verification. */
@@ -297,13 +243,4 @@ function delivered(call: http.Call, reply: http.Reply, verification: Verificatio
   const response = withUrl(http.responseOf(reply), reply.response.url || call.url);
   if (verification !== null) VERIFICATIONS.set(response, verification);
   return response;
-}
-
-/** Return the identifier with which a lost answer can be fetched again; empty if there is none. */
-function identifierOf(call: http.Call): string {
-  let value: unknown = http.paymentOf(call);
-  for (const name of ["extensions", "payment-identifier", "info", "id"]) {
-    value = isObject(value) ? (value as JsonObject)[name] : undefined;
-  }
-  return typeof value === "string" ? value : "";
 }

@@ -1,11 +1,8 @@
-/** What an answer reveals about the payment that was sent. Loaded before a payment is signed. */
+/** What an answer reveals about the payment that was sent. */
 import type { LostAnswerOutcome } from "../codes.js";
 import type { LostAnswerError } from "../errors.js";
 import type { Chains } from "../proof/chains.js";
-import { verifyOn } from "../proof/examination.js";
-import { MAX_HEADER } from "../proof/headers.js";
-import { decodeObject } from "../proof/json.js";
-import { checkOf, type PaidExchange, type Verification } from "../proof/verdicts.js";
+import type { PaidExchange, Verification } from "../proof/verdicts.js";
 import * as http from "./exchange.js";
 import { ACTIONS } from "./outcomes.js";
 
@@ -28,21 +25,20 @@ export async function judged(
   if (reply instanceof Error || !http.isDelivery(reply)) {
     return (await import("./losses.js")).judgedLoss(chains, call, reply);
   }
-  const exchange = paidExchange(call, reply, isAgain);
-  const verification = exchange === null ? null : await verifyOn(chains, exchange);
-  const isPaid = verification !== null && checkOf(verification, "payment").outcome === "passed";
+  const exchange = await paidExchange(call, reply, isAgain);
+  const verification = exchange && (await (await import("../proof/examination.js")).verifyOn(chains, exchange));
   const kind = verification?.isVerified ? "verified answer" : "unverified answer";
-  const outcome = isPaid ? "settled" : "unknown";
+  const outcome = verification?.payment ? "settled" : "unknown";
   return { action: ACTIONS[outcome][kind], outcome, verification, error: null };
 }
 
 /** Return the paid exchange for the verifier; null if the server refused the payment. */
-function paidExchange(call: http.Call, reply: http.Reply, isAgain: boolean): PaidExchange | null {
+async function paidExchange(call: http.Call, reply: http.Reply, isAgain: boolean): Promise<PaidExchange | null> {
   const { status, headers, body, settlement } = reply;
-  const payment = http.paymentOf(call);
+  const payment = call.decoded;
   const hasHeader = headers.has("payment-response");
   if (payment === null || (!hasHeader && headers.has("payment-required"))) return null;
-  const isBodyLost = isAgain && status === 410 && isLostBody(body);
+  const isBodyLost = isAgain && status === 410 && (await import("./losses.js")).isLostBody(body);
   return {
     payment,
     settlement: hasHeader ? settlement : null,
@@ -52,15 +48,4 @@ function paidExchange(call: http.Call, reply: http.Reply, isAgain: boolean): Pai
     isBodyLost,
     unpaidStatus: !hasHeader && status >= 400 && !http.isUnfinished(status) ? status : null,
   };
-}
-
-/** Return whether the answer to a repeated payment is only the proof, because the server has not stored the body. */
-function isLostBody(body: Uint8Array): boolean {
-  if (body.length > MAX_HEADER) return false;
-  try {
-    const message = decodeObject(body);
-    return Object.keys(message).length === 1 && message["error"] === "answer_not_kept";
-  } catch {
-    return false;
-  }
 }

@@ -2,9 +2,9 @@
 import type { LostAnswerOutcome } from "../codes.js";
 import { asText, LostAnswerError, PaidNotAnsweredError, quoted, RedirectedPaymentError } from "../errors.js";
 import type { Chains } from "../proof/chains.js";
-import { decodeHeader } from "../proof/headers.js";
+import { decodeHeader, MAX_HEADER } from "../proof/headers.js";
 import { parseTransaction } from "../proof/identifiers.js";
-import { isObject } from "../proof/json.js";
+import { decodeObject, fieldOf, isObject } from "../proof/json.js";
 import type { Settlement } from "../proof/payments.js";
 import { awaitSettlement, expiryOf } from "../proof/settlements.js";
 import * as http from "./exchange.js";
@@ -12,15 +12,25 @@ import type { Judgment } from "./judgment.js";
 import { ACTIONS } from "./outcomes.js";
 
 const MOST_REASON = 200;
+const LEAST_IDENTIFIER = 16; // fewer characters identify no payment (extension payment-identifier)
 
 /** Find the table's row and column for a payment without an answer. */
 export async function judgedLoss(chains: Chains, call: http.Call, reply: http.Reply | Error): Promise<Judgment> {
   const mayCome = !(reply instanceof Error) && mayFollow(reply);
-  const settlement = await awaitSettlement(chains, http.paymentOf(call) ?? {}, mayCome ? undefined : 0);
+  const settlement = await awaitSettlement(chains, call.decoded ?? {}, mayCome ? undefined : 0);
   const kind = reply instanceof Error ? "nothing" : reply.location === undefined ? "error" : "redirect";
   const outcome = outcomeOf(reply, settlement);
   const error = lostAnswer(call, reply, outcome, settlement);
-  return { action: ACTIONS[outcome][kind], outcome, verification: null, error };
+  const action = ACTIONS[outcome][kind];
+  const isFetchable = identifierOf(call).length >= LEAST_IDENTIFIER;
+  return { action: action === "retry" && !isFetchable ? "raise" : action, outcome, verification: null, error };
+}
+
+/** Return the identifier with which a lost answer can be fetched again; empty if there is none. */
+function identifierOf(call: http.Call): string {
+  let value: unknown = call.decoded;
+  for (const name of ["extensions", "payment-identifier", "info", "id"]) value = fieldOf(value, name);
+  return typeof value === "string" ? value : "";
 }
 
 /** Return the outcome of a payment according to the chain or, if the chain shows none, the server. */
@@ -44,7 +54,7 @@ function lostAnswer(
   const { isPaid, signed } = settlement;
   const request = http.sentRequest(call);
   const isReply = !(reply instanceof Error);
-  const accepted = (http.paymentOf(call) ?? {})["accepted"];
+  const accepted = (call.decoded ?? {})["accepted"];
   const network = isObject(accepted) ? asText(accepted["network"]) : "";
   const transaction = settlement.transaction ?? (isReply ? reportedTransaction(reply, network) : null);
   const lost = {
@@ -102,5 +112,16 @@ function reportedTransaction({ settlement }: http.Reply, network: string): strin
     return transaction;
   } catch {
     return null;
+  }
+}
+
+/** Return whether the answer to a repeated payment is only the proof, because the server has not stored the body. */
+export function isLostBody(body: Uint8Array): boolean {
+  if (body.length > MAX_HEADER) return false;
+  try {
+    const message = decodeObject(body);
+    return Object.keys(message).length === 1 && message["error"] === "answer_not_kept";
+  } catch {
+    return false;
   }
 }

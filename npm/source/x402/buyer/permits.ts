@@ -5,9 +5,9 @@ import { bigintOf } from "../proof/bytes.js";
 import { checksummed } from "../proof/identifiers.js";
 import { EXACT_PROXY, PERMIT2, UPTO_PROXY } from "../proof/kinds.js";
 import type { PayingAccount } from "./account.js";
-import { chainIdOf, deadlineOf, randomWord, typesOf } from "./signing.js";
+import { chainIdOf, deadlineOf, fieldsOf, randomWord } from "./signing.js";
 
-const PERMITTED = ["TokenPermissions", "token:address amount:uint256"] as const;
+const PERMITTED = "token:address amount:uint256";
 const PERMIT = "permitted:TokenPermissions spender:address nonce:uint256 deadline:uint256 witness:Witness";
 
 /** Sign a Permit2 payment. */
@@ -30,7 +30,11 @@ export async function permit(account: PayingAccount, terms: PaymentRequirements)
   const witnessFields = `to:address ${isUpto ? "facilitator:address " : ""}validAfter:uint256`;
   const signature = await account.signTypedData({
     domain: { name: "Permit2", chainId: chainIdOf(terms), verifyingContract: PERMIT2 },
-    types: typesOf("PermitWitnessTransferFrom", [PERMIT], PERMITTED, ["Witness", witnessFields]),
+    types: {
+      PermitWitnessTransferFrom: fieldsOf(PERMIT),
+      TokenPermissions: fieldsOf(PERMITTED),
+      Witness: fieldsOf(witnessFields),
+    },
     primaryType: "PermitWitnessTransferFrom",
     message: {
       permitted: { token: permitted.token, amount: BigInt(permitted.amount) },

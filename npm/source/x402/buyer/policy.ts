@@ -5,6 +5,7 @@ import { quoted, TrustError } from "../errors.js";
 import { bigintOf } from "../proof/bytes.js";
 import { chainsOf } from "../proof/chains.js";
 import type { AgentRegistration } from "../proof/messages.js";
+import { view } from "../proof/node.js";
 import { PolicyError, type BuyerTerms } from "./protect.js";
 
 /** Query a service about a server, and reject the payment unless the verdict is good. */
@@ -35,7 +36,7 @@ export async function askService(
 /** Return a price in whole tokens. The token, never the server, determines its number of decimals. */
 async function wholeTokens(terms: BuyerTerms, price: PaymentRequirements): Promise<string> {
   const { node } = chainsOf(terms).reader(price.network);
-  const data = await node.call(price.asset, "decimals()", new Uint8Array());
+  const data = await view(node, price.asset, "decimals()", new Uint8Array());
   const decimals = data.length === 32 ? Number(bigintOf(data)) : Number.NaN;
   if (!(decimals <= 36)) throw new TrustError("cannot_check", `the token ${quoted(price.asset)} has no decimals`);
   const digits = price.amount.padStart(decimals + 1, "0");

@@ -3,9 +3,9 @@ import type { ClientExtension, PaymentCreationContext, x402Client } from "@x402/
 import type { PaymentPayload, PaymentRequired, PaymentRequirements } from "@x402/core/types";
 import type { BilateralService, Check, ServerQuery } from "../../service.js";
 import type { RefusalCode } from "../codes.js";
-import { InvalidArgumentError, printable, quoted, TrustError } from "../errors.js";
+import { explain, InvalidArgumentError, printable, TrustError } from "../errors.js";
 import { chainsOf, type TrustTerms } from "../proof/chains.js";
-import { accountText, checksummed, isEvm, type GlobalAgentId } from "../proof/identifiers.js";
+import { checksummed, isEvm, type GlobalAgentId } from "../proof/identifiers.js";
 import { isObject } from "../proof/json.js";
 import { unsupportedKind } from "../proof/kinds.js";
 import { PROFILES, profileAmong } from "../proof/messages.js";
@@ -78,10 +78,8 @@ async function refused(
     await run();
     return undefined;
   } catch (error) {
-    const refusal =
-      error instanceof TrustError
-        ? error
-        : new TrustError("cannot_check", "the server cannot be checked", { cause: error });
+    const refusal = error instanceof TrustError ? error : new TrustError("cannot_check", ["server"], { cause: error });
+    await explain(refusal);
     REFUSALS.set(paymentRequired, refusal);
     return { abort: true, reason: refusal.message };
   }
@@ -95,7 +93,7 @@ async function check(context: PaymentCreationContext, terms: BuyerTerms): Promis
   const extensions = paymentRequired.extensions;
   const isDeclared = PROFILES.some((profile) => isObject(extensions) && Object.hasOwn(extensions, profile.key));
   if (!isDeclared) {
-    if (terms.required ?? true) throw new TrustError("not_declared", "the server does not declare 8004-reputation");
+    if (terms.required ?? true) throw new TrustError("not_declared");
     return;
   }
   const profile = profileAmong(extensions);
@@ -108,20 +106,20 @@ async function check(context: PaymentCreationContext, terms: BuyerTerms): Promis
 /** Reject terms that would lead to signing a payment that no transaction can settle. */
 function checkPrice({ amount, asset, payTo }: PaymentRequirements): void {
   if (!/^[1-9][0-9]{0,77}$/.test(amount) || BigInt(amount) >= 2n ** 256n) {
-    throw new TrustError("invalid_declaration", `amount: ${quoted(amount)} must be an integer from 1 to 2^256 - 1`);
+    throw new TrustError("invalid_declaration", ["amount", amount]);
   }
   for (const address of [asset, payTo]) {
     try {
       checksummed(address);
     } catch (error) {
-      throw new TrustError("invalid_declaration", `${quoted(address)} is not an address`, { cause: error });
+      throw new TrustError("invalid_declaration", ["notAddress", address], { cause: error });
     }
   }
 }
 
 /** Return the error for an unsupported kind of payment. */
 export function unsupported(code: RefusalCode): TrustError {
-  return new TrustError(code, "payments must use the scheme exact, by EIP-3009 or Permit2, or the scheme upto");
+  return new TrustError(code, ["scheme"]);
 }
 
 /** Omit the terms that would be refused, if the server offers others. */
@@ -135,19 +133,15 @@ function extensionOf(key: string, terms: BuyerTerms): ClientExtension {
   return {
     key,
     async enrichPaymentPayload(payment: PaymentPayload, required: PaymentRequired): Promise<PaymentPayload> {
-      const declared = required.extensions ?? {};
       const extensions: Record<string, unknown> = { ...payment.extensions };
       const identifier = extensions["payment-identifier"];
       if (isObject(identifier) && isObject(identifier["info"]) && !Object.hasOwn(identifier["info"], "id")) {
         const id = `pay_${crypto.randomUUID().replaceAll("-", "")}`;
         extensions["payment-identifier"] = { ...identifier, info: { ...identifier["info"], id } };
       }
-      const declaration = declared[key];
+      const declaration = required.extensions?.[key];
       if (terms.clientAgent && isObject(declaration)) {
-        const { registry, agent } = terms.clientAgent;
-        const info = isObject(declaration["info"]) ? declaration["info"] : {};
-        const claim = { clientAgentRegistry: accountText(registry), clientAgentId: agent };
-        extensions[key] = { ...declaration, info: { ...info, ...claim } };
+        extensions[key] = (await import("./claims.js")).claimed(declaration, terms.clientAgent);
       }
       return Object.keys(extensions).length ? { ...payment, extensions } : payment;
     },

@@ -11,9 +11,7 @@ import { checksummed } from "../proof/identifiers.js";
 import { kindOfTerms } from "../proof/kinds.js";
 import type { PayingAccount } from "./account.js";
 
-const TRANSFER_TYPES = typesOf("TransferWithAuthorization", [
-  "from:address to:address value:uint256 validAfter:uint256 validBefore:uint256 nonce:bytes32",
-]);
+const TRANSFER = "from:address to:address value:uint256 validAfter:uint256 validBefore:uint256 nonce:bytes32";
 
 /** Sign a payment under terms that have been checked. */
 export async function signedPayload(account: PayingAccount, terms: PaymentRequirements): Promise<Record<string, unknown>> {
@@ -24,7 +22,7 @@ export async function signedPayload(account: PayingAccount, terms: PaymentRequir
 async function authorization(account: PayingAccount, terms: PaymentRequirements): Promise<Record<string, unknown>> {
   const { name, version } = terms.extra ?? {};
   if (typeof name !== "string" || typeof version !== "string") {
-    throw new TrustError("invalid_declaration", "extra has no name and version of the token's EIP-712 domain");
+    throw new TrustError("invalid_declaration", ["domain"]);
   }
   const signed = {
     from: account.address,
@@ -37,7 +35,7 @@ async function authorization(account: PayingAccount, terms: PaymentRequirements)
   const { from, to, nonce } = signed;
   const signature = await account.signTypedData({
     domain: { name, version, chainId: chainIdOf(terms), verifyingContract: checksummed(terms.asset) },
-    types: TRANSFER_TYPES,
+    types: { TransferWithAuthorization: fieldsOf(TRANSFER) },
     primaryType: "TransferWithAuthorization",
     message: {
       from,
@@ -51,21 +49,12 @@ async function authorization(account: PayingAccount, terms: PaymentRequirements)
   return { signature, authorization: signed };
 }
 
-/** Return EIP-712 types, each from a string of its fields. */
-export function typesOf(
-  primary: string,
-  [fields]: readonly [string],
-  ...others: readonly (readonly [string, string])[]
-): Record<string, { name: string; type: string }[]> {
-  return Object.fromEntries(
-    [[primary, fields] as const, ...others].map(([name, list]) => [
-      name,
-      list.split(" ").map((field) => {
-        const [part = "", type = ""] = field.split(":");
-        return { name: part, type };
-      }),
-    ]),
-  );
+/** Return the fields of an EIP-712 type. */
+export function fieldsOf(list: string): { name: string; type: string }[] {
+  return list.split(" ").map((field) => {
+    const [name = "", type = ""] = field.split(":");
+    return { name, type };
+  });
 }
 
 /** Return the last second of a payment, in Unix time. */

@@ -12,6 +12,7 @@ import { bidirectionalReputationRegistryAbi } from "../../abi.js";
 import { feedbackMessage } from "../../registries/typed-data.js";
 import { InvalidArgumentError, printable, quoted, X402Error } from "../errors.js";
 import { readAll } from "../limits.js";
+import { explained } from "../problems.js";
 import { base64, hex } from "../proof/bytes.js";
 import { FileCache, type LoaderOptions } from "../proof/documents.js";
 import { accountText } from "../proof/identifiers.js";
@@ -273,7 +274,7 @@ async function refuseSecond(
       file = decodeObject((await files.load(feedbackURI)).content);
     } catch (error) {
       if (options.acceptUnread) continue;
-      throw new UnreadFeedbackError(feedbackIndex, feedbackURI, { cause: error });
+      throw new UnreadFeedbackError(feedbackIndex, feedbackURI, { cause: explained(error) });
     }
     const inner = file["proofOfInteraction"];
     const named = isObject(inner) ? inner["taskRef"] : file["taskRef"];
@@ -343,7 +344,7 @@ async function posted(fetch: typeof globalThis.fetch, url: string, message: obje
     status = response.status;
     answer = decodeObject(await readAll(response, MAX_ANSWER, signal));
   } catch (error) {
-    throw new AggregatorFailedError("the aggregator's response is invalid; send the feedback again", { cause: error });
+    throw new AggregatorFailedError("the aggregator's response is invalid; send the feedback again", { cause: explained(error) });
   }
   if ([200, 201, 202].includes(status)) return answer;
   const { code, detail, title } = answer;

@@ -1,22 +1,19 @@
 /** The chains that a buyer trusts, each with its registries and a node. The registries are the allow-list. */
-import { InvalidArgumentError, quoted, TrustError } from "../errors.js";
+import { InvalidArgumentError, TrustError } from "../errors.js";
 import { BUILT_IN } from "./built-in.js";
 import { bytesOf } from "./bytes.js";
-import type { Document, FileCache, LoaderOptions } from "./documents.js";
+import type { FileCache, LoaderOptions } from "./documents.js";
 import {
   accountText,
   isSameRegistry,
-  parseAccount,
   ZERO_ADDRESS,
   checksummed,
   type AccountId,
   type ChainId,
   type GlobalAgentId,
 } from "./identifiers.js";
-import type { JsonObject } from "./json.js";
 import type { AgentRegistration, ReputationInfo } from "./messages.js";
-import { addressOf, Node, textOf, type TrustedChain } from "./node.js";
-import type { Settlement } from "./payments.js";
+import { addressOf, nodeOf, quantityText, textOf, view, type Node, type TrustedChain } from "./node.js";
 
 /** The trusted chains, and the terms under which servers and proofs are judged. */
 export interface TrustTerms {
@@ -42,8 +39,9 @@ export interface TrustTerms {
 export class ChainReader {
   readonly chain: ChainId;
   readonly node: Node;
-  readonly #identity: AccountId;
-  readonly #reputation: AccountId;
+  /** The trusted registries (CAIP-10). */
+  readonly identity: AccountId;
+  readonly reputation: AccountId;
 
   /**
    * @param chain The chain.
@@ -56,16 +54,11 @@ export class ChainReader {
     this.chain = `eip155:${chain.id}`;
     const rpc = chain.rpc ?? chain.rpcUrls?.default.http[0];
     if (rpc === undefined) throw new InvalidArgumentError(`chain ${chain.id} has no node: pass it as rpc`);
-    const registries = chain.registries ?? builtIn(chain.id);
-    if (!registries) throw new InvalidArgumentError(`chain ${chain.id} has no built-in registries: pass them`);
-    this.#identity = parseAccount(`${this.chain}:${registries.IdentityRegistry}`);
-    this.#reputation = parseAccount(`${this.chain}:${registries.ReputationRegistry}`);
-    this.node = new Node(rpc, terms.nodeFetch ?? ((input, init) => globalThis.fetch(input, init)), terms.nodeSeconds ?? 30);
-  }
-
-  /** The trusted registries (CAIP-10). */
-  get registries(): { readonly identity: AccountId; readonly reputation: AccountId } {
-    return { identity: this.#identity, reputation: this.#reputation };
+    const registries = registriesOf(chain.id, chain.registries);
+    if (!(Number.isSafeInteger(chain.id) && chain.id > 0)) throw new InvalidArgumentError(`${chain.id} is not a chain id`);
+    this.identity = { chain: this.chain, address: checksummed(registries.IdentityRegistry) };
+    this.reputation = { chain: this.chain, address: checksummed(registries.ReputationRegistry) };
+    this.node = nodeOf(rpc, terms.nodeFetch ?? ((input, init) => globalThis.fetch(input, init)), terms.nodeSeconds ?? 30);
   }
 
   /** Return a server's registration in the trusted registries. */
@@ -73,25 +66,22 @@ export class ChainReader {
     const there = info.registrations.filter(({ agent }) => agent.registry.chain === this.chain);
     const [first] = there;
     if (first === undefined) {
-      throw new TrustError("agent_not_registered", "Agent not registered on chosen payment network");
+      throw new TrustError("agent_not_registered", ["agent_not_registered", "chosen payment"]);
     }
     for (const { agent, reputationRegistry } of there) {
-      const isTrusted = reputationRegistry === null || isSameRegistry(reputationRegistry, this.#reputation);
-      if (isSameRegistry(agent.registry, this.#identity) && isTrusted) {
-        return { agent, reputationRegistry: this.#reputation };
+      const isTrusted = reputationRegistry === null || isSameRegistry(reputationRegistry, this.reputation);
+      if (isSameRegistry(agent.registry, this.identity) && isTrusted) {
+        return { agent, reputationRegistry: this.reputation };
       }
     }
-    const reputation = first.reputationRegistry ? accountText(first.reputationRegistry) : "its reputation registry";
-    const declared = `${accountText(first.agent.registry)} and ${reputation}`;
-    throw new TrustError("unknown_registry", `the registries ${declared} are not on the allow-list`);
+    throw new TrustError("unknown_registry", ["unknown_registry", first]);
   }
 
   /** Check that the reputation registry refers to the identity registry. */
   async checkRegistries(): Promise<void> {
-    const named = checksummed(addressOf(await this.node.call(this.#reputation.address, "getIdentityRegistry()", NOTHING)));
-    if (named !== this.#identity.address) {
-      const problem = `${accountText(this.#reputation)} belongs to a different identity registry, ${named}`;
-      throw new TrustError("registry_mismatch", problem);
+    const named = checksummed(addressOf(await view(this.node, this.reputation.address, "getIdentityRegistry()", new Uint8Array())));
+    if (named !== this.identity.address) {
+      throw new TrustError("registry_mismatch", ["registry_mismatch", accountText(this.reputation), named]);
     }
   }
 
@@ -107,15 +97,15 @@ export class ChainReader {
   }
 
   #view(signature: string, agent: GlobalAgentId, block: bigint | null): Promise<Uint8Array> {
-    return this.node.call(this.#identity.address, signature, bytesOf(BigInt(agent.agent), 32), block);
+    const at = block === null ? "latest" : quantityText(block);
+    return view(this.node, this.identity.address, signature, bytesOf(BigInt(agent.agent), 32), at);
   }
 }
 
-const NOTHING = new Uint8Array();
-
 /** The trusted chains, and the loaded files. */
 export class Chains {
-  #files: FileCache | undefined;
+  /** The loaded files, see `documents.ts`. */
+  files: FileCache | undefined;
   readonly #readers = new Map<string, ChainReader>();
 
   /** @param terms The chains, and the terms under which servers and proofs are judged. */
@@ -136,8 +126,7 @@ export class Chains {
   reader(network: string): ChainReader {
     const reader = this.#readers.get(network);
     if (!reader) {
-      const trusted = [...this.#readers.keys()].join(", ") || "none";
-      throw new TrustError("unsupported_network", `${quoted(network.slice(0, 80))} cannot be checked; supported: ${trusted}`);
+      throw new TrustError("unsupported_network", ["supported", network.slice(0, 80), [...this.#readers.keys()].join(", ")]);
     }
     return reader;
   }
@@ -147,19 +136,6 @@ export class Chains {
     const chains = (info?.registrations ?? []).map(({ agent }) => agent.registry.chain as string);
     if (!this.terms.walletServices || chains.includes(network)) return network;
     return chains.find((chain) => this.#readers.has(chain)) ?? network;
-  }
-
-  /** Load a file, see `FileCache.load`. */
-  async load(uri: string, isFresh = false): Promise<Document> {
-    const { FileCache } = await import("./documents.js");
-    this.#files ??= new FileCache(this.terms.files);
-    return this.#files.load(uri, isFresh);
-  }
-
-  /** Look up whether a payment was taken, see `awaitSettlement`. */
-  async findSettlement(payment: JsonObject, seconds?: number): Promise<Settlement> {
-    const { awaitSettlement } = await import("./settlements.js");
-    return awaitSettlement(this, payment, seconds);
   }
 }
 
@@ -184,8 +160,19 @@ export function chainsOf(terms: TrustTerms): Chains {
   return chains;
 }
 
-/** Return a chain's registries that the package trusts by default; undefined if there are none. */
-export function builtIn(chainId: number): TrustedChain["registries"] {
+/**
+ * Return the registries of a chain.
+ *
+ * @param chainId The chain.
+ * @param registries The registries to use instead of those that the package trusts by default.
+ * @throws {InvalidArgumentError} The chain has no built-in registries, and none were passed.
+ */
+export function registriesOf(
+  chainId: number,
+  registries?: TrustedChain["registries"],
+): NonNullable<TrustedChain["registries"]> {
+  if (registries) return registries;
   const group = BUILT_IN.find(([, , chains]) => chains.split(" ").includes(String(chainId)));
-  return group && { IdentityRegistry: group[0], ReputationRegistry: group[1] };
+  if (!group) throw new InvalidArgumentError(`chain ${chainId} has no built-in registries: pass them`);
+  return { IdentityRegistry: group[0], ReputationRegistry: group[1] };
 }

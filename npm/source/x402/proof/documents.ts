@@ -1,6 +1,7 @@
 /** Loads documents from untrusted URIs, in all forms that agents use. Neither authors nor servers are trusted. */
-import { DocumentError, quoted } from "../errors.js";
+import { DocumentError } from "../errors.js";
 import { readAll } from "../limits.js";
+import type { Chains } from "./chains.js";
 
 /** A loaded document. */
 export interface Document {
@@ -30,6 +31,12 @@ const MAX_CACHED = 256;
 const PRIVATE_HOST =
   /^(?:localhost|.*\.(?:localhost|local|internal)|0\.|10\.|127\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|\[)/i;
 
+/** Load a file with the cache of a buyer's chains, see `FileCache.load`. */
+export function load(chains: Chains, uri: string, isFresh = false): Promise<Document> {
+  chains.files ??= new FileCache(chains.terms.files);
+  return chains.files.load(uri, isFresh);
+}
+
 /** Registration files by URI. Files whose URI commits to them are cached forever, others for five minutes. */
 export class FileCache {
   readonly #files = new Map<string, { document: Document; end: number }>();
@@ -52,7 +59,7 @@ export class FileCache {
     const cached = this.#files.get(text);
     if (cached && (cached.document.integrity !== null || (!isFresh && cached.end > now()))) return cached.document;
     const document = (await this.#loaded(text, cached?.document)) ?? cached?.document;
-    if (!document) throw new DocumentError(`${quoted(uri)} has no content`);
+    if (!document) throw new DocumentError(["noContent", uri]);
     this.#files.delete(text);
     this.#files.set(text, { document, end: now() + FRESH_SECONDS });
     for (const oldest of this.#files.keys()) {
@@ -73,10 +80,10 @@ export class FileCache {
     try {
       url = new URL(uri);
     } catch {
-      throw new DocumentError(`${quoted(uri)} is not a URL`);
+      throw new DocumentError(["noUrl", uri]);
     }
     if (PRIVATE_HOST.test(url.hostname) && !this.#options.allowPrivate) {
-      throw new DocumentError(`${quoted(uri)} resolves to an address that is not public`);
+      throw new DocumentError(["private", uri]);
     }
     const signal = AbortSignal.timeout(MAX_SECONDS * 1000);
     try {
@@ -88,14 +95,14 @@ export class FileCache {
       if (response.status === 304 && cached) return null;
       const final = response.url ? new URL(response.url) : url;
       if (final.protocol !== "https:" || (PRIVATE_HOST.test(final.hostname) && !this.#options.allowPrivate)) {
-        throw new DocumentError(`${quoted(uri)} redirects to ${quoted(final.href)}`);
+        throw new DocumentError(["redirected", uri, final.href]);
       }
-      if (response.status !== 200) throw new DocumentError(`${quoted(uri)}: the server returned ${response.status}`);
+      if (response.status !== 200) throw new DocumentError(["returned", uri, response.status]);
       const content = await readAll(response, MAX_BYTES, signal);
       return { uri, content, integrity: null, etag: response.headers.get("ETag") };
     } catch (error) {
       if (error instanceof DocumentError) throw error;
-      throw new DocumentError(`${quoted(uri)} cannot be read`, { cause: error });
+      throw new DocumentError(["unreadable", uri], { cause: error });
     }
   }
 }

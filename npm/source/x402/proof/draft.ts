@@ -1,8 +1,8 @@
 /** Statements in the profile `reputation`, the upstream draft. Loaded with the first one. */
-import { InvalidMessageError } from "../errors.js";
-import { utf8 } from "./bytes.js";
+import { isEqual, unhex, utf8 } from "./bytes.js";
 import * as read from "./fields.js";
 import { draftDataHash, draftInteractionHash } from "./hashes.js";
+import { pointOf, type Signer } from "./keys.js";
 import { REPUTATION_DRAFT } from "./messages.js";
 import type { Hashes, InteractionData } from "./statements.js";
 
@@ -15,7 +15,7 @@ export async function draftHashesOf(
   target: string,
   response: Uint8Array,
 ): Promise<Hashes> {
-  const data = await draftDataHash(request.length ? request : utf8(target), response);
+  const data = await draftDataHash(request.length ? request : utf8(pathAndQuery(target)), response);
   return { interaction: draftInteractionHash(taskRef, data), data };
 }
 
@@ -28,8 +28,7 @@ export function draftStatementOf(value: unknown): InteractionData {
   const algorithm = read.text(fields, "agentSignatureAlgorithm");
   const lengths = Object.hasOwn(KEY_BYTES, algorithm) ? KEY_BYTES[algorithm] : undefined;
   if (lengths === undefined) {
-    const problem = `expected ${Object.keys(KEY_BYTES).join(" or ")}`;
-    throw new InvalidMessageError("agentSignatureAlgorithm", "malformed", problem);
+    throw read.invalid("agentSignatureAlgorithm", "malformed", "expected", Object.keys(KEY_BYTES).join(" or "));
   }
   return {
     network: payment.chain,
@@ -45,4 +44,21 @@ export function draftStatementOf(value: unknown): InteractionData {
     feedbackEndpoint: read.optionalUri(fields, "feedbackEndpoint"),
     sealedRating: null,
   };
+}
+
+/** Return the request's path and query, without the method and the host. */
+function pathAndQuery(target: string): string {
+  const url = target.replace(/^[^ ]* ?/, "");
+  const parts = /^(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?:\/\/[^/?#]*)?([^?#]*)(\?[^#]*)?/.exec(url);
+  const query = parts?.[2] ?? "";
+  return (parts?.[1] || "/") + (query === "?" ? "" : query);
+}
+
+/** Compare a public key with a listed one. A secp256k1 key may be compressed on either side. */
+export function isKey(publicKey: Uint8Array, signer: Signer): boolean {
+  const listed = unhex(signer.publicKey);
+  if (listed === null) return false;
+  if (signer.algorithm === "ed25519") return isEqual(publicKey, listed);
+  const point = pointOf(publicKey);
+  return point !== null && point === pointOf(listed);
 }

@@ -25,10 +25,8 @@ export interface TransactionRef {
   readonly transaction: string;
 }
 
-const CHAIN = "a CAIP-2 chain id";
-const ACCOUNT = "a CAIP-10 account id";
-const TRANSACTION = "a transaction reference";
-const GLOBAL = "a global agent id";
+type Kind = "chain" | "account" | "transaction" | "agent";
+
 const NUMBER = /^(?:0|[1-9][0-9]*)$/;
 const MAX_UINT256 = 2n ** 256n - 1n;
 
@@ -46,8 +44,8 @@ export function isEvm(chain: string): boolean {
 
 /** Parse `namespace:reference`. */
 export function parseChain(text: string): ChainId {
-  const [namespace = "", reference = ""] = split(CHAIN, text, "namespace:reference", 2);
-  return chainOf(CHAIN, text, namespace, reference);
+  const [namespace = "", reference = ""] = split("chain", text, 2);
+  return chainOf(namespace, reference);
 }
 
 /**
@@ -57,23 +55,23 @@ export function parseChain(text: string): ChainId {
  * @param verifyChecksum False to accept an EVM address with a wrong checksum, as found in some files.
  */
 export function parseAccount(text: string, verifyChecksum = true): AccountId {
-  const [namespace = "", reference = "", address = ""] = split(ACCOUNT, text, "namespace:reference:address", 3);
-  const chain = chainOf(CHAIN, `${namespace}:${reference}`, namespace, reference);
+  const [namespace = "", reference = "", address = ""] = split("account", text, 3);
+  const chain = chainOf(namespace, reference);
   if (isEvm(chain)) return { chain, address: checksummed(verifyChecksum ? address : address.toLowerCase()) };
-  requireBase58(ACCOUNT, text, address, 32, "an address");
+  requireBase58("account", text, address);
   return { chain, address };
 }
 
 /** Parse `namespace:reference:transaction`. */
 export function parseTransaction(text: string): TransactionRef {
-  const [namespace = "", reference = "", part = ""] = split(TRANSACTION, text, "namespace:reference:transaction", 3);
-  const chain = chainOf(CHAIN, `${namespace}:${reference}`, namespace, reference);
+  const [namespace = "", reference = "", part = ""] = split("transaction", text, 3);
+  const chain = chainOf(namespace, reference);
   if (!isEvm(chain)) {
-    requireBase58(TRANSACTION, text, part, 64, "a transaction");
+    requireBase58("transaction", text, part, 64);
     return { chain, transaction: part };
   }
   if (!/^0x[0-9a-fA-F]{64}$/.test(part)) {
-    throw new MalformedIdentifierError(TRANSACTION, text, "an EVM transaction must be 0x and 64 hexadecimal digits");
+    throw new MalformedIdentifierError("transaction", text, ["transactionDigits"]);
   }
   return { chain, transaction: part.toLowerCase() };
 }
@@ -82,9 +80,9 @@ export function parseTransaction(text: string): TransactionRef {
 export function agentOf(registry: AccountId, agent: string): GlobalAgentId {
   const text = `${accountText(registry)}#${agent}`;
   if (!isEvm(registry.chain)) {
-    requireBase58(GLOBAL, text, agent, 32, "an agent");
+    requireBase58("agent", text, agent);
   } else if (!NUMBER.test(agent) || agent.length > 78 || BigInt(agent) > MAX_UINT256) {
-    throw new MalformedIdentifierError(GLOBAL, text, "the agent is not a whole number from 0 to 2^256 - 1 in decimals");
+    throw new MalformedIdentifierError("agent", text, ["agentNumber"]);
   }
   return { registry, agent };
 }
@@ -141,39 +139,26 @@ function withChecksum(digits: string): string {
   return checksum;
 }
 
-function split(kind: string, text: unknown, form: string, count: number): string[] {
-  if (typeof text !== "string") throw new MalformedIdentifierError(kind, asText(text), "expected a string");
+function split(kind: Kind, text: unknown, count: number): string[] {
+  if (typeof text !== "string") throw new MalformedIdentifierError(kind, asText(text), ["aString"]);
   const parts = text.split(":");
-  if (parts.length !== count) throw new MalformedIdentifierError(kind, text, `expected ${form}`);
-  if (parts.some((part) => part === "")) throw new MalformedIdentifierError(kind, text, `a part of ${form} is empty`);
+  if (parts.length !== count) throw new MalformedIdentifierError(kind, text, ["form", kind]);
+  if (parts.includes("")) throw new MalformedIdentifierError(kind, text, ["emptyPart", kind]);
   return parts;
 }
 
-function chainOf(kind: string, text: string, namespace: string, reference: string): ChainId {
-  const fail = (problem: string): never => {
-    throw new MalformedIdentifierError(kind, text, problem);
-  };
-  if (!/^[-a-z0-9]{3,8}$/.test(namespace)) fail("a namespace must have 3 to 8 characters from a-z, 0-9 and -");
-  if (namespace === "eip155") {
-    if (!NUMBER.test(reference) || reference === "0" || reference.length > 32) {
-      fail("an eip155 reference must be the chain id in decimal digits, from 1, without leading zeros");
-    }
-  } else if (namespace === "solana") {
-    if (!isBase58(reference) || reference.length !== 32) {
-      fail("a solana reference must be the first 32 characters of the genesis hash, in base 58");
-    }
-  } else {
-    fail(`the namespaces eip155 and solana are supported, not ${namespace}`);
-  }
-  return `${namespace}:${reference}` as ChainId;
+function chainOf(namespace: string, reference: string): ChainId {
+  const text = `${namespace}:${reference}`;
+  const isValid =
+    namespace === "solana"
+      ? isBase58(reference) && reference.length === 32
+      : namespace === "eip155" && NUMBER.test(reference) && reference !== "0" && reference.length <= 32;
+  if (!isValid) throw new MalformedIdentifierError("chain", text, ["chain", namespace]);
+  return text as ChainId;
 }
 
-function requireBase58(kind: string, text: string, part: string, length: number, subject: string): void {
-  if (!isBase58(part) || part.length > 2 * length) {
-    throw new MalformedIdentifierError(kind, text, `${subject} of solana is ${length} bytes in base 58`);
-  }
-  const decoded = unbase58(part).length;
-  if (decoded !== length) {
-    throw new MalformedIdentifierError(kind, text, `${subject} of solana has ${length} bytes, but this one has ${decoded}`);
-  }
+function requireBase58(kind: Kind, text: string, part: string, length = 32): void {
+  const isDigits = isBase58(part) && part.length <= 2 * length;
+  const decoded = isDigits ? unbase58(part).length : null;
+  if (decoded !== length) throw new MalformedIdentifierError(kind, text, ["base58", kind, length, decoded]);
 }

@@ -4,7 +4,8 @@
  * Decoding is strict, because attackers can exploit readers that disagree about a message: no duplicate names, at most
  * 64 levels, only exactly representable numbers, no lone surrogates. `JSON.parse` checks only the syntax.
  */
-import { MalformedDocumentError, quoted } from "../errors.js";
+import { MalformedDocumentError } from "../errors.js";
+import type { Problem } from "../problems.js";
 import { utf8Text } from "./bytes.js";
 
 /** A JSON object. Numbers are `number`; integers that a `number` cannot represent exactly are `bigint`. */
@@ -46,12 +47,11 @@ export function fieldOf(value: unknown, name: string): unknown {
  * @throws {MalformedDocumentError} The document is not such an object.
  */
 export function decodeObject(content: Uint8Array, isExact = false): JsonObject {
-  const text = utf8Text(content);
-  if (text === null) throw new MalformedDocumentError("the document is not UTF-8");
+  const text = utf8Text(content) ?? malformed("documentIsNot", "UTF-8");
   try {
     JSON.parse(text);
   } catch {
-    throw new MalformedDocumentError("the document is not valid JSON");
+    malformed("documentIsNot", "valid JSON");
   }
   const tokens = text.match(TOKENS) ?? []; // the syntax is known to be valid
   let at = 0;
@@ -59,7 +59,7 @@ export function decodeObject(content: Uint8Array, isExact = false): JsonObject {
     const token = tokens[at++] ?? "";
     const isList = token === "[";
     if (!isList && token !== "{") return valueOf(token, isExact);
-    if (depth === MAX_DEPTH) throw new MalformedDocumentError(`the document is nested deeper than ${MAX_DEPTH} levels`);
+    if (depth === MAX_DEPTH) malformed("depth", MAX_DEPTH);
     const list: unknown[] = [];
     const fields = new Map<unknown, unknown>();
     for (; tokens[at] !== (isList ? "]" : "}"); ) {
@@ -68,34 +68,33 @@ export function decodeObject(content: Uint8Array, isExact = false): JsonObject {
         list.push(part);
         continue;
       }
-      if (fields.has(part)) {
-        throw new MalformedDocumentError(`the name ${quoted(part as string)} occurs twice in one object`);
-      }
+      if (fields.has(part)) malformed("twice", part as string);
       fields.set(part, next(depth + 1));
     }
     at++;
     return isList ? list : Object.fromEntries(fields); // __proto__ becomes an ordinary field
   };
   const value = next(0);
-  if (!isObject(value)) throw new MalformedDocumentError("the document is not a JSON object");
-  return value;
+  return isObject(value) ? value : malformed("documentIsNot", "a JSON object");
+}
+
+function malformed(...problem: Problem): never {
+  throw new MalformedDocumentError(problem);
 }
 
 /** Return the value of a string, number or literal. */
 function valueOf(token: string, isExact: boolean): unknown {
   if (token.startsWith('"')) {
     const text: string = token.includes("\\") ? JSON.parse(token) : token.slice(1, -1);
-    if (hasHalfPair(text)) throw new MalformedDocumentError("a string in the document contains a lone surrogate");
+    if (hasHalfPair(text)) malformed("surrogate");
     return text;
   }
   const value: unknown = JSON.parse(token);
   if (typeof value !== "number") return value;
   if (/[.eE]/.test(token)) {
-    if (!Number.isFinite(value)) throw new MalformedDocumentError(`the number ${quoted(token)} is too large`);
+    if (!Number.isFinite(value)) malformed("large", token);
     return isExact ? new Fraction(value) : value;
   }
-  if (token.replace("-", "").length > MAX_DIGITS) {
-    throw new MalformedDocumentError("the document contains a number that is too long");
-  }
+  if (token.replace("-", "").length > MAX_DIGITS) malformed("long");
   return Number.isSafeInteger(value) ? value + 0 : BigInt(token);
 }

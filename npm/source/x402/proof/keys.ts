@@ -5,7 +5,7 @@
  * is low. An ed25519 signature is 64 bytes over the same 32 bytes.
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
-import { hex, isEqual, unhex } from "./bytes.js";
+import { hex, unhex } from "./bytes.js";
 
 /** A key that signs an agent's answers, as its registration file lists it ("Signer Fields"). */
 export interface Signer {
@@ -73,15 +73,6 @@ export async function findSigner(
   return null;
 }
 
-/** Compare a public key with a listed one. A secp256k1 key may be compressed on either side. */
-export function isKey(publicKey: Uint8Array, signer: Signer): boolean {
-  const listed = unhex(signer.publicKey);
-  if (listed === null) return false;
-  if (signer.algorithm === "ed25519") return isEqual(publicKey, listed);
-  const point = pointOf(publicKey);
-  return point !== null && point === pointOf(listed);
-}
-
 /** Check an ed25519 signature. Its curve is loaded with the first one, because most agents sign with secp256k1. */
 export async function isEd25519(digest: Uint8Array, signature: Uint8Array, key: Uint8Array): Promise<boolean> {
   const { verified } = await import("./ed25519.js");
@@ -109,7 +100,7 @@ export function recovered(digest: Uint8Array, signature: Uint8Array): string[] {
 }
 
 /** Return the point of a secp256k1 key, compressed or not, in hexadecimal digits without a prefix. */
-function pointOf(key: Uint8Array): string | null {
+export function pointOf(key: Uint8Array): string | null {
   if (key.length === 65 && key[0] === 4) return hex(key.subarray(1)); // as listed: it may be no point of the curve
   if (key.length !== 33) return null;
   try {

@@ -21,37 +21,32 @@ export const EXACT_PROXY = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001";
 export const UPTO_PROXY = "0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002";
 
 const PROVABLE: readonly PaymentKind[] = ["eip3009", "permit2-exact", "permit2-upto"];
-const METHODS: Readonly<Record<string, PaymentKind>> = {
-  "": "eip3009",
-  eip3009: "eip3009",
-  default: "eip3009",
-  permit2: "permit2-exact",
-};
-const SCHEMES: Readonly<Record<string, PaymentKind>> = {
-  upto: "permit2-upto",
-  "batch-settlement": "channel",
-  "auth-capture": "auth-capture",
-};
 const EVM_SCHEMES = ["upto", "batch-settlement", "auth-capture"];
+
+/** The kinds by scheme and, for two schemes, by the method of transfer. */
+const KINDS: Readonly<Record<string, PaymentKind>> = {
+  "exact ": "eip3009",
+  "exact eip3009": "eip3009",
+  "exact default": "eip3009",
+  "exact permit2": "permit2-exact",
+  "upto ": "permit2-upto",
+  "upto permit2": "permit2-upto",
+  "batch-settlement *": "channel",
+  "auth-capture *": "auth-capture",
+};
 
 /** Return whether a transaction can prove a payment of a kind. */
 export function isProvable(kind: PaymentKind): boolean {
   return PROVABLE.includes(kind);
 }
 
-function methodOf(extra: unknown): string {
-  const method = fieldOf(extra, "assetTransferMethod");
-  if (method === undefined || method === null) return "";
-  return typeof method === "string" && method ? method : "?";
-}
-
 /** Return the kind of payment that a server's terms request. */
 export function kindOfTerms(scheme: unknown, extra: unknown): PaymentKind {
-  const method = methodOf(extra);
-  const kinds = scheme === "exact" ? METHODS : SCHEMES;
-  const name = scheme === "exact" ? method : scheme;
-  if (typeof name !== "string" || (scheme === "upto" && method !== "" && method !== "permit2")) return "unknown";
-  return (Object.hasOwn(kinds, name) ? kinds[name] : undefined) ?? "unknown";
+  const method = fieldOf(extra, "assetTransferMethod") ?? null;
+  const hasMethods = scheme === "exact" || scheme === "upto";
+  const named = method === null ? "" : (typeof method === "string" && method) || "?";
+  const name = `${asText(scheme)} ${hasMethods ? named : "*"}`;
+  return (Object.hasOwn(KINDS, name) && KINDS[name]) || "unknown";
 }
 
 /** Return the code for terms with unsupported payments, such as `erc7710_not_supported`; null if they are supported. */

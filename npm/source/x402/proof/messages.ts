@@ -4,7 +4,6 @@
  * They are parsed strictly, and unknown fields are ignored. The JSON Schema in a declaration is never used, because the
  * server controls it too.
  */
-import { InvalidMessageError } from "../errors.js";
 import * as read from "./fields.js";
 import { accountText, type AccountId, type GlobalAgentId } from "./identifiers.js";
 import { isObject } from "./json.js";
@@ -70,8 +69,7 @@ function registrationOf(value: unknown, place: string, isDraft: boolean): AgentR
   if (isDraft) return { agent, reputationRegistry: null };
   const reputation = read.account(fields, "reputationRegistry", path);
   if (reputation.chain !== registry.chain) {
-    const problem = `${accountText(reputation)} is not on the chain of ${accountText(registry)}`;
-    throw new InvalidMessageError(`${path}reputationRegistry`, "wrong_chain", problem);
+    throw read.invalid(`${path}reputationRegistry`, "wrong_chain", accountText(reputation), `the chain of ${accountText(registry)}`);
   }
   return { agent, reputationRegistry: reputation };
 }
@@ -81,15 +79,12 @@ function infoOf(value: unknown, isDraft: boolean): ReputationInfo {
   if (Object.hasOwn(fields, "info")) fields = read.record(fields["info"], "info");
   const version = read.text(fields, "version");
   const match = /^([0-9]{1,6})\.[0-9]{1,6}\.[0-9]{1,6}$/.exec(version);
-  if (!match) throw new InvalidMessageError("version", "malformed", "expected three numbers, such as 1.0.0");
-  if (Number(match[1]) !== 1) {
-    throw new InvalidMessageError("version", "unsupported_version", `version ${version} is not supported`);
-  }
+  if (!match) throw read.invalid("version", "malformed", "version");
+  if (Number(match[1]) !== 1) throw read.invalid("version", "unsupported_version", version);
   const listed = read.list(fields, "registrations");
-  if (!listed.length) throw new InvalidMessageError("registrations", "malformed", "the list is empty");
+  if (!listed.length) throw read.invalid("registrations", "malformed", "emptyList");
   if (listed.length > MAX_REGISTRATIONS) {
-    const problem = `${listed.length} exceed the limit of ${MAX_REGISTRATIONS}`;
-    throw new InvalidMessageError("registrations", "too_many", problem);
+    throw read.invalid("registrations", "too_many", listed.length, MAX_REGISTRATIONS);
   }
   const registrations = listed.map((entry, at) => registrationOf(entry, `registrations[${at}]`, isDraft));
   if (isDraft) return { version, registrations, endpoint: null, feedbackAggregator: null, freeAnswers: false };
@@ -102,14 +97,12 @@ function infoOf(value: unknown, isDraft: boolean): ReputationInfo {
 
 /** Check the terms for blind ratings, which are passed through. */
 function checkBlindTerms(value: unknown): void {
-  if (value === null || value === undefined) return;
+  if (value == null) return;
   const fields = read.record(value, "blind");
   const after = read.whole(fields, "after");
   const lifetime = read.whole(fields, "lifetime");
   for (const [name, number, most] of [["after", after, 2 ** 53 - 1], ["lifetime", lifetime, MAX_LIFETIME]] as const) {
-    if (number < 1 || number > most) {
-      throw new InvalidMessageError(`blind.${name}`, "malformed", `the number is out of range 1..${most}`);
-    }
+    if (number < 1 || number > most) throw read.invalid(`blind.${name}`, "malformed", "range", most);
   }
 }
 

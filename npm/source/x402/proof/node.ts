@@ -1,9 +1,9 @@
 /** Requests to a node. Requests made at the same time are sent in one batch (JSON-RPC 2.0). */
-import { NodeError, printable } from "../errors.js";
+import { NodeError } from "../errors.js";
 import { readAll, timeout } from "../limits.js";
 import { bigintOf, hex, unhex, utf8, utf8Text } from "./bytes.js";
 import { keccak_256 } from "@noble/hashes/sha3";
-import { isObject, type JsonObject } from "./json.js";
+import { fieldOf, isObject, type JsonObject } from "./json.js";
 
 /** An EIP-1193 provider, such as a viem client or a wallet. */
 export interface Provider {
@@ -24,45 +24,35 @@ export interface TrustedChain {
 
 const MAX_ANSWER = 16 * 1024 * 1024;
 
-/** One node. */
-export class Node {
-  readonly #ask: (method: string, params: readonly unknown[]) => Promise<unknown>;
+/** A node: sends one request. */
+export type Node = (method: string, ...params: readonly unknown[]) => Promise<unknown>;
 
-  /**
-   * @param rpc A URL or a provider.
-   * @param fetch The function that sends requests.
-   * @param seconds The timeout for one response.
-   */
-  constructor(rpc: string | Provider, fetch: typeof globalThis.fetch, seconds: number) {
-    this.#ask = typeof rpc === "string" ? batched(rpc, fetch, seconds) : asked(rpc, seconds);
-  }
+/**
+ * Return a node.
+ *
+ * @param rpc A URL or a provider.
+ * @param fetch The function that sends requests.
+ * @param seconds The timeout for one response.
+ */
+export function nodeOf(rpc: string | Provider, fetch: typeof globalThis.fetch, seconds: number): Node {
+  if (typeof rpc === "string") return batched(rpc, fetch, seconds);
+  return async (method, ...params) => (await import("./provider.js")).answerOf(rpc, seconds, method, params);
+}
 
-  /** Send one request. */
-  async send(method: string, ...params: readonly unknown[]): Promise<unknown> {
-    return this.#ask(method, params);
-  }
+/** Call a view function, and return its data. */
+export async function view(node: Node, to: string, signature: string, args: Uint8Array, at = "latest"): Promise<Uint8Array> {
+  return dataOf(await node("eth_call", { to, data: `0x${selector(signature)}${hex(args)}` }, at));
+}
 
-  /** Call a view function, and return its data. */
-  async call(to: string, signature: string, args: Uint8Array, block: bigint | null = null): Promise<Uint8Array> {
-    const data = `0x${selector(signature)}${hex(args)}`;
-    return dataOf(await this.send("eth_call", { to, data }, block === null ? "latest" : quantityText(block)));
-  }
+/** Return the number of the latest block. */
+export async function latestBlock(node: Node): Promise<bigint> {
+  return quantityOf(await node("eth_blockNumber"));
+}
 
-  /** Return the number of the latest block. */
-  async latestBlock(): Promise<bigint> {
-    return quantityOf(await this.send("eth_blockNumber"));
-  }
-
-  /** Return the number and the time of the latest block. */
-  async latest(): Promise<{ readonly number: bigint; readonly time: bigint }> {
-    const { number, timestamp } = recordOf(await this.send("eth_getBlockByNumber", "latest", false));
-    return { number: quantityOf(number), time: quantityOf(timestamp) };
-  }
-
-  /** Return the time of a block in Unix seconds. */
-  async blockTime(block: bigint): Promise<bigint> {
-    return quantityOf(recordOf(await this.send("eth_getBlockByNumber", quantityText(block), false))["timestamp"]);
-  }
+/** Return the number and the time, in Unix seconds, of a block; of the latest one by default. */
+export async function blockOf(node: Node, at = "latest"): Promise<{ readonly number: bigint; readonly time: bigint }> {
+  const { number, timestamp } = recordOf(await node("eth_getBlockByNumber", at, false));
+  return { number: quantityOf(number), time: quantityOf(timestamp) };
 }
 
 const SELECTORS: Record<string, string> = {};
@@ -108,7 +98,7 @@ export function recordsOf(answer: unknown): JsonObject[] {
 
 /** Throw the error for a response in an unexpected form. */
 export function malformed(expected: string): never {
-  throw new NodeError(`the node's response is not ${expected}`);
+  throw new NodeError(["response", expected]);
 }
 
 /** Return the address that a view function returned. */
@@ -126,11 +116,6 @@ export function textOf(data: Uint8Array): string {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(data.subarray(at + 32, at + 32 + size));
 }
 
-/** Send each request to a provider. The code for providers is loaded with the first request. */
-function asked(provider: Provider, seconds: number): (method: string, params: readonly unknown[]) => Promise<unknown> {
-  return async (...question) => (await import("./provider.js")).answerOf(provider, seconds, ...question);
-}
-
 interface Question {
   readonly method: string;
   readonly params: readonly unknown[];
@@ -139,26 +124,21 @@ interface Question {
 }
 
 /** Send all requests from one turn of the event loop in a single HTTP request. */
-function batched(
-  url: string,
-  fetch: typeof globalThis.fetch,
-  seconds: number,
-): (method: string, params: readonly unknown[]) => Promise<unknown> {
+function batched(url: string, fetch: typeof globalThis.fetch, seconds: number): Node {
   let waiting: Question[] = [];
   const flush = async (): Promise<void> => {
     const questions = waiting;
     waiting = [];
     try {
       const messages = questions.map(({ method, params }, id) => ({ jsonrpc: "2.0", id, method, params }));
-      const body = JSON.stringify(messages.length === 1 ? messages[0] : messages);
-      const answers = await answersOf(url, fetch, seconds, body);
+      const answers = await answersOf(url, fetch, seconds, messages.length > 1 ? messages : messages[0]);
       questions.forEach((question, id) => settle(question, answers.find((answer) => answer["id"] === id)));
     } catch (error) {
-      const failure = error instanceof NodeError ? error : new NodeError("the node did not respond", { cause: error });
-      for (const question of questions) question.reject(failure);
+      const failure = error instanceof NodeError ? error : new NodeError(["noResponse"], { cause: error });
+      for (const { reject } of questions) reject(failure);
     }
   };
-  return (method, params) =>
+  return (method, ...params) =>
     new Promise((resolve, reject) => {
       if (!waiting.length) setTimeout(flush, 0);
       waiting.push({ method, params, resolve, reject });
@@ -169,35 +149,31 @@ async function answersOf(
   url: string,
   fetch: typeof globalThis.fetch,
   seconds: number,
-  body: string,
+  message: unknown,
 ): Promise<JsonObject[]> {
   const signal = timeout(seconds * 1000);
   const response = await fetch(url, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body,
+    body: JSON.stringify(message),
     signal,
     redirect: "manual", // Workers do not know "error"
   });
-  if (response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400)) {
-    throw new NodeError("the node redirects to a different address");
-  }
+  const { status, type } = response;
+  if (type === "opaqueredirect" || (status >= 300 && status < 400)) throw new NodeError(["redirect"]);
   const text = utf8Text(await readAll(response, MAX_ANSWER, signal));
   let answer: unknown;
   try {
     answer = JSON.parse(text ?? "");
   } catch {
-    throw new NodeError(`the node returned status ${response.status} and no JSON`);
+    throw new NodeError(["status", status]);
   }
   return recordsOf(Array.isArray(answer) ? answer : [answer]);
 }
 
-function settle(question: Question, answer: JsonObject | undefined): void {
-  if (answer && (answer["error"] ?? null) === null && Object.hasOwn(answer, "result")) {
-    question.resolve(answer["result"]);
-    return;
-  }
-  const error = answer?.["error"];
-  const message = isObject(error) && typeof error["message"] === "string" ? error["message"] : "no answer";
-  question.reject(new NodeError(`the node rejected ${question.method}: ${printable(message.slice(0, 200))}`));
+function settle({ method, resolve, reject }: Question, answer: JsonObject = {}): void {
+  const { error = null, result } = answer;
+  if (error === null && Object.hasOwn(answer, "result")) return resolve(result);
+  const message = fieldOf(error, "message");
+  reject(new NodeError(["rejected", method, typeof message === "string" ? message.slice(0, 200) : "no answer"]));
 }

@@ -60,11 +60,11 @@ function isSamePayment(found: SignedPayment, signed: SignedPayment): boolean {
 
 /** Return the calls to the proxies in a transaction; null if another contract made them and there is no trace. */
 async function settlingCalls(chain: node.Node, transaction: string, events: number): Promise<ProxyCall[] | null> {
-  const sent = node.recordOf(await chain.send("eth_getTransactionByHash", transaction));
+  const sent = node.recordOf(await chain("eth_getTransactionByHash", transaction));
   const call = proxyCall(sent["to"], node.dataOf(sent["input"]));
   if (call !== null && events === 1) return [call];
   try {
-    const trace = await chain.send("debug_traceTransaction", transaction, { tracer: "callTracer" });
+    const trace = await chain("debug_traceTransaction", transaction, { tracer: "callTracer" });
     const calls = innerCalls(trace);
     return calls.length === events ? calls : null;
   } catch (error) {

@@ -5,6 +5,7 @@
  * entry makes the file unreadable. All other fields are taken as they are.
  */
 import { MalformedDocumentError } from "../errors.js";
+import type { Problem } from "../problems.js";
 import { unhex } from "./bytes.js";
 import type { Document } from "./documents.js";
 import {
@@ -67,19 +68,16 @@ export function validSigners(file: RegistrationFile, second: number): Signer[] {
 
 function entriesOf(file: JsonObject, name: string): JsonObject[] | null {
   const value = fieldOf(file, name);
-  if (value === null || value === undefined) return null;
-  if (!Array.isArray(value)) throw new MalformedDocumentError(`${name} is not a list`);
-  return value.map((entry, at) => {
-    if (!isObject(entry)) throw new MalformedDocumentError(`${name}.${at} is not an object`);
-    return entry;
-  });
+  if (value == null) return null;
+  if (!Array.isArray(value)) malformed("isNot", name, "a list");
+  return value.map((entry, at) => (isObject(entry) ? entry : malformed("isNot", `${name}.${at}`, "an object")));
 }
 
 function registrationOf(entry: JsonObject, at: number): GlobalAgentId | null {
   const { agentRegistry: registry, agentId } = entry;
   const isWhole = (typeof agentId === "number" && Number.isInteger(agentId)) || typeof agentId === "bigint";
   if (typeof registry !== "string" || !(isWhole || typeof agentId === "string" || (agentId ?? null) === null)) {
-    throw new MalformedDocumentError(`registrations.${at} is malformed`);
+    malformed("isMalformed", `registrations.${at}`);
   }
   try {
     const account = parseAccount(registry, false);
@@ -93,23 +91,24 @@ function registrationOf(entry: JsonObject, at: number): GlobalAgentId | null {
 
 function signerOf(entry: JsonObject, at: number): Signer {
   const { publicKey, algorithm, validFrom, validUntil, role = null, comment = null } = entry;
-  const fail = (problem: string): never => {
-    throw new MalformedDocumentError(`signers.${at}.${problem}`);
-  };
   const key = typeof publicKey === "string" ? unhex(publicKey) : null;
-  if (typeof publicKey !== "string" || key === null) {
-    return fail("publicKey: expected hexadecimal digits in pairs, without 0x");
-  }
-  if (algorithm !== "ed25519" && algorithm !== "secp256k1") return fail("algorithm: expected ed25519 or secp256k1");
-  if (role !== null && role !== "owner" && role !== "delegate") return fail("role: expected owner or delegate");
-  if (comment !== null && typeof comment !== "string") return fail("comment: not a string");
-  const isPoint = (key.length === 33 && (key[0] === 2 || key[0] === 3)) || (key.length === 65 && key[0] === 4);
-  if (algorithm === "ed25519" ? key.length !== 32 : !isPoint) return fail(`publicKey: not a key for ${algorithm}`);
-  if (!Object.hasOwn(entry, "validUntil")) return fail("validUntil: missing");
-  const isSecond = (value: unknown): value is number | bigint =>
-    (typeof value === "number" || typeof value === "bigint") && value >= 0;
-  if (!isSecond(validFrom)) return fail("validFrom: not a whole number");
-  if (validUntil !== null && !isSecond(validUntil)) return fail("validUntil: not a whole number, or null");
+  const isPoint = (key?.length === 33 && (key[0] === 2 || key[0] === 3)) || (key?.length === 65 && key[0] === 4);
+  const isValid =
+    (algorithm === "ed25519" ? key?.length === 32 : algorithm === "secp256k1" && isPoint) &&
+    (role === null || role === "owner" || role === "delegate") &&
+    (comment === null || typeof comment === "string") &&
+    isSecond(validFrom) &&
+    (isSecond(validUntil) || (validUntil === null && Object.hasOwn(entry, "validUntil")));
+  if (!isValid) malformed("signer", at, entry, key);
   const until = validUntil === null ? null : Number(validUntil);
-  return { publicKey, algorithm, role, validFrom: Number(validFrom), validUntil: until };
+  return { publicKey, algorithm, role, validFrom: Number(validFrom), validUntil: until } as Signer;
+}
+
+/** Return whether a value is a whole number that is not negative. A fraction is an object. */
+export function isSecond(value: unknown): boolean {
+  return (typeof value === "number" || typeof value === "bigint") && value >= 0;
+}
+
+function malformed(...problem: Problem): never {
+  throw new MalformedDocumentError(problem);
 }

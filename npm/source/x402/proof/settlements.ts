@@ -1,5 +1,6 @@
 /** The on-chain state of a payment whose answer was lost. */
 import { asText, MalformedIdentifierError, NodeError } from "../errors.js";
+import { messageOf } from "../problems.js";
 import { bigintOf, bytesOf, hex, joined } from "./bytes.js";
 import { pause, POLL_MILLISECONDS, type Chains } from "./chains.js";
 import { isObject, type JsonObject } from "./json.js";
@@ -40,7 +41,7 @@ export async function awaitSettlement(
       await pause(Math.min(POLL_MILLISECONDS, remaining));
     } catch (error) {
       if (!(error instanceof NodeError) && !(error instanceof MalformedIdentifierError)) throw error;
-      return unknownSettlement(error.message);
+      return unknownSettlement(messageOf(error));
     }
   }
 }
@@ -57,12 +58,12 @@ export async function findSettlement(
     signed = await signedPayment(accepted, payload);
   } catch (error) {
     if (!(error instanceof PaymentProblemError)) throw error;
-    return unknownSettlement(error.message);
+    return unknownSettlement(messageOf(error));
   }
   const state = { isPaid: null, transaction: null, problem: "", isExpired: false, amount: null, signed };
-  const latest = await chain.latestBlock();
+  const latest = await node.latestBlock(chain);
   const block = latest - BigInt(confirmations) + 1n > 0n ? latest - BigInt(confirmations) + 1n : 0n;
-  const isOver = (await chain.blockTime(block)) > lastSecond(signed);
+  const isOver = (await node.blockOf(chain, node.quantityText(block))).time > lastSecond(signed);
   // A later block may have used what this one did not, unless the authorization had expired in this one.
   if (!(await isUsed(chain, signed, isOver ? node.quantityText(block) : "latest"))) {
     return { ...state, isPaid: false, isExpired: isOver };
@@ -81,11 +82,10 @@ async function isUsed(chain: node.Node, signed: SignedPayment, at: string): Prom
   const nonce = bigintOf(signed.nonce);
   const isToken = signed.kind === "eip3009";
   const to = isToken ? signed.asset : PERMIT2;
-  const view = isToken ? "authorizationState(address,bytes32)" : "nonceBitmap(address,uint256)";
+  const signature = isToken ? "authorizationState(address,bytes32)" : "nonceBitmap(address,uint256)";
   const word = isToken ? nonce : nonce >> 8n;
   const args = joined(bytesOf(BigInt(signed.payer), 32), bytesOf(word, 32));
-  const data = `0x${node.selector(view)}${hex(args)}`;
-  const state = node.dataOf(await chain.send("eth_call", { to, data }, at));
+  const state = await node.view(chain, to, signature, args, at);
   if (state.length !== 32) node.malformed(`a 32-byte word: ${to} has no payment nonces`);
   return ((bigintOf(state) >> (isToken ? 0n : nonce & 255n)) & 1n) === 1n;
 }
@@ -143,7 +143,7 @@ async function logsOf(
     fromBlock: node.quantityText(first),
     toBlock: "latest",
   };
-  return node.recordsOf(await chain.send("eth_getLogs", query));
+  return node.recordsOf(await chain("eth_getLogs", query));
 }
 
 function transactionOf(log: JsonObject): string {

@@ -1,5 +1,4 @@
 /** Messages after a payment: the server's signed statement and its reported settlement. */
-import { InvalidMessageError } from "../errors.js";
 import { hex } from "./bytes.js";
 import * as read from "./fields.js";
 import { interactionHash } from "./hashes.js";
@@ -52,7 +51,7 @@ export async function statementOf({ key }: Profile, value: unknown): Promise<Int
   return key === REPUTATION_8004 ? currentStatementOf(value) : (await import("./draft.js")).draftStatementOf(value);
 }
 
-/** Hash a paid interaction. */
+/** Hash a paid interaction. The target, method and URL, only counts in the draft. */
 export async function hashesOf(
   { key }: Profile,
   taskRef: string,
@@ -74,16 +73,14 @@ export function currentStatementOf(value: unknown): InteractionData {
   const network = read.chain(fields, "networkId");
   const payment = read.transaction(fields, "taskRef");
   if (payment.chain !== network) {
-    const problem = `${payment.chain}:${payment.transaction} is not on ${network}, as networkId states`;
-    throw new InvalidMessageError("taskRef", "wrong_chain", problem);
+    throw read.invalid("taskRef", "wrong_chain", `${payment.chain}:${payment.transaction}`, network, ", as networkId states");
   }
   const named = read.own(fields, "agentRegistry");
-  const agentRegistry = named === null || named === undefined ? null : read.account(fields, "agentRegistry");
+  const agentRegistry = named == null ? null : read.account(fields, "agentRegistry");
   const agentId = read.text(fields, "agentId");
   if (agentRegistry !== null) {
     if (agentRegistry.chain !== network) {
-      const problem = `${accountText(agentRegistry)} is not on ${network}`;
-      throw new InvalidMessageError("agentRegistry", "wrong_chain", problem);
+      throw read.invalid("agentRegistry", "wrong_chain", accountText(agentRegistry), network);
     }
     read.agent(agentRegistry, fields, "agentId");
   }
@@ -126,21 +123,16 @@ export function statementObject(statement: InteractionData): JsonObject {
 export function settlementOf(value: unknown, key: string = REPUTATION_8004): SettlementReceipt {
   const fields = read.record(value, "PAYMENT-RESPONSE");
   const listed = read.own(fields, "extensions");
-  const isListed = listed !== null && listed !== undefined;
-  const interaction = isListed ? read.own(read.record(listed, "extensions"), key) : undefined;
+  const interaction = listed == null ? null : read.own(read.record(listed, "extensions"), key);
   const isWrapped = Object.hasOwn(fields, "settlementResponse");
   const settled = isWrapped ? read.record(fields["settlementResponse"], "settlementResponse") : fields;
   const [networkName, transactionName] = isWrapped ? ["networkId", "txHash"] : ["network", "transaction"];
   const success = read.own(settled, "success");
   if (typeof success !== "boolean") {
-    const code = success === null || success === undefined ? "missing" : "wrong_type";
-    throw new InvalidMessageError("success", code, "expected true or false");
+    throw read.invalid("success", success == null ? "missing" : "wrong_type");
   }
-  const named = read.own(settled, "payer");
-  const payer = named === null || named === undefined ? null : read.text(settled, "payer");
-  const reported = read.own(settled, "amount");
-  const isNamed = reported !== null && reported !== undefined && reported !== "";
-  const amount = isNamed ? read.text(settled, "amount") : null;
+  const payer = read.own(settled, "payer") == null ? null : read.text(settled, "payer");
+  const amount = (read.own(settled, "amount") ?? "") === "" ? null : read.text(settled, "amount");
   const network = read.text(settled, networkName ?? "");
   const isOfNothing = read.own(settled, transactionName ?? "") === "" && amount === "0";
   const transaction = isOfNothing ? "" : read.text(settled, transactionName ?? "");

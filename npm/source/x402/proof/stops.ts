@@ -1,5 +1,6 @@
 /** The ends of checks that did not pass. */
 import type { CheckCode } from "../codes.js";
+import type { Absent, Problem } from "../problems.js";
 import type { Outcome } from "./verdicts.js";
 
 /** A check ends without having passed. */
@@ -7,25 +8,25 @@ export class Stopped extends Error {
   constructor(
     readonly outcome: Outcome,
     readonly code: CheckCode,
-    problem: string,
+    readonly problem: string | Problem,
     readonly field = "",
   ) {
-    super(problem);
+    super(code);
   }
 }
 
-/** Return the end of a check that failed. */
-export function failed(code: CheckCode, problem: string, field = ""): Stopped {
+/** Return the end of a check that failed. By default, its code is the key of its text. */
+export function failed(code: CheckCode, problem: string | Problem = [code] as never, field = ""): Stopped {
   return new Stopped("failed", code, problem, field);
 }
 
 /** Return the end of a check that could not be performed. */
-export function unchecked(problem: string, code: CheckCode = "cannot_check"): Stopped {
+export function unchecked(code: CheckCode, problem: string | Problem = [code] as never): Stopped {
   return new Stopped("unchecked", code, problem);
 }
 
 /** Return a value that an earlier check found. */
-export function required<T>(value: T | null, problem: string): T {
-  if (value === null) throw unchecked(problem, "earlier_check_failed");
+export function required<T>(value: T | null, name: Absent): T {
+  if (value === null) throw unchecked("earlier_check_failed", ["earlier_check_failed", name]);
   return value;
 }

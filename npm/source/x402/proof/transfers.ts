@@ -38,22 +38,21 @@ export async function findPayment(
   confirmations: number,
   onBlock: (block: bigint | null) => void = () => undefined,
 ): Promise<Payment> {
-  const head = chain.latest();
+  const head = node.blockOf(chain);
   head.catch(() => undefined);
   onBlock(null);
   const [block, transfer] = await findTransfer(chain, signed, transaction);
   const isUpto = signed.kind === "permit2-upto";
   const moved = bigintOf(transfer.data);
   if (moved < signed.amount && !isUpto) {
-    const problem = `only ${moved} of ${signed.asset} arrived at ${signed.payee}, but the price is ${signed.amount}`;
-    throw new PaymentProblemError(problem, "paid_less", true);
+    throw new PaymentProblemError(["paid_less", moved, signed], "paid_less", true);
   }
   const latest = await head;
   if (latest.number !== block) onBlock(block);
-  const time = latest.number === block ? latest.time : await chain.blockTime(block);
+  const time = latest.number === block ? latest.time : await (await node.blockOf(chain, node.quantityText(block))).time;
   const depth = latest.number - block + 1n;
   if (depth < confirmations) {
-    throw new PaymentProblemError(`the payment has ${depth} of ${confirmations} confirmations`, "payment_unconfirmed");
+    throw new PaymentProblemError(["payment_unconfirmed", depth, confirmations], "payment_unconfirmed");
   }
   return {
     payer: signed.payer,
@@ -74,13 +73,13 @@ export async function findTransfer(
   signed: SignedPayment,
   transaction: string,
 ): Promise<[bigint, ReceiptLog]> {
-  const reply = await chain.send("eth_getTransactionReceipt", transaction);
+  const reply = await chain("eth_getTransactionReceipt", transaction);
   if (reply === null || reply === undefined) {
-    throw new PaymentProblemError("the transaction is not in any block", "payment_not_found");
+    throw new PaymentProblemError(["noBlock"], "payment_not_found");
   }
   const receipt = node.recordOf(reply);
   if (node.quantityOf(receipt["status"]) !== 1n) {
-    throw new PaymentProblemError("the transaction failed", "payment_not_found", true);
+    throw new PaymentProblemError(["reverted"], "payment_not_found", true);
   }
   const logs = node.recordsOf(receipt["logs"]).map(receiptLog);
   const nonces = pairedNonces(logs, addressTopic(signed.payer));
@@ -90,9 +89,7 @@ export async function findTransfer(
       ? possible.find((log) => nonces.get(log) === hex(signed.nonce))
       : await settledBy(chain, transaction, signed, logs, possible.filter((log) => !nonces.has(log)));
   if (transfer) return [node.quantityOf(receipt["blockNumber"]), transfer];
-  const amount = `${signed.kind === "permit2-upto" ? "at most " : ""}${signed.amount} of ${signed.asset}`;
-  const sides = `from ${signed.payer} to ${signed.payee}`;
-  throw new PaymentProblemError(`the transaction does not transfer ${amount} ${sides} by this authorization`);
+  throw new PaymentProblemError(["payment_mismatch", signed]);
 }
 
 /** Find a Permit2 payment's transfer. The code that reads the proxies is separate, because few payments need it. */

@@ -36,7 +36,7 @@ export async function judgeUnused(
   const problem = settlement?.isExpired
     ? "nothing was paid, and nothing can be taken any more"
     : `nothing was paid so far; ${until}`;
-  return { transaction: null, stop: unchecked(problem, "nothing_paid") };
+  return { transaction: null, stop: unchecked("nothing_paid", problem) };
 }
 
 async function signedOrNull(...terms: Parameters<typeof signedPayment>): Promise<SignedPayment | null> {

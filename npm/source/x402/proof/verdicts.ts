@@ -96,16 +96,6 @@ export function checkOf(verification: Pick<Verification, "checks">, name: CheckN
   return verification.checks.find((check) => check.name === name) ?? missing;
 }
 
-/** Return the lines for the checks that did not pass. */
-export function problemsOf(checks: readonly Check[], unpaidStatus: number | null): string[] {
-  const settlement = checkOf({ checks }, "settlement");
-  if (settlement.code === "nothing_paid") return [settlement.problem];
-  if (unpaidStatus !== null) {
-    return [`nothing was paid: the server returned ${unpaidStatus} without a settlement`];
-  }
-  return checks.filter(({ outcome }) => outcome !== "passed").map(({ name, problem }) => `${name}: ${problem}`);
-}
-
 /** Return the terms that the client accepted. */
 export function acceptedOf(paid: PaidExchange): JsonObject {
   return objectOf(paid.payment, "accepted");
@@ -118,8 +108,7 @@ export function payloadOf(paid: PaidExchange): JsonObject {
 
 /** Return the network on which the client paid. */
 export function networkOf(paid: PaidExchange): string {
-  const network = acceptedOf(paid)["network"];
-  return asText(network ?? "None");
+  return asText(acceptedOf(paid)["network"] ?? "None");
 }
 
 /** Return the profile of the server's statement, or that of its declaration if there is no statement. */
@@ -130,14 +119,6 @@ export function profileOf(paid: PaidExchange): Profile {
 /** Return the server's declaration, as the client sent it back. */
 export function declarationOf(paid: PaidExchange): unknown {
   return fieldOf(paid.payment["extensions"], profileOf(paid).key) ?? null;
-}
-
-/** Return the request's path and query, without the method and the host. */
-export function pathAndQuery(paid: PaidExchange): string {
-  const url = (paid.target ?? "").replace(/^[^ ]* ?/, "");
-  const parts = /^(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?:\/\/[^/?#]*)?([^?#]*)(\?[^#]*)?/.exec(url);
-  const query = parts?.[2] ?? "";
-  return (parts?.[1] || "/") + (query === "?" ? "" : query);
 }
 
 function objectOf(fields: JsonObject, name: string): JsonObject {

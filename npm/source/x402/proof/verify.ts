@@ -1,12 +1,9 @@
 /** The checks of a server before a payment, and of its answer after it ("Post-Service Signature Verification"). */
-import { InvalidMessageError, MalformedIdentifierError, TrustError } from "../errors.js";
+import { explain, InvalidMessageError, MalformedIdentifierError, TrustError } from "../errors.js";
 import { chainsOf, type TrustTerms } from "./chains.js";
 import { isSameAccount, parseChain } from "./identifiers.js";
 import { PROFILE_8004, type AgentRegistration, type Profile } from "./messages.js";
 import type { PaidExchange, Verification } from "./verdicts.js";
-
-/** The problem of a payment to a different address, in the specification's words. */
-export const ADDRESS_MISMATCH = "Payment address mismatch - potential fraud. ABORTING.";
 
 /**
  * Check a paid answer. Failures are results, not exceptions: if a node or file server fails, checks remain undone.
@@ -52,19 +49,19 @@ export async function checkBeforePayment(
     const expected = chains.terms.walletServices
       ? await (await import("./wallets.js")).walletOn(chains, reader, registration, chain, wallet)
       : wallet;
-    if (!isSameAccount(chain, expected, payTo)) throw new TrustError("payment_address_mismatch", ADDRESS_MISMATCH);
+    if (!isSameAccount(chain, expected, payTo)) throw new TrustError("payment_address_mismatch");
     return registration;
   } catch (error) {
-    if (error instanceof TrustError) throw error;
-    if (error instanceof InvalidMessageError) throw new TrustError("invalid_declaration", error.message, { cause: error });
-    if (error instanceof MalformedIdentifierError) {
-      throw new TrustError("unsupported_network", error.message, { cause: error });
-    }
-    throw new TrustError("cannot_check", `the agent cannot be checked: ${describe(error)}`, { cause: error });
+    const code =
+      error instanceof InvalidMessageError
+        ? "invalid_declaration"
+        : error instanceof MalformedIdentifierError
+          ? "unsupported_network"
+          : "cannot_check";
+    throw await explain(
+      error instanceof TrustError
+        ? error
+        : new TrustError(code, [code === "cannot_check" ? "cannotCheck" : "error", error], { cause: error }),
+    );
   }
-}
-
-/** Return an error as a human-readable problem. */
-export function describe(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }

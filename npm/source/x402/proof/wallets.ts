@@ -1,10 +1,12 @@
 /** Wallets, listed as services in the agent's registration file, on chains other than that of its identity. */
 import { TrustError } from "../errors.js";
 import type { Chains, ChainReader } from "./chains.js";
-import { parseAccount, type ChainId } from "./identifiers.js";
+import { load } from "./documents.js";
+import { parseAccount, type ChainId, type GlobalAgentId } from "./identifiers.js";
 import { isObject, type JsonObject } from "./json.js";
 import type { AgentRegistration } from "./messages.js";
 import { isOfAgent, readRegistrationFile, type RegistrationFile } from "./registration.js";
+import { required } from "./stops.js";
 
 /** The name of a service that is a wallet on another chain. */
 const WALLET_SERVICE = "agentWallet";
@@ -20,7 +22,7 @@ export async function walletOn(
   const uri = await reader.uri(registration.agent);
   let wallet = "";
   if (uri) {
-    const document = await chains.load(uri);
+    const document = await load(chains, uri);
     const isAuthentic = document.integrity !== null || /^https:/i.test(document.uri);
     const file = isAuthentic ? readRegistrationFile(document.content) : null;
     if (file === null || !isOfAgent(file, registration.agent)) {
@@ -33,8 +35,19 @@ export async function walletOn(
   return expected;
 }
 
+/** Return the wallet on a payment's chain according to the registration file as of the payment. */
+export async function walletThen(
+  reader: ChainReader,
+  agent: GlobalAgentId,
+  block: bigint,
+  chain: ChainId,
+  loaded: (uri: string) => Promise<RegistrationFile | null>,
+): Promise<string> {
+  return serviceWallet(required(await loaded(await reader.uri(agent, block)), "file"), chain);
+}
+
 /** Return the wallet on a chain that the file lists among its services; empty if there is none. */
-export function serviceWallet(file: RegistrationFile, chain: ChainId): string {
+function serviceWallet(file: RegistrationFile, chain: ChainId): string {
   for (const endpoint of walletsOf(file.fields)) {
     try {
       const account = parseAccount(endpoint);

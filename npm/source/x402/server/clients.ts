@@ -1,11 +1,12 @@
 /** The gate before a service: decline clients that this server has rated badly, before their payment is settled. */
 import { InvalidMessageError, NodeError, X402Error } from "../errors.js";
 import { bigintOf, bytesOf, joined } from "../proof/bytes.js";
+import { messageOf } from "../problems.js";
 import { chainsOf, type TrustTerms } from "../proof/chains.js";
 import { agentText, checksummed, isSameRegistry, type GlobalAgentId } from "../proof/identifiers.js";
 import type { JsonObject } from "../proof/json.js";
 import { clientAgentOf, REPUTATION_8004 } from "../proof/messages.js";
-import { addressOf } from "../proof/node.js";
+import { addressOf, view } from "../proof/node.js";
 import { payerOf } from "../proof/payments.js";
 import type { VerifiedClient } from "./exchange.js";
 
@@ -76,7 +77,7 @@ function claimOf(extensions: unknown): GlobalAgentId | null {
   try {
     return clientAgentOf((extensions as JsonObject | undefined)?.[REPUTATION_8004]);
   } catch (error) {
-    if (error instanceof InvalidMessageError) throw new DeclinedClientError("invalid_client_agent", error.message);
+    if (error instanceof InvalidMessageError) throw new DeclinedClientError("invalid_client_agent", messageOf(error));
     throw error;
   }
 }
@@ -86,16 +87,16 @@ async function standingOf(terms: ClientTerms, agent: GlobalAgentId, payer: strin
   const chains = chainsOf(terms.trust);
   const reader = chains.readerOrNull(network);
   if (!reader) throw new DeclinedClientError("unsupported_network", `client ratings cannot be checked on ${network}`);
-  const { identity, reputation } = reader.registries;
+  const { identity, reputation, node } = reader;
   if (!isSameRegistry(agent.registry, identity)) {
     throw new DeclinedClientError("unknown_registry", `${agentText(agent)} is not on the allow-list`);
   }
   const token = bytesOf(BigInt(agent.agent), 32);
   try {
     const [owner, wallet, rated] = await Promise.all([
-      reader.node.call(identity.address, "ownerOf(uint256)", token),
-      reader.node.call(identity.address, "getAgentWallet(uint256)", token),
-      reader.node.call(reputation.address, "getClientRating(uint256,uint256)", joined(token, bytesOf(BigInt(terms.server), 32))),
+      view(node, identity.address, "ownerOf(uint256)", token),
+      view(node, identity.address, "getAgentWallet(uint256)", token),
+      view(node, reputation.address, "getClientRating(uint256,uint256)", joined(token, bytesOf(BigInt(terms.server), 32))),
     ]);
     const speakers = [owner, wallet].map((data) => checksummed(addressOf(data)));
     if (!speakers.includes(payer)) {
@@ -104,7 +105,7 @@ async function standingOf(terms: ClientTerms, agent: GlobalAgentId, payer: strin
     const rating = bigintOf(rated.subarray(0, 32)) ? Number(bigintOf(rated.subarray(32, 64))) : null;
     return { agent, owner: speakers[0] ?? "", payer, rating };
   } catch (error) {
-    if (error instanceof NodeError) throw new DeclinedClientError("cannot_check", `${error.message}`);
+    if (error instanceof NodeError) throw new DeclinedClientError("cannot_check", messageOf(error));
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 /** Declarations for a route's extensions. */
-import { InvalidArgumentError } from "../errors.js";
-import { builtIn } from "../proof/chains.js";
+import { explained } from "../problems.js";
+import { registriesOf } from "../proof/chains.js";
 import type { JsonObject } from "../proof/json.js";
 import { PROFILE_8004, REPUTATION_8004 } from "../proof/messages.js";
 
@@ -35,8 +35,7 @@ export interface SellingAgent {
  */
 export function agent(options: AgentOptions): SellingAgent {
   const { chainId, endpoint, feedbackAggregator, freeAnswers } = options;
-  const registries = options.registries ?? builtIn(chainId);
-  if (!registries) throw new InvalidArgumentError(`chain ${chainId} has no built-in registries: pass them`);
+  const registries = registriesOf(chainId, options.registries);
   const agentId = BigInt(options.agentId);
   const info = {
     version: "1.0.0",
@@ -51,7 +50,11 @@ export function agent(options: AgentOptions): SellingAgent {
     ...(feedbackAggregator === undefined ? {} : { feedbackAggregator }),
     ...(freeAnswers ? { freeAnswers } : {}),
   };
-  PROFILE_8004.infoOf({ info });
+  try {
+    PROFILE_8004.infoOf({ info });
+  } catch (error) {
+    throw explained(error);
+  }
   const declaration = {
     [REPUTATION_8004]: { info, schema: SCHEMA },
     "payment-identifier": { info: { required: false }, schema: IDENTIFIER_SCHEMA },

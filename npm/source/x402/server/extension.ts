@@ -8,7 +8,8 @@ import type {
   ResourceServerExtensionHooks,
   SettleResponse,
 } from "@x402/core/types";
-import { InvalidMessageError, X402Error } from "../errors.js";
+import { InvalidMessageError } from "../errors.js";
+import { safeTextOf } from "../problems.js";
 import { hex, joined, utf8 } from "../proof/bytes.js";
 import { chainsOf, type Chains, type TrustTerms } from "../proof/chains.js";
 import { canonicalJson } from "../proof/hashes.js";
@@ -16,8 +17,9 @@ import { isEvm, parseTransaction } from "../proof/identifiers.js";
 import type { JsonObject } from "../proof/json.js";
 import { unsupportedKind } from "../proof/kinds.js";
 import { clientAgentOf, PROFILE_8004, REPUTATION_8004, registrationOn } from "../proof/messages.js";
-import { payerOf, PaymentProblemError, type SignedPayment } from "../proof/payments.js";
+import { payerOf, PaymentProblemError, type Settlement, type SignedPayment } from "../proof/payments.js";
 import { signedPaymentOf } from "../proof/permit2.js";
+import { awaitSettlement } from "../proof/settlements.js";
 import { hashesOf, statementObject } from "../proof/statements.js";
 import { keccak_256 } from "@noble/hashes/sha3";
 import { exchangeOf, report, type Exchange } from "./exchange.js";
@@ -83,7 +85,7 @@ export function reputation(options: ReputationOptions): ReputationExtension {
     try {
       options.onUnsigned?.(problem);
     } catch (error) {
-      report("onUnsigned failed", textOf(error));
+      report("onUnsigned failed", safeTextOf(error));
     }
   };
 
@@ -94,7 +96,7 @@ export function reputation(options: ReputationOptions): ReputationExtension {
       counts.signed++;
       return statement;
     } catch (error) {
-      countUnsigned(textOf(error));
+      countUnsigned(safeTextOf(error));
       return undefined;
     }
   };
@@ -118,7 +120,7 @@ export function reputation(options: ReputationOptions): ReputationExtension {
       workingUntil = Date.now() + (options.recheckSeconds ?? 10) * 1000;
       return null;
     } catch (error) {
-      report("the signing key does not work", textOf(error));
+      report("the signing key does not work", safeTextOf(error));
       return "signer_unavailable";
     }
   };
@@ -127,7 +129,7 @@ export function reputation(options: ReputationOptions): ReputationExtension {
     try {
       await reservations[isSettled ? "settle" : "release"](paymentKey(context), context.paymentPayload);
     } catch (error) {
-      report(STORE_FAILS, textOf(error));
+      report(STORE_FAILS, safeTextOf(error));
     }
   };
 
@@ -154,7 +156,7 @@ export function reputation(options: ReputationOptions): ReputationExtension {
       try {
         isReserved = await reservations.take(paymentKey(context), context.paymentPayload);
       } catch (error) {
-        report(STORE_FAILS, textOf(error));
+        report(STORE_FAILS, safeTextOf(error));
         return { abort: true, reason: "reservations_unavailable" };
       }
       if (isReserved === "full") return { abort: true, reason: "too_many_payments" };
@@ -173,7 +175,7 @@ export function reputation(options: ReputationOptions): ReputationExtension {
           problem = settlementProblem(context, await reservations.pendingAmount(paymentKey(context)));
         }
       } catch (error) {
-        report(STORE_FAILS, textOf(error));
+        report(STORE_FAILS, safeTextOf(error));
         problem = "reservations_unavailable";
       }
       if (problem !== null || exchange === null) {
@@ -185,7 +187,7 @@ export function reputation(options: ReputationOptions): ReputationExtension {
         exchange.isUnsettled = true; // an exception of the facilitator reaches no hook
         return;
       }
-      const settled = await chains.findSettlement(agreed(context), 0);
+      const settled = await onChain(chains, context);
       if (settled.isPaid !== true || settled.transaction === null) return;
       return { skip: true, result: settlementOf(context, settled.transaction, settled.amount?.toString()) };
     },
@@ -202,7 +204,7 @@ export function reputation(options: ReputationOptions): ReputationExtension {
       }
       // Anybody may settle `exact` by Permit2, and then it fails for the facilitator: unused alone is released.
       const isOthers = signedOf(context)?.kind === "permit2-exact";
-      const isUnused = !isOthers || (chains !== null && (await chains.findSettlement(agreed(context), 0)).isPaid === false);
+      const isUnused = !isOthers || (chains !== null && (await onChain(chains, context)).isPaid === false);
       await end(context, !isUnused);
       if (exchange) exchange.isUnsettled = false;
     },
@@ -299,12 +301,12 @@ function termsOf(context: Context): JsonObject {
   return { ...context.requirements, amount: context.paymentPayload.accepted.amount };
 }
 
-function agreed(context: Context): JsonObject {
-  return { accepted: termsOf(context), payload: context.paymentPayload.payload };
+function onChain(chains: Chains, context: Context): Promise<Settlement> {
+  return awaitSettlement(chains, { accepted: termsOf(context), payload: context.paymentPayload.payload }, 0);
 }
 
 async function usedNonce(chains: Chains, context: Context): Promise<string | null> {
-  const settlement = await chains.findSettlement(agreed(context), 0);
+  const settlement = await onChain(chains, context);
   if (settlement.isPaid === true) return "nonce_used";
   return settlement.isExpired ? "authorization_expired" : null;
 }
@@ -352,8 +354,3 @@ function paymentKey(context: Context): string {
 }
 
 const STORE_FAILS = "the store of reservations failed";
-
-/** Return an error's text, without anything that it may quote. */
-function textOf(error: unknown): string {
-  return error instanceof X402Error ? error.message : error instanceof Error ? error.name : "an unknown error";
-}

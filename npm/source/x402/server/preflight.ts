@@ -1,6 +1,8 @@
 /** Checks of a seller's settings before it accepts payments, because clients reject proofs made with wrong ones. */
 import { DocumentError, NodeError, TrustError, X402Error } from "../errors.js";
+import { messageOf } from "../problems.js";
 import { chainsOf, type TrustTerms } from "../proof/chains.js";
+import { load } from "../proof/documents.js";
 import { agentText } from "../proof/identifiers.js";
 import { PROFILE_8004 } from "../proof/messages.js";
 import { isOfAgent, readRegistrationFile, validSigners } from "../proof/registration.js";
@@ -51,7 +53,7 @@ export async function examine(trust: TrustTerms, routes: readonly CheckedRoute[]
         await run();
       } catch (error) {
         const code = error instanceof X402Error ? error.code : "cannot_check";
-        findings.push({ route, network, check, code, problem: error instanceof Error ? error.message : String(error) });
+        findings.push({ route, network, check, code, problem: messageOf(error) });
       }
     }
   }
@@ -67,7 +69,7 @@ async function checkKeys(trust: TrustTerms, declaration: unknown, network: strin
   try {
     const uri = await reader.uri(agent);
     if (!uri) throw new KeyProblem("file_missing", `agent ${agentText(agent)} has no registration file: set its URI`);
-    const document = await chains.load(uri);
+    const document = await load(chains, uri);
     if (document.integrity === null && !/^https:/i.test(document.uri)) {
       throw new KeyProblem("file_not_authentic", "nothing proves that the registration file is authentic");
     }
@@ -81,8 +83,8 @@ async function checkKeys(trust: TrustTerms, declaration: unknown, network: strin
       throw new KeyProblem("key_not_listed", `the registration file does not list ${publicKey} as valid`);
     }
   } catch (error) {
-    if (error instanceof NodeError) throw new TrustError("cannot_check", error.message, { cause: error });
-    if (error instanceof DocumentError) throw new KeyProblem("file_not_loaded", error.message);
+    if (error instanceof NodeError) throw new TrustError("cannot_check", messageOf(error));
+    if (error instanceof DocumentError) throw new KeyProblem("file_not_loaded", messageOf(error));
     throw error;
   }
 }
