@@ -133,7 +133,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
 @command(app, is_local=True, needs=index_options.require_extra)
 def rebuild(
     invocation: Invocation,
-    chain_id: Annotated[int, typer.Option(help="The id of the chain to rebuild, such as 8453.")],
+    chain_id: Annotated[int, typer.Option(help="The chain to rebuild, such as 8453.")],
     database: index_options.Database = None,
     settings_file: index_options.SettingsFile = None,
 ) -> None:
@@ -229,9 +229,7 @@ def shards(
 
 @command(app, is_local=True, needs=index_options.require_extra)
 def move(
-    invocation: Invocation,
-    settings_file: _Settings,
-    chain_id: Annotated[int, typer.Option(help="The id of the chain to move, such as 8453.")],
+    invocation: Invocation, settings_file: _Settings, chain_id: Annotated[int, typer.Option(help="The chain to move.")]
 ) -> None:
     """Move a chain to the shard that the settings assign it to. Readers can continue; the chain's worker pauses."""
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
