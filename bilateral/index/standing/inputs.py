@@ -2,6 +2,7 @@
 
 # ruff: noqa: S608  # these statements are made of constants; values are parameters
 
+import operator
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -145,18 +146,17 @@ class _Reading:
         self._agents_of: dict[str, int] = {}
         # An account's first agent counts, but not an agent that another account gave to it.
         for agent_id, owner, wallet, *_ in sorted(agents, key=lambda row: (row[0] not in self._periods, -row[0])):
-            self._agents_of |= {wallet: agent_id, owner: agent_id}
+            self._agents_of[wallet] = self._agents_of[owner] = agent_id
         self._agents_of |= {row[0]: row[1] for row in self._rows(_CHOSEN, number=1) if row[1] in self._speaker}
         payments = list(self._payments())
-        accounts = {row[0]: {row[1], row[2]} for row in agents}
-        self._proofs = Proofs(self._rows(_PROOFS), payments, accounts, self._claimed)
+        self._proofs = Proofs(self._rows(_PROOFS), payments, {row[0]: {*row[1:3]} for row in agents}, self._claimed)
         validations = list(self._validations())
         rated, judged = self._rated(ratings), self._judged(feedback)
-        validators = {row[0] for row in validations} | set(pc.unique(rated["validator_id"]).to_pylist())
-        operators, periods = self._operators(judged, validations), self._periods
-        existing = ((*row, row[0] in validators, operators.get(row[0]), periods.get(row[0])) for row in agents)
+        validators = {row[0] for row in validations}.union(rated["validator_id"].unique().to_pylist())
+        operators, ids = self._operators(judged, validations), list(self._speaker)
+        derived = map(validators.__contains__, ids), map(operators.get, ids), map(self._periods.get, ids)
         tables = Tables.of(
-            agents=_table("agents", existing),
+            agents=_table("agents", map(operator.add, agents, zip(*derived, strict=True))),
             feedback=judged,
             ratings=rated,
             validations=_table("validations", validations),
@@ -165,13 +165,11 @@ class _Reading:
         )
         return IndexedTables(tables, self._places, self._left_out)
 
-    def _rows(self, query: str, number: int | None = None, **values: Any) -> Iterator[list[Any]]:
+    def _rows(self, query: str, number: int = -1, **values: Any) -> Iterator[tuple[Any, ...]]:
         """Return the rows of a query. The column `number` contains the ids of agents, which have up to 256 bits."""
         for row in opinions.cursor_of(self._connection, query, {**self._values, **values}):
-            fields = list(row)
-            if number is not None:
-                fields[number] = python_integer(fields[number])
-            yield fields
+            is_ready = number < 0 or type(row[number]) is int
+            yield row if is_ready else (*row[:number], python_integer(row[number]), *row[number + 1 :])
 
     def _holders(self) -> dict[int, list[dict[str, Any]]]:
         """Return the owners of each agent that changed hands, in order, with their start times; None for no owner."""

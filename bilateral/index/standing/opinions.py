@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from sqlalchemy import Connection, text
 
 from bilateral.index.log.columns import python_integer
+from bilateral.index.log.dialects import dialect_of
 from bilateral.index.standing.tables import AnalysisKey
-from bilateral.trust.tables.arrays import contained, distinct_keys, pairs
+from bilateral.trust.tables.arrays import contained, distinct_keys, lexical_order, pairs
 from bilateral.trust.tables.schema import COLUMNS, SEALED
 
 Place: TypeAlias = tuple[str, int, int | None, bytes | None]
@@ -57,12 +58,11 @@ class Events:
         """The columns of the cached rows."""
         return pa.schema([*self.columns.items(), *_PLACE.items()])
 
-    @property
-    def query(self) -> str:
-        """The query for the rows after a block. The last columns are block number, log index and transaction hash."""
+    def query(self, *, is_scan: bool) -> str:
+        """Return the query for the rows after a block, in any order. SQLite reads most rows faster without an index."""
         return (
             f"SELECT {self.values}, block_time, block_number, log_index, transaction_hash FROM {self.source} "
-            f"AND chain_id = :chain_id AND {OF_REGISTRY} AND block_number > :last ORDER BY block_number, log_index"
+            f"AND {'+' * is_scan}chain_id = :chain_id AND {OF_REGISTRY} AND block_number > :last"
         )
 
 
@@ -86,24 +86,29 @@ class CachedEvents:
         if self._mark != (reorganizations, registries, *self._counts(connection, values, self._last)):
             self._last, self._rows, self.too_large = -1, self._events.schema.empty_table(), 0
         later, too_large = self._later(connection, {**values, "last": self._last})
-        self._rows = pa.concat_tables([self._rows, *later])
+        self._rows = pa.concat_tables([self._rows, later])
         if self._rows.column(0).num_chunks > _MOST_CHUNKS:
             self._rows = self._rows.combine_chunks()
         self._last, self.too_large = head, self.too_large + too_large
         self._mark = (reorganizations, registries, *self._counts(connection, values, head))
         return self._valid(connection, values)
 
-    def _later(self, connection: Connection, values: Mapping[str, Any]) -> tuple[list[pa.Table], int]:
+    def _later(self, connection: Connection, values: Mapping[str, Any]) -> tuple[pa.Table, int]:
         """Read the rows after the last cached block, thousands at a time, and count those that are skipped."""
-        parts, count = [], 0
-        cursor = cursor_of(connection, self._events.query, values)
+        is_scan = self._last < 0 and not dialect_of(connection).has_server
+        is_scan = is_scan and len(connection.execute(text("SELECT 1 FROM chain")).all()) == 1
+        parts = [self._events.schema.empty_table()]
+        cursor = cursor_of(connection, self._events.query(is_scan=is_scan), values)
         while rows := cursor.fetchmany(_AT_ONCE):
             *columns, time, block, log, hash_ = zip(*rows, strict=True)
             arrays = [*self._events.convert(columns, pa.array(time, pa.float64())), block, log, hash_]
-            part = _table(arrays, self._events.schema)
-            parts.append(part.filter(pc.is_valid(part["agent_id"])))
-            count += len(rows)
-        return parts, count - sum(part.num_rows for part in parts)
+            parts.append(_table(arrays, self._events.schema))
+        every = pa.concat_tables(parts)
+        later = every.filter(pc.is_valid(every["agent_id"])) if every["agent_id"].null_count else every
+        block, log = (later[name].to_numpy() for name in ("block", "log"))
+        places = pairs(block, log, int(log.max(initial=0)) + 1)
+        is_sorted = bool((places[1:] > places[:-1]).all())
+        return later if is_sorted else later.take(lexical_order(places)), len(every) - len(later)
 
     def _valid(self, connection: Connection, values: Mapping[str, Any]) -> pa.Table:
         """Return the cached rows that no later event has ended."""
@@ -117,7 +122,9 @@ class CachedEvents:
         return self._rows.filter(pa.array(~contained(pairs(block, log, size), keys)))
 
     def _counts(self, connection: Connection, values: Mapping[str, Any], last: int) -> list[int]:
-        return [_count(connection, table, values["chain_id"], last) for table in self._events.tables]
+        counted = {"chain_id": values["chain_id"], "last": last}
+        queries = (text(COUNT.format(table=table)) for table in self._events.tables)
+        return [connection.execute(query, counted).scalar() or 0 for query in queries]
 
 
 def cursor_of(connection: Connection, query: str, values: Mapping[str, Any]) -> Any:
@@ -162,10 +169,6 @@ COUNT: Final = """
 
 The grouping makes a chain's server count the events itself (see `bilateral.index.reading.statistics.count_by_day`).
 """
-
-
-def _count(connection: Connection, table: str, chain_id: int, last: int) -> int:
-    return connection.execute(text(COUNT.format(table=table)), {"chain_id": chain_id, "last": last}).scalar() or 0
 
 
 NOBODY: Final = "0x" + "00" * 20

@@ -29,7 +29,7 @@ def read(engine, reader):
         blocks = []
 
         def note(_connection, _cursor, statement, parameters, *_):
-            if "ORDER BY block_number" in statement and " block_number > " in statement:
+            if "SELECT CASE WHEN agent_id" in statement and " block_number > " in statement:
                 blocks.append(parameters["last"] if isinstance(parameters, dict) else parameters[-1])
 
         with snapshot(engine) as connection:
