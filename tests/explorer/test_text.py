@@ -98,7 +98,7 @@ def test_a_histogram_shows_every_count_and_has_a_text_for_readers():
     assert [part for part in reading.text.split() if "\N{EN DASH}" not in part] == [
         text for count in range(9, -1, -1) for text in (str(count), "0")
     ]
-    assert "45 of the agent as a server" in reading.of("svg")[0]["aria-label"]
+    assert "45 rated the agent as a server" in reading.of("svg")[0]["aria-label"]
 
 
 def test_a_fan_escapes_names_and_marks_low_means():
