@@ -8,7 +8,7 @@ import heapq
 import math
 import tempfile
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import groupby
@@ -245,8 +245,6 @@ def _row(market: Market, name: str, places: Array, checks: list[Check]) -> dict[
     verdict = np.array([str(check.verdict) for check in checks])
     accepted, good = verdict == "accept", agents.good[agent] & ~cheated
     served = np.where(amount <= market.settings.price, accepted, verdict != "decline")
-    sellers = np.unique(agent[good])
-    why = Counter(str(check.reasons[0].code) for check, counts in zip(checks, good & ~accepted, strict=True) if counts)
     return {
         "policy": name,
         "asks": len(places),
@@ -257,10 +255,6 @@ def _row(market: Market, name: str, places: Array, checks: list[Check]) -> dict[
             for answer in ("accept", "caution", "decline")
         },
         "served": float(np.mean(served[good])),
-        "sellers declined": float(
-            np.mean([(verdict[good & (agent == seller)] == "decline").mean() for seller in sellers])
-        ),
         "lost": float(paid[accepted & cheated].sum() / max(paid[accepted].sum(), 1e-9)),
         "lost without": float(paid[cheated].sum() / paid.sum()),
-        "why not": dict(why.most_common(3)),
     }

@@ -12,7 +12,7 @@ from bench.market.framing import raters
 from bench.market.play import Array, Market
 from bench.market.policies import Ranking, by_counts
 from bench.market.settings import Settings
-from bilateral.core.values.decision import TRIAL, limit_of
+from bilateral.core.values.decision import limit_of
 from bilateral.core.values.standing import Side, Standing
 from bilateral.trust.engine import Engine
 
@@ -98,13 +98,9 @@ class Attack:
         self.log.transfers.add(src=source, dst=target, amount=amount, ts=at)
         self.cost += self.settings.gas * len(source)
 
-    def engine(self) -> Engine:
-        """Analyse the market with the acts."""
-        return Engine().fit(self.log.tables())
-
     def answers(self, *agents: Any) -> list[tuple[Standing, float]]:
         """Return the standing of each agent, and the amount up to which it is accepted."""
-        table = self.engine().standings().to_pylist()
+        table = Engine().fit(self.log.tables()).standings().to_pylist()
         of_agent = {row["agent_id"] - 1: Standing.of(row) for row in table if row["side"] == Side.SERVER}
         return [(of_agent[int(agent)], limit_of(of_agent[int(agent)]).amount) for agent in agents]
 
@@ -293,11 +289,6 @@ class Found:
     def ratio(self) -> float:
         """The evidence by its real cost."""
         return self.evidence / self.cost
-
-    @property
-    def leverage(self) -> float:
-        """The amount above that of a trial, by the real cost."""
-        return max(self.limit - TRIAL, 0.0) / self.cost
 
 
 def measured(plans: list[Forgery], seed: int, settings: Settings = SETTINGS) -> list[Found]:

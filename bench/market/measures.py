@@ -32,7 +32,6 @@ class Outcome:
         declined: The share of good sellers that the policy refuses, as a mean of days.
         served: The share of needs that had an acceptable offer.
         profit: The profit of attackers for each dollar that they spent; 0 without attackers.
-        spent: The dollars that attackers spent.
         newcomers: The share of good sellers that came later, at least ten days before the end, and sold nothing.
         strategies: For each strategy: campaigns, cost, revenue, the money lost to it, and the revenue for good service.
     """
@@ -42,7 +41,6 @@ class Outcome:
     declined: float
     served: float
     profit: float
-    spent: float
     newcomers: float
     strategies: dict[str, tuple[float, ...]]
 
@@ -88,7 +86,6 @@ def outcome(market: Market, attackers: Attackers | None = None) -> Outcome:
         declined=float(np.mean(market.declined[WARM:])),
         served=float(1 - needs[:, 0].sum() / max(needs[:, 1].sum(), 1)),
         profit=float((gained - cost) / cost) if cost else 0.0,
-        spent=float(cost),
         newcomers=_newcomers(market),
         strategies=_strategies(market, campaigns),
     )

@@ -6,27 +6,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from bench.market import checked as check
+from bench.market import checked, study
 from bench.market.framing import BUDGET, GROUPS
 from bench.market.measures import CHEAP, WARM
 from bench.market.policies import state
-from bench.market.settings import GAS
-from bench.market.study import (
-    BEFORE,
-    FORGERY_ROUNDS,
-    FRAMED,
-    ORACLE,
-    OURS,
-    STRATEGIES_BEFORE,
-    STUDY,
-    TRIES,
-    WEIGHED,
-)
+from bench.market.settings import GAS, Deaths
 from bench.report import DOCS, draw_intervals, interval, rendered, table_row
 
 TEMPLATE: Final = Path(__file__).with_name("page.md.jinja")
 PAGE: Final = DOCS / "decisions.md"
-_KINDS: Final = 10
+_KINDS: Final = 3
 """The kinds of framing in the table."""
 
 
@@ -69,6 +58,11 @@ def of(outcomes: list[dict[str, Any]], name: str) -> list[float]:
     return [outcome[name] for outcome in outcomes]
 
 
+def differences(pairs: list[dict[str, Any]], name: str) -> list[float]:
+    """Return how much a measure differs with measurements from without them, for each seed."""
+    return [pair["with"][name] - pair["without"][name] for pair in pairs]
+
+
 def shares(outcomes: list[dict[str, Any]], oracle: list[dict[str, Any]]) -> list[float]:
     """Return the value received as a share of the oracle's, for each seed.
 
@@ -85,10 +79,10 @@ def profits(outcomes: list[dict[str, Any]], strategy: str) -> tuple[float, float
     To serve buyers well costs its price here, because that is no fraud. Each market counts with the one before it, in
     which attackers tried all strategies.
     """
-    keys = ("strategies", STRATEGIES_BEFORE)
+    keys = ("strategies", study.STRATEGIES_BEFORE)
     rows = np.array([np.sum([outcome[key].get(strategy, np.zeros(5)) for key in keys], axis=0) for outcome in outcomes])
     runs, cost, revenue, _, served = rows.T
-    cost = cost + (1 - STUDY.fee - STUDY.cost) * served
+    cost = cost + (1 - study.STUDY.fee - study.STUDY.cost) * served
     by_market = (revenue / np.maximum(cost, 1e-9) - 1)[cost > 1]
     return float(cost.mean() / len(keys)), float(cost.sum() / max(runs.sum(), 1)), by_market.tolist()
 
@@ -108,7 +102,7 @@ def best_strategy(outcomes: list[dict[str, Any]], *, by_campaign: bool) -> tuple
 
 def strategies(outcomes: list[dict[str, Any]]) -> list[str]:
     """Return the names of all strategies that were played."""
-    return sorted({name for row in outcomes for key in ("strategies", STRATEGIES_BEFORE) for name in row[key]})
+    return sorted({name for row in outcomes for key in ("strategies", study.STRATEGIES_BEFORE) for name in row[key]})
 
 
 def lost_by_strategy(outcomes: list[dict[str, Any]], strategy: str) -> float:
@@ -147,23 +141,14 @@ def write(figures: dict[str, Any]) -> None:
 
 def text(figures: dict[str, Any]) -> str:
     """Return the page with recorded figures. Parts that were not measured yet are left out."""
-    functions: dict[str, Any] = {"cell": cell, "of": of, "shares": shares, "bar": bar, "profits": profits}
-    functions |= {"best_strategy": best_strategy, "strategies": strategies, "lost_by": lost_by_strategy}
-    functions |= {
-        "worst_framing": worst_framing,
-        "costly": costly,
-        "largest_held": largest_held,
-        "mean": np.mean,
-        "max": max,
-        "zip": zip,
-        "len": len,
-        "list": list,
-    }
-    values = {"study": STUDY, "small": check.SMALL, "until": check.UNTIL, "warm": WARM, "cheap": CHEAP}
-    values |= {"oracle": ORACLE, "ours": OURS, "weighed": WEIGHED, "before": BEFORE, "gas": GAS, "budget": BUDGET}
-    values |= {"tries": TRIES, "groups": GROUPS, "compared": FRAMED[1:]}
+    own = (best_strategy, cell, costly, differences, largest_held, lost_by_strategy, of, profits, shares, strategies)
+    functions: tuple[Any, ...] = (*own, bar, worst_framing, len, list, max, zip)
+    values: dict[str, Any] = {function.__name__: function for function in functions}
+    values |= {"study": study.STUDY, "small": checked.SMALL, "until": checked.UNTIL, "warm": WARM, "mean": np.mean}
+    values |= {"oracle": study.ORACLE, "weighed": study.WEIGHED, "before": study.BEFORE, "gas": GAS, "budget": BUDGET}
+    values |= {"tries": study.TRIES, "groups": GROUPS, "compared": study.FRAMED[1:], "deaths": Deaths()}
     searches = sum(len(found) for found in figures.get("evidence", {}).values())
-    values |= {"plans": 8 * FORGERY_ROUNDS, "searches": searches}
-    parts = ("attacked", "framed", "peaceful", "sizes", "asks", "evidence", "ablated", "checked")
+    values |= {"plans": 8 * study.FORGERY_ROUNDS, "searches": searches}
+    parts = ("attacked", "framed", "peaceful", "sizes", "asks", "evidence", "ablated", "checked", "dead")
     values |= {name: figures.get(name, {}) for name in parts}
-    return rendered(TEMPLATE, **functions, **values, is_stale=figures.get("analysis") != state())
+    return rendered(TEMPLATE, **values, is_stale=figures.get("analysis") != state())

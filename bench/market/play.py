@@ -348,7 +348,7 @@ _SALE = {
     "day": np.int64, "buyer": np.int64, "agent": np.int64, "amount": np.float64, "paid": np.float64,
     "value": np.float64, "cheated": np.bool_, "refund": np.float64,
 }  # fmt: skip
-_PAIR = 1 << 32
+PAIR = 1 << 32
 """A factor that makes one number of two."""
 
 BAD = 0.25
@@ -487,14 +487,18 @@ class Market:
         place = np.repeat(np.arange(settings.accounts), wishes)
         slot = random.integers(3, size=len(place))
         amount = np.clip(settings.price * random.lognormal(0, 1.2, len(place)), 0.01, 200.0)
-        offers = self.offers(place, slot, np.where(limit > 0, score, -np.inf))
-        chosen = self.choices(offers, amount, score, limit)
+        chosen = self._choose(place, slot, amount, score, limit)
         served = chosen >= 0
         self.unserved.append((int((~served).sum()), len(served)))
         self._deliver(place[served], slot[served], chosen[served], amount[served])
         if self.today in self._gifts:
             agent, invited = self._gifts[self.today]
             self._gift(agent, np.unique(invited % settings.accounts))
+
+    def _choose(self, place: Array, slot: Array, amount: Array, score: Array, limit: Array) -> Array:
+        """Return the agent that serves each need, or -1."""
+        offers = self.offers(place, slot, np.where(limit > 0, score, -np.inf))
+        return self.choices(offers, amount, score, limit)
 
     def _gift(self, agent: int, invited: Array) -> None:
         """Send gifts to buyers, who then try the agent."""
@@ -531,7 +535,7 @@ class Market:
         offers[:, 0] = np.where((last >= 0) & self.agents.alive[last], last, offers[:, 0])
         buyer = self.people.buyers[place][:, None]
         own = self.log.agents["owner"][offers] == buyer
-        return np.where(own | np.isin(buyer * _PAIR + offers, self._avoided), -1, offers)
+        return np.where(own | np.isin(buyer * PAIR + offers, self._avoided), -1, offers)
 
     def choices(self, offers: Array, amount: Array, score: Array, limit: Array, heard: Array | None = None) -> Array:
         """Return the agent that each need goes to, or -1.
@@ -595,7 +599,7 @@ class Market:
         )  # fmt: skip
         self._last_good[place[share > 0.6], slot[share > 0.6]] = agent[share > 0.6]  # noqa: PLR2004
         bad = share < 0.3  # noqa: PLR2004
-        self._avoided = np.union1d(self._avoided, buyer[bad] * _PAIR + agent[bad])
+        self._avoided = np.union1d(self._avoided, buyer[bad] * PAIR + agent[bad])
 
     def give_back(self, buyer: Array, agent: Array, amount: Array, ts: Array) -> None:
         """Send money from agents to buyers.

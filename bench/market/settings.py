@@ -1,7 +1,9 @@
 """The assumptions about a market. They are chosen, not measured; docs/decisions.md lists them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
+
+from simulation.probes import Losses
 
 DAY: Final = 86_400.0
 START: Final = 1_770_000_000.0
@@ -25,7 +27,6 @@ class Settings:
         days: The number of days.
         attackers: The number of attackers who cheat buyers.
         campaigns: The campaigns that an attacker runs at once.
-        saboteurs: The number of attackers who harm a rival.
         budget: The money that each attacker starts with.
         categories: The number of kinds of service. Their demand falls as 1 / rank.
         candidates: The offers that a buyer compares for a need.
@@ -47,7 +48,6 @@ class Settings:
     days: int = 60
     attackers: int = 40
     campaigns: int = 2
-    saboteurs: int = 10
     budget: float = 300.0
     categories: int = 12
     candidates: int = 8
@@ -76,3 +76,26 @@ class Settings:
             day: Days since the start of the market, as a number or an array.
         """
         return START + DAY * day
+
+
+@dataclass(frozen=True)
+class Deaths:
+    """The assumptions about honest sellers that do not respond, their buyers, and the probes of one watchtower.
+
+    A seller that does not respond takes no money, as x402 has it, and gets no feedback. Attackers always respond.
+
+    Attributes:
+        never: The share of sellers that never respond.
+        ends: The share of sellers that cease to respond for good, at a random time.
+        outages: The share of sellers with one outage, at a random time.
+        outage: The mean length of an outage in days. Lengths are exponential.
+        offers: The offers that a buyer tries for a need. It never goes back to a seller that did not respond.
+        losses: The probes that fail though a seller responds to buyers.
+    """
+
+    never: float = 0.2
+    ends: float = 0.2
+    outages: float = 0.1
+    outage: float = 3.0
+    offers: int = 2
+    losses: Losses = field(default_factory=Losses)

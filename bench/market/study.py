@@ -14,11 +14,12 @@ import numpy as np
 
 from bench.market import checked as check
 from bench.market import evidence
+from bench.market.dead import compared
 from bench.market.framing import FRAMED_KINDS, KINDS, worst
 from bench.market.measures import SIZES, beyond_analysis, free_market, held_back, joined, outcome, play
 from bench.market.play import Market, Policy
 from bench.market.policies import PARTS, Standings, simple, state
-from bench.market.settings import GAS, Settings
+from bench.market.settings import GAS, Deaths, Settings
 
 FIGURES: Final = Path(__file__).parent / "figures.json"
 SEEDS: Final = tuple(range(311, 321))
@@ -35,6 +36,9 @@ bar is as near; twelve make the interval narrow enough to tell."""
 
 CHECKED: Final = (403, 404)
 """The seeds of the markets about which the check is asked. The policies were chosen by others: 401, 402, 405 to 408."""
+
+DYING: Final = SEEDS[:6]
+"""The seeds of markets with dead sellers, which have the size of `check.SMALL`."""
 
 STUDY: Final = Settings(accounts=3_000)
 """The market of the study. Forty attackers for 3,000 accounts are many, so the figures are those of a hard market."""
@@ -161,7 +165,12 @@ def forged(seed: int, gas: float, devices: tuple[str, ...]) -> dict[str, Any]:
     """Search for evidence that costs less than it claims, and return the best plan."""
     settings = replace(evidence.SETTINGS, gas=gas)
     *_, best = evidence.search(FORGERY_ROUNDS, seed, settings, devices)
-    return asdict(best) | {"ratio": best.ratio, "leverage": best.leverage}
+    return asdict(best) | {"ratio": best.ratio}
+
+
+def dying(seed: int) -> dict[str, dict[str, float]]:
+    """Play a market with dead sellers, without and with a watchtower's measurements."""
+    return compared(replace(check.SMALL, gas=market_of(seed).gas), _policy(WEIGHED), seed, Deaths())
 
 
 def _sizes() -> Iterator[Job]:
@@ -193,6 +202,7 @@ STEPS: Final[dict[str, Callable[[], list[Job]]]] = {
     "peaceful": lambda: [
         Job("peaceful", name, peaceful, (name, seed)) for name in _PEACEFUL_POLICIES for seed in PEACEFUL
     ],
+    "dead": lambda: [Job("dead", "markets", dying, (seed,)) for seed in DYING],
     "ablated": lambda: [Job("ablated", part or "nothing", ablated, (part,)) for part in ("", *PARTS)],
 }
 """The parts of the study, and their jobs. Each figure is the list of what the jobs of its name return."""

@@ -32,7 +32,7 @@ _SECOND: Final = 1.001
 """The window in which `_PER_SECOND` requests may start: slightly over a second, because times are rounded."""
 
 _DEEP_SECONDS: Final = 6 * HOUR
-_RETRY_SECONDS: Final = (30.0, 60.0)
+RETRY_SECONDS: Final = (30.0, 60.0)
 """The minimum delay before a retry, and the maximum that is added to it. An earlier retry would likely fail again."""
 
 _FIRST_PER_SECOND: Final = 10
@@ -280,7 +280,7 @@ class Watchtower:
             self.vantage.add(now, host.name, has_failed=has_failed)
         if has_failed and endpoint.may_retry:
             endpoint.failed = probe
-            least, more = _RETRY_SECONDS
+            least, more = RETRY_SECONDS
             self._queue(endpoint, now + least + phase(endpoint.target.endpoint_id, more))
         elif has_failed:
             self._failures.append((now, endpoint, probe))

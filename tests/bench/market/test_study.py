@@ -28,6 +28,9 @@ def result(job):
     if job.part == "checked":
         names = ("good accept", "good decline", "served", "cheated accept", "lost", "lost without", "asks", "cheats")
         return [{"policy": policy} | dict.fromkeys(names, 0.5) for policy in ("`balanced`", "`strict`", "`own-list`")]
+    if job.part == "dead":
+        row = dict.fromkeys(("lost", "served", "silent", "refused", "falsely"), 0.0123)
+        return {"without": row, "with": row}
     return {"asks": 1.2, "evidence": {"ratio": 1.5}}.get(job.part, outcome())
 
 
