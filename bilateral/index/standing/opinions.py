@@ -105,10 +105,8 @@ class CachedEvents:
             parts.append(_table(arrays, self._events.schema))
         every = pa.concat_tables(parts)
         later = every.filter(pc.is_valid(every["agent_id"])) if every["agent_id"].null_count else every
-        block, log = (later[name].to_numpy() for name in ("block", "log"))
-        places = pairs(block, log, int(log.max(initial=0)) + 1)
-        is_sorted = bool((places[1:] > places[:-1]).all())
-        return later if is_sorted else later.take(lexical_order(places)), len(every) - len(later)
+        places = pairs(later["block"].to_numpy(), later["log"].to_numpy(), 2**31)  # log indexes have 32 bits
+        return later if (places[1:] > places[:-1]).all() else later.take(lexical_order(places)), len(every) - len(later)
 
     def _valid(self, connection: Connection, values: Mapping[str, Any]) -> pa.Table:
         """Return the cached rows that no later event has ended."""
@@ -122,9 +120,8 @@ class CachedEvents:
         return self._rows.filter(pa.array(~contained(pairs(block, log, size), keys)))
 
     def _counts(self, connection: Connection, values: Mapping[str, Any], last: int) -> list[int]:
-        counted = {"chain_id": values["chain_id"], "last": last}
-        queries = (text(COUNT.format(table=table)) for table in self._events.tables)
-        return [connection.execute(query, counted).scalar() or 0 for query in queries]
+        rows = {"chain_id": values["chain_id"], "last": last}
+        return [connection.execute(text(COUNT.format(table=name)), rows).scalar() or 0 for name in self._events.tables]
 
 
 def cursor_of(connection: Connection, query: str, values: Mapping[str, Any]) -> Any:
