@@ -151,4 +151,5 @@ def text(figures: dict[str, Any]) -> str:
     values |= {"plans": 8 * study.FORGERY_ROUNDS, "searches": searches}
     parts = ("attacked", "framed", "peaceful", "sizes", "asks", "evidence", "ablated", "checked", "dead")
     values |= {name: figures.get(name, {}) for name in parts}
-    return rendered(TEMPLATE, **values, is_stale=figures.get("analysis") != state())
+    states = figures.get("states", {})
+    return rendered(TEMPLATE, **values, stale=[part for part in parts if states.get(part) != state()])

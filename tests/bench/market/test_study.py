@@ -7,6 +7,7 @@ import pytest
 from bench.market import page, study
 from bench.market.framing import GROUPS, KINDS
 from bench.market.plans import STRATEGIES
+from bench.market.policies import state
 from bench.market.settings import GAS
 
 WORDS = 1_500
@@ -37,7 +38,7 @@ def result(job):
 @pytest.fixture
 def figures():
     """Return figures of all parts."""
-    out = {"analysis": ""}
+    out = {}
     for part, jobs in study.STEPS.items():
         out[part] = {}
         for job in jobs():
@@ -88,6 +89,7 @@ def test_measures_are_taken_in_processes_and_recorded_in_their_order(tmp_path, m
     told, figures = [], {}
     study.measure(study.STEPS["asks"](), figures, told.append)
     assert figures["asks"] == {"3": [3], "1": [1], "2": [2, 2]}
-    assert study.recorded()["asks"] == figures["asks"]
+    assert study.recorded() == figures
+    assert figures["states"] == {"asks": state()}
     assert len(told) == 4
     assert told[-1].startswith("4 of 4: asks, ")
