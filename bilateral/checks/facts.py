@@ -329,7 +329,7 @@ class AccountAge:
     """The age of an account without an agent.
 
     Attributes:
-        days: The number of days since the account's first feedback or payment; None if it has made neither.
+        days: The number of days since the account first gave feedback or made a payment; None if it has done neither.
     """
 
     days: int | None = None

@@ -293,7 +293,7 @@ def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
     service: Service,
     chain_id: Annotated[int, typer.Option(min=1, help="The chain on which the payments were made.")],
     place: PlaceOptions,
-    policy: str = option("NAME", "The scoring policy that the gate or scope requires.", default="brp-1.0"),
+    policy: str = option("NAME", "The scoring policy that the server or contract requires.", default="brp-1.0"),
 ) -> None:
     """Request a credential for your tier that a different address can use, in the format that `credential` reads."""
     place.require()

@@ -62,7 +62,7 @@ _SETTLING_SECONDS: Final = 3_600
 """The number of seconds after which the failures at the end of a period are confirmed."""
 
 _FROZEN: Final = "published_leaves"
-_RETAINED: Final = 3  # periods, because the latencies_of ones may still have to be published on another chain
+_RETAINED: Final = 3  # periods, because the latest ones may still have to be published on another chain
 
 
 @dataclass(frozen=True)

@@ -168,7 +168,7 @@ def test_decimals_that_the_registry_does_not_keep_are_refused(decimals):
         ("uptime", 101, "", "uptime must be at most 100"),
         ("successRate", "100.1", "", "successRate must be at most 100"),
         ("responseTime", "-0.1", "", "responseTime must be at least 0"),
-        ("tradingYield", 1, "decade", 'a tag2 of day, week, month, year, not "decade"'),
+        ("tradingYield", 1, "decade", 'must be day or week or month or year, not "decade"'),
     ],
 )
 def test_a_value_that_is_invalid_under_its_tag_is_refused(tag1, human, tag2, problem):

@@ -216,7 +216,7 @@ def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue
     if tag.highest is not None and value.human > tag.highest:
         raise UnrepresentableValueError(f"{tag1} must be at most {tag.highest}, not {value}")
     if tag.qualifiers and tag2 and tag2 not in tag.qualifiers:
-        raise UnrepresentableValueError(f"{tag1} requires a tag2 of {', '.join(tag.qualifiers)}, not {quoted(tag2)}")
+        raise UnrepresentableValueError(f"the tag2 of {tag1} must be {' or '.join(tag.qualifiers)}, not {quoted(tag2)}")
     return value
 
 

@@ -147,7 +147,7 @@ class _ChainTable(BaseModel):
     @model_validator(mode="after")
     def _names_one(self) -> Self:
         if (self.key_variable is None) == (self.keystore is None):
-            raise ValueError("set key_variable, or keystore and passphrase_variable")
+            raise ValueError("set either key_variable, or keystore and passphrase_variable")
         if (self.keystore is None) != (self.passphrase_variable is None):
             raise ValueError("a keystore needs passphrase_variable, the name of the variable with its passphrase")
         return self

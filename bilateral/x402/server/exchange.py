@@ -70,7 +70,7 @@ class Exchange:
         is_on_loop: True if the request is served on an event loop, which slow work must not block.
         is_settled: True once the payment is settled.
         is_free: True if nothing was charged for the answer.
-        is_unused: True if the chain showed that the authorization (Permit2) was unused before the application ran.
+        is_unused: True if the chain showed, before the application ran, that the Permit2 authorization was unused.
         afterwards: Work to do once the answer is sent, if the payment is settled by then.
         after_failure: Work to do once the answer is sent, if settlement failed permanently; keyed by the object that
             added the work.
