@@ -246,7 +246,7 @@ def prove(invocation: Invocation, agent: Agent) -> None:
 
 @command(app)
 def can_act(invocation: Invocation, account: Annotated[str, argument("ADDRESS", "The account.")], agent: Agent) -> None:
-    """Show whether an account may act for an agent. Such accounts cannot rate the agent."""
+    """Show whether an account may act for an agent. If so, it cannot rate the agent."""
     with invocation.reading() as client:
         answer = client.is_authorized_or_owner(account, agent)
     invocation.output.result({"agent": agent, "account": account, "may_act": answer})

@@ -38,7 +38,7 @@ def analyse(
     rpc_urls: Sequence[str],
     judged: ReviewOptions,
 ) -> None:
-    """Trace the sources of funds if nodes are configured, analyse each identity registry, and show figures."""
+    """Trace accounts' sources of funds if nodes are configured, analyse each identity registry, and show figures."""
     cases, accounts = judged.cases(), [checksummed(address) for address in judged.trusted or ()]
     keys = _keys(engines, chain_id)
     if rpc_urls and len({key.chain_id for _, key in keys}) > 1:

@@ -45,7 +45,7 @@ class CommandLine(ExampleGroup):
         return [*super().list_commands(ctx), *COMMANDS, *GROUPS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a group or a command with only the name and summary that the help shows."""
+        """Return a group or command that has only the name and summary for the root help."""
         if cmd_name in GROUPS:
             return ExampleGroup(name=cmd_name, help=GROUPS[cmd_name])
         if cmd_name in COMMANDS:

@@ -124,7 +124,7 @@ def summary(invocation: Invocation, agent: Agent) -> None:
 
 
 def _encoded(invocation: Invocation, text: str) -> bytes:
-    """Return the authorisation that the user passed, which is decoded only once."""
+    """Return the bytes of the authorisation that the user passed, and check their format."""
     from bilateral.core.signatures import decode_feedback_auth  # noqa: PLC0415  # slow to import
 
     is_text = text != "-"
@@ -134,7 +134,7 @@ def _encoded(invocation: Invocation, text: str) -> bytes:
 
 
 def _shape(encoded: bytes) -> dict[str, Any]:
-    """Return an authorisation's fields. Large numbers, and an expiry after the year 9999, are strings."""
+    """Return an authorisation's fields. Large numbers, and expiries after the year 9999, become strings."""
     from bilateral.core.signatures import decode_feedback_auth  # noqa: PLC0415  # slow to import
 
     auth, signature = decode_feedback_auth(encoded)
@@ -154,7 +154,7 @@ def _shape(encoded: bytes) -> dict[str, Any]:
 
 
 def _checked(invocation: Invocation, encoded: bytes) -> dict[str, Any]:
-    """Return who signed, and whether it was the agent's owner, checked as in the registry: by key, then ERC-1271."""
+    """Return the signer, and whether the owner signed. As in the registry, check the key first, then ERC-1271."""
     from bilateral.core.signatures import Domain, decode_feedback_auth, recover_feedback_auth_signer  # noqa: PLC0415  # slow to import
 
     auth, signature = decode_feedback_auth(encoded)

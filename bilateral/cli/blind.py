@@ -46,14 +46,14 @@ class PairOptions:
 
 @dataclass(frozen=True)
 class OpenedOptions(PairOptions):
-    """The envelopes of both sides, and their openings."""
+    """Both sides' envelopes, with the openings that reveal them."""
 
     openings: list[Path] | None = optional("FILE", "An opening that the vault lacks; may be repeated.", "--opening")
 
 
 @dataclass(frozen=True)
 class OfferOptions:
-    """The server's envelope. With an envelope, the feedback is sealed instead of given openly."""
+    """The server's envelope. If it is set, the feedback is sealed instead of given openly."""
 
     blind: Path | None = optional("FILE", "Seal the feedback in reply to the server's envelope in this file.")
     vault: Vault = None
@@ -68,7 +68,7 @@ def vault_at(path: Path | None) -> BlindVault:
 
 @command(app, "list")
 def list_(invocation: Invocation, vault: Vault = None) -> None:
-    """List your sealed ratings, the deadlines for sealing them on chain, and what each of them still lacks."""
+    """List your sealed ratings with their deadlines for sealing on chain, and what is still missing."""
     with invocation.reading() as client:
         chain_id = client.get_deployment().chain_id
         rows = [_row(client, sealed) for sealed in vault_at(vault).all() if sealed.chain_id == chain_id]
@@ -78,7 +78,7 @@ def list_(invocation: Invocation, vault: Vault = None) -> None:
 
 @command(app)
 def verify(invocation: Invocation, envelope: EnvelopeFile) -> None:
-    """Check an envelope's deadline and signature, and that both agents are their accounts' primary agents."""
+    """Check an envelope's deadline and signature, and that each agent is its account's primary agent."""
     (signed,) = read_envelopes(invocation, [envelope])
     with invocation.reading() as client:
         client.verify_envelope(signed)
@@ -87,7 +87,7 @@ def verify(invocation: Invocation, envelope: EnvelopeFile) -> None:
 
 @command(app, writes=True)
 def seal(invocation: Invocation, pair: PairOptions) -> None:
-    """Store both envelopes on chain, so that neither rating can change. Neither is revealed."""
+    """Store both envelopes on chain. The ratings stay hidden, but can no longer change."""
     envelopes = pair.read(invocation)
     invocation.write("Ratings sealed", lambda client: client.seal_ratings(*envelopes))
 
@@ -132,7 +132,7 @@ def exchange(
 
 @command(app)
 def opening(invocation: Invocation, envelope: EnvelopeFile, vault: Vault = None) -> None:
-    """Print your envelope's opening as JSON. Until both ratings are sealed, only share it with people you trust."""
+    """Print your envelope's opening as JSON. Until both ratings are sealed, share it only with people you trust."""
     (signed,) = read_envelopes(invocation, [envelope])
     invocation.output.raw(_own(signed, vault).to_json())
 
@@ -234,7 +234,7 @@ _STATES = {
     "SEALED": ("sealed, not opened", None),
     "BLIND": ("opened", None),
 }
-"""The text for each on-chain state, which describes what is still missing."""
+"""The texts for each on-chain state: the state, and what is still missing."""
 
 
 _THIS_MACHINE = {"127.0.0.1", "::1", "localhost"}

@@ -38,7 +38,7 @@ def show(
 ) -> None:
     """Show a buyer's score and tier, from a service or, if none is specified, from the on-chain registry.
 
-    The output lists its sources. A service counts all payments that it has seen. The on-chain registry counts the
+    The output lists its sources. A service counts all payments that it has indexed. The on-chain registry counts the
     payments that it settled itself and those that its attestor vouches for.
     """
     fields: dict[str, Any] = {}
@@ -261,7 +261,7 @@ def nominate(
 
 @command(app, writes=True)
 def take_role(invocation: Invocation, role: Role) -> None:
-    """Accept a role that the signer was nominated for."""
+    """Accept a role for which the signer was nominated."""
     requested = _role(role)
     invocation.write("Role taken", lambda client: client.take_role(requested))
 

@@ -36,7 +36,7 @@ Gate = Annotated[
 
 
 def buyers_module(name: str) -> ModuleType:
-    """Return a module of `bilateral.buyers` that hashes messages."""
+    """Import a module of `bilateral.buyers`, which may need the `x402` extra."""
     try:
         return import_module(f"bilateral.buyers.{name}")
     except ModuleNotFoundError as missing:
@@ -63,7 +63,7 @@ class PaymentOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceOptions:
-    """The place where a credential is used."""
+    """Where a credential is used: a gate contract or a scope."""
 
     gate: Gate = None
     scope: str | None = optional("WORD", "The 32-byte scope of the credential, if no --gate is passed.")
@@ -74,7 +74,7 @@ class PlaceOptions:
             raise InvalidArgumentError("specify where the credential is used with either --gate or --scope")
 
     def on(self, chain_id: int) -> bytes:
-        """Return the place as 32 bytes."""
+        """Return the place's 32-byte scope."""
         from bilateral.buyers.credentials import gate_scope  # noqa: PLC0415  # slow to import
 
         return bytes_of(self.scope, "--scope") if self.gate is None else gate_scope(chain_id, self.gate)
@@ -148,7 +148,7 @@ def _read(invocation: Invocation, place: str) -> bytes:
 
 
 def answer_about(invocation: Invocation, service: str, buyer: str, policy: str | None) -> dict[str, Any]:
-    """Return a buyer's profile from a service, with the service as its source."""
+    """Return a buyer's profile from a service, including a description of the source."""
     profile = buyers_module("remote").ask_buyer(service, buyer, chain_id=invocation.settings.chain, policy=policy)
     reputation = profile.get("reputation")
     fields: dict[str, Any] = reputation if isinstance(reputation, dict) else {}
@@ -157,7 +157,7 @@ def answer_about(invocation: Invocation, service: str, buyer: str, policy: str |
 
 
 def source_on_chain(client: Client) -> dict[str, Any]:
-    """Return the buyer registry as a source in the output."""
+    """Describe the buyer registry as a source in the output."""
     from bilateral.core.contracts import Registry  # noqa: PLC0415  # slow to import
 
     deployment = client.get_deployment()
@@ -269,7 +269,7 @@ def messages(
     service: Service,
     chain_id: Annotated[int, typer.Option(min=1, help="The chain on which the payments were made.")],
 ) -> None:
-    """Show the feedback and disputes about you, with the ids to reply to. Only the buyer can see them."""
+    """As the buyer, show the feedback and disputes about you, with their ids for `reply`. Others cannot see them."""
     published = buyers_module("remote").ask_messages(service, chain_id, invocation.signer)
     invocation.output.result([dict(message) for message in published], title="Messages")
 

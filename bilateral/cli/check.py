@@ -39,13 +39,13 @@ class CheckGroup(ExampleGroup):
 app = make_group("check", cls=CheckGroup)
 
 _TERMS: Final = ("scheme", "network", "asset")
-"""The terms displayed next to a price, because a token can claim any name."""
+"""The terms displayed next to a price, because any token can use a well-known name."""
 
 _SECONDS: Final = 30.0
 """The time limit for a check in seconds: fifteen times a service's limit, because a command has a single user."""
 
 _SOURCES: Final = {"server": ("files", "measurements"), "client": ("payments",)}
-"""The fields of a question that identify the data behind an earlier answer."""
+"""The check's options that identify the data behind an earlier result."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class ClientOptions(OfClient):
 
 
 class SnapshotOptions(Snapshot):
-    """The block of a check, with a flag for findings."""
+    """The block of a check, and whether findings count."""
 
     findings: Annotated[
         bool,

@@ -11,7 +11,7 @@ Reader = Callable[[Any], Any]
 
 
 def columns(*names: str, **fields: str | Reader) -> dict[str, Reader]:
-    """Return the columns' readers, keyed by label: fields that keep their names, then labelled paths or readers."""
+    """Return column readers, keyed by label: fields labelled with their own names, then labelled paths or readers."""
     paths: dict[str, str | Reader] = {**{name: name for name in names}, **fields}
     return {label.replace("_", " "): field_at(path) if isinstance(path, str) else path for label, path in paths.items()}
 
@@ -49,7 +49,7 @@ def quoted_tag(tag: str) -> str:
 
 
 def _mark(tag: str) -> str:
-    """Return why a tag may be mistaken for another tag; an empty string if it cannot be."""
+    """Return why a tag may be mistaken for another tag; empty if it may not."""
     if not tag.isascii():
         return "not ASCII"
     standard = resembled_tag(tag)

@@ -39,7 +39,7 @@ class Stopped(KeyboardInterrupt):  # a request rather than an error
     """A signal requested that the process exit, for example from a supervisor or a closed terminal.
 
     Attributes:
-        was_raised: True once the exception has been raised. Typer would exit with the code for a user's interrupt.
+        was_raised: True once raised, to distinguish a signal from Ctrl-C, because Typer catches both.
     """
 
     was_raised = False
@@ -63,7 +63,7 @@ class KeyUnavailableError(BilateralError):
 
 
 class UsageProblemError(BilateralError):
-    """The command line is malformed, or lacks an option."""
+    """The command line is malformed, or an option is missing."""
 
     reason = "usage"
 
@@ -74,7 +74,7 @@ def option_with_variable(option: str, variable: str) -> str:
 
 
 class MistakeError(BilateralError):
-    """A bug in this program, as reported to other programs. Users see the traceback."""
+    """A bug in this program, as reported in JSON. Without --json, users see the traceback."""
 
     reason = "internal_error"
 

@@ -217,7 +217,7 @@ def shards(
     settings_file: _Settings,
     adopt: bool = flag("--adopt", "Take over the shards of a coordinator that no longer exists."),
 ) -> None:
-    """Let the coordinator read the chains from the shards in the settings, and show the shard of each chain."""
+    """Make the coordinator read all chains from the shards in the settings, and show the shard of each chain."""
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
     from bilateral.index.shards.coordinator import update_shards  # noqa: PLC0415  # slow to import
 
@@ -262,7 +262,7 @@ def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
 def indexes_with_rows(
     database: str | None, settings_file: Path | None, chain_id: int | None = None
 ) -> Iterator[list[Engine]]:
-    """Open the databases that contain rows of chains, which are the shards if any are configured."""
+    """Open the databases that contain chains' rows: the shards if configured, or else the index."""
     from bilateral.index.shards.process import require_rows  # noqa: PLC0415  # slow to import
 
     settings = index_options.settings_of(settings_file)

@@ -58,7 +58,7 @@ SettingsFile = Annotated[
 
 @dataclass(frozen=True)
 class MonitorOptions:
-    """The address at which a process responds to monitors."""
+    """The address at which a process serves its metrics."""
 
     metrics_port: int | None = optional(
         None, "Serve /healthz, /readyz and /metrics for monitoring on this port.", min=0, max=65535
@@ -69,7 +69,7 @@ class MonitorOptions:
     def answering(
         self, engine: Engine, look: Callable[[], IndexStatus] | None = None, *, needs_analysis: bool = True
     ) -> Iterator[None]:
-        """Respond to monitors while the context is open, if a port is set."""
+        """Serve metrics while the context is open, if a port is set."""
         if self.metrics_port is None:
             yield
             return
@@ -159,7 +159,7 @@ class RunOptions:
 
 
 _PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "prometheus_client", "psycopg", "sqlalchemy")
-"""The packages of the extra, by import name."""
+"""The packages of the `index` extra, by import name."""
 
 SIGNAL_EXIT: Final = 128
 """The value to which a signal's number is added to obtain the exit code of a command terminated by that signal."""
@@ -222,5 +222,5 @@ def log_steps() -> None:
 
 
 def require_extra() -> None:
-    """Check that the extra's packages are installed."""
+    """Check that the `index` extra's packages are installed."""
     require_modules("index", *_PACKAGES)

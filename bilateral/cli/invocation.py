@@ -106,7 +106,7 @@ class Invocation:
             self.show_write(title, handle, handle.wait)
 
     def choice_of(self, deployment: Deployment) -> str:
-        """Return a text that states how the registries that a command uses were chosen."""
+        """Return a phrase that explains how the command's registries were chosen."""
         if self.settings.deployment is not None:
             return f"specified by --deployment {self.settings.deployment}"
         return _CHOICES[str(deployment.origin)]
@@ -137,7 +137,7 @@ class Invocation:
         self.output.result(value, title=title, view=fields | sent)
 
     def unsent(self, handle: Handle[Any]) -> dict[str, Any]:
-        """Return the transaction of a dry run, which is not signed."""
+        """Return a dry run's unsigned transaction."""
         return {"from": self.signer.address, **handle.transaction}
 
     def wait_for(self, wait: Callable[[float], T]) -> T:

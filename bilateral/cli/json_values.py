@@ -33,7 +33,7 @@ def plain(value: Any) -> Any:
 
 
 def _object(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object. For each string that is not valid UTF-8, the string's bytes are added."""
+    """Return a JSON object, with an added field for the bytes of each string that is not valid UTF-8."""
     fields: dict[str, Any] = {}
     for name, value in items:
         fields[name] = plain(value)
@@ -67,4 +67,4 @@ _SHAPES: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...]]
     (Mapping, lambda value: _object((str(name), inner) for name, inner in value.items())),
     ((list, tuple, set, frozenset), lambda value: [plain(inner) for inner in value]),
 )
-"""The JSON form of each type of value, of which the first match counts. All other values are SDK dataclasses."""
+"""Conversions to JSON by type; the first matching type applies. All other values are SDK dataclasses."""

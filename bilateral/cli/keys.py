@@ -112,7 +112,7 @@ def key_of_variable(variable: str, option: str) -> LocalAccount:
 
 
 def key_of(text: str, refusal: str) -> LocalAccount:
-    """Parse a private key. The error message for any other text starts with the words in `refusal`."""
+    """Parse a private key. For any other text, raise an error whose message starts with `refusal`."""
     from eth_account import Account  # noqa: PLC0415  # slow to import
 
     problem = KeyUnavailableError("malformed_key", f"{refusal} private key (64 hexadecimal digits)")

@@ -99,7 +99,7 @@ def example_text(examples: Iterable[str]) -> str:
 
 
 def _no_type(*_: Any, **__: Any) -> None:
-    """Return an empty type."""
+    """Return no type for the help."""
 
 
 @contextmanager
@@ -277,7 +277,7 @@ def command(  # noqa: PLR0913  # what commands differ in
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewOptions:
-    """The cases that people have reviewed, and the accounts that they trust."""
+    """The cases that people have reviewed, and the accounts that the user trusts."""
 
     reviews: Path | None = optional("FILE", "A JSON list of reviewed accounts, each with account, verdict and reason.")
     trusted: list[str] | None = optional("ADDRESS", "An account that you trust; may be repeated.", "--trust")
@@ -344,7 +344,7 @@ def fields_of(kind: Any) -> list[inspect.Parameter]:
 
 
 def _option(model: Any, name: str, field: FieldInfo) -> tuple[Any, Any]:
-    """Return the type and default of a question's field, which is an argument if required and otherwise an option."""
+    """Return the type and default for a model's field: an argument if the field is required, otherwise an option."""
     public, about = field.alias or name, (field.description or "").replace("`", "")
     if field.is_required():
         return Annotated[str, argument(public.upper(), about, show_default=False)], _REQUIRED
@@ -384,4 +384,4 @@ def _parts(kind: Any) -> list[Any]:
 
 
 _LEFT_OUT: Final = {field.name: field.default.default for field in fields_of(settings.Settings)}
-"""The values of shared options that a command does not have."""
+"""The values of shared options for commands that lack them."""

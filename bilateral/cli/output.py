@@ -193,7 +193,7 @@ class Output:
             self._print(Text(_unescaped(title), style="bold"))
 
     def _print(self, renderable: RenderableType) -> None:
-        """Print for people. If the output goes to a file or another program, omit trailing spaces."""
+        """Print for users, without trailing spaces if the output goes to a file or another program."""
         if self._console.is_terminal:
             with writing():
                 self._console.print(renderable)
@@ -321,7 +321,7 @@ class _Console(Console):
     """A console that raises an error if its reader has exited, instead of ending the process as Rich does."""
 
     def on_broken_pipe(self) -> None:
-        """Pass the error on."""
+        """Reraise the error."""
         raise  # noqa: PLE0704  # Rich calls it where it has caught the error
 
 

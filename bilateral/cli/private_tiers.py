@@ -57,7 +57,7 @@ def join(
     policy: Policy = "brp-1.0",
     epoch: Day = None,
 ) -> None:
-    """As the buyer, join the groups for private proofs. The service only learns a commitment."""
+    """As the buyer, join the groups for private proofs. The service learns only a commitment."""
     from bilateral.buyers.private.proving import identity_secret, join_tiers  # noqa: PLC0415  # slow to import
 
     signer = invocation.signer
@@ -172,7 +172,7 @@ def verify(
     gate: Gate,
     request: RequestHash = "0x" + "00" * 32,
 ) -> None:
-    """Check a private tier proof by calling the contract. Only the gate marks a proof as used."""
+    """Check a private tier proof by calling the contract. The check does not mark it as used; only the gate does."""
     from bilateral.buyers.private.tiers import TierProof, private_gate_scope, use_message  # noqa: PLC0415
 
     fields = object_of(invocation.read_file(proof), "policy", "tier", "epoch", "merkleTreeDepth", "nullifier", "points")

@@ -26,7 +26,7 @@ _FORBIDDEN_OPTION = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _KEY_INSIDE = re.compile(r"(0[xX])?[0-9a-fA-F]{41,}")
-"""The pattern of more digits than an address has: a key, perhaps after other digits, or part of a key in a message."""
+"""The pattern of more hexadecimal digits than an address has, which may contain a key or part of one."""
 
 
 def refuse_keys(arguments: Sequence[str]) -> None:

@@ -131,4 +131,4 @@ class StoreOptions:
 
 @dataclass(frozen=True)
 class Settings(StoreOptions, SendingOptions, PassphraseOptions, KeyOptions, NodeOptions):
-    """The options that commands share. If a command does not have an option, the option counts as omitted."""
+    """The options that commands share. Options that a command lacks have the values of omitted options."""

@@ -8,7 +8,7 @@ from bilateral.cli.columns import Reader, columns, marked_tag, tag_at
 
 
 def view_of(value: Any) -> Any:
-    """Return the result's fields that tables show."""
+    """Return the fields of a result that tables show."""
     if (view := _VIEWS.get(type(value))) is not None:
         return {label: view_of(read(value)) for label, read in view.items()}
     if isinstance(value, results.Rater):

@@ -29,7 +29,7 @@ _DATABASE: Final = re.compile("([0-9]+=)?(duckdb|postgres|postgresql|sc)://")
 
 
 def _refuse_databases(tables: Any) -> Any:
-    """Reject database URLs, because an analysis only reads Parquet."""
+    """Reject database URLs: only Parquet files can be read."""
     if any(_DATABASE.match(place) for place in ([tables] if isinstance(tables, str) else tables or ())):
         raise UsageProblemError(
             "--tables takes Parquet files, not a database: export the tables to a "
@@ -112,7 +112,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
 
 
 class _Pace:
-    """Reports the progress of a run, but at most every few seconds."""
+    """Reports the progress of an analysis, at most every few seconds."""
 
     _PAUSE: Final = 5.0
     """Seconds between two lines. Short analyses print nothing, and long ones fill a screen or two."""

@@ -89,7 +89,7 @@ class WatchOptions:
     once: bool = flag("--once", "Stop once each endpoint has been probed, and show the results.")
 
     def watch_settings(self, settings: IndexSettings) -> WatchSettings:
-        """Return the settings of a run. By default, the chains' nodes are also the reference hosts."""
+        """Return the settings of a run. By default, the chains' nodes also serve as reference hosts."""
         from bilateral.watchtower import politeness, run  # noqa: PLC0415  # slow to import
 
         references = self.references or [url for chain in settings.chains for url in chain.rpc_urls]

@@ -192,7 +192,7 @@ def buy(
     store_url: StoreUrl = None,
     database: Database = None,
 ) -> None:
-    """Buy once a week from each seller whose price fits the budget, and report which deliver. Payments are final."""
+    """Buy once a week from each seller whose price fits the budget, and report who delivers. Payments are final."""
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415
     from bilateral.watchtower.buying import Buyer, Purchase  # noqa: PLC0415  # slow to import
 
@@ -210,7 +210,7 @@ def buy(
 
 
 def _declining(reader: Reader) -> Callable[[str, Mapping[str, Any]], bool]:
-    """Return a function that uses an index to decide which agents not to pay."""
+    """Return a function that decides from an index which agents not to pay."""
     from bilateral.checks.policy import PolicyName, policy_of  # noqa: PLC0415  # slow to import
     from bilateral.checks.questions import OfServer, Snapshot  # noqa: PLC0415
 

@@ -88,7 +88,7 @@ def list_command(invocation: Invocation, agent: Agent) -> None:
 
 
 def _date(unix: object) -> object:
-    """Return a time in a registration file as a date, or anything else unchanged, because files are untrusted."""
+    """Return a Unix time in a registration file as a date. Return other (untrusted) values unchanged."""
     try:
         return parse_time(unix) if isinstance(unix, int) else unix
     except InvalidArgumentError:

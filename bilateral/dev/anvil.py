@@ -18,7 +18,7 @@ from bilateral.core.errors import FormattedError
 LISTENING = "Listening on "
 
 _PLACES: Final = (Path("node_modules", ".bin", "anvil"), Path("~", ".foundry", "bin", "anvil"))
-"""The folders in which npm and Foundry's installer put anvil, for when it is not on the `PATH`."""
+"""The folders where npm and Foundry's installer put anvil, in case it is not on the `PATH`."""
 
 INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
@@ -100,7 +100,7 @@ def running_anvil(program: Path, *options: str, port: int = 0, states: int = 256
 
 @contextmanager
 def ended_after_us(process: subprocess.Popen[str]) -> Iterator[None]:
-    """End a process if this one is killed: a helper shell kills that process once a pipe from this one closes."""
+    """End a child process if this process is killed: a helper shell does so once its input pipe closes."""
     command = ["sh", "-c", "read -r _; kill $0", str(process.pid)]
     watcher = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603  # ours
     try:
@@ -112,7 +112,7 @@ def ended_after_us(process: subprocess.Popen[str]) -> Iterator[None]:
 
 @contextmanager
 def _delayed_interruptions() -> Iterator[Release]:
-    """Convert signals to `Interrupted`, but defer them until released."""
+    """Convert signals to `Interrupted`, deferred until the yielded `Release` is called."""
     if threading.current_thread() is not threading.main_thread():  # signals arrive in the main thread only
         yield Release()
         return
@@ -126,7 +126,7 @@ def _delayed_interruptions() -> Iterator[Release]:
 
 
 class Release:
-    """Lets interruptions through once it is called."""
+    """Lets deferred and later signals through once called."""
 
     def __init__(self) -> None:
         self._open = False

@@ -26,7 +26,7 @@ from bilateral.x402.server.settling import SettlingSigner
 POLL_SECONDS = 0.005  # tests start many servers
 RECEIPT_POLL_SECONDS = 0.01  # the local node mines at once
 KEEP_ALIVE_SECONDS = 600
-"""Seconds until an idle connection is closed: long enough that no request arrives just after the closing."""
+"""Seconds until an idle connection is closed, long enough that no request arrives just as it closes."""
 
 
 @contextmanager
@@ -62,7 +62,7 @@ class _LocalSigner(FacilitatorWeb3Signer):
 
 
 class _LocalSettlingSigner(_LocalSigner, SettlingSigner):
-    """The signer that settles through the buyer registry, and polls as often as `_LocalSigner`."""
+    """A signer that settles through the buyer registry, and polls as often as `_LocalSigner`."""
 
 
 def facilitator_app(rpc: str, secret: str, network: str, registry: str | None = None) -> FastAPI:

@@ -25,7 +25,7 @@ ROLES: Final = ("deployer", "seller", "buyer", "facilitator", "newcomer")
 """The roles of anvil's accounts, in order. The newcomer owns no agent yet, but has test dollars, as does the buyer."""
 
 STATES: Final = 1_000
-"""The number of blocks whose state anvil retains. Checking an old answer requires the state of the answer's block."""
+"""The number of blocks whose state anvil retains. Repeating an earlier check requires the state of its block."""
 
 FUNDS: Final = 1_000_000_000
 """The balance of the buyer and of the newcomer, in the token's smallest unit: a thousand dollars."""
@@ -48,7 +48,7 @@ wait_until() {
   return 1
 }
 """
-"""A shell function in the file, with which documentation pages wait for the programs that they start."""
+"""A shell function in the environment file, used by documentation pages to wait for programs to start."""
 
 _MODE: Final = 0o600  # only the user may read the keys
 _POLL_SECONDS: Final = 0.05  # the local node mines at once

@@ -33,12 +33,12 @@ _PAYMENTS: Final = 300
 """The maximum number of payments per chain and direction in the money chart. The newest ones are used."""
 
 _AGENTS: Final = 6
-"""The maximum number of agents whose figures and ratings are shown. More agents would slow down the page."""
+"""The maximum number of an account's agents to show figures and ratings for. More would slow down the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccountSuspicion:
-    """The account's rank in a chain's trust analysis.
+    """A chain's trust analysis of a suspected account.
 
     Attributes:
         judgement: The analysis's assessment of the account.
@@ -54,7 +54,7 @@ class AccountPage:
 
     Attributes:
         account: The account, with its agents.
-        summaries: For each of the account's first few agents, by short id, the summaries that represent its sides.
+        summaries: The rating summaries of the account's first 6 agents, one per side, by the agent's short id.
         has_other_agents: True if the account is the owner or wallet of more than 6 agents. Figures and ratings cover
             only the first 6.
         given: The feedback that the account gave.
@@ -63,14 +63,14 @@ class AccountPage:
         received: The ratings that the account's first few agents received from servers.
         paid: The payments that the account made to agents.
         was_paid: The payments that the account received as the wallet of agents.
-        money: The cents that the account received and paid per day, from its newest payments; None without payments.
+        money: The amounts received and paid per day, in cents, from the newest payments; None if there are none.
         buyers: The account's buyer records.
         validations: The validation requests that the account received as a validator.
-        suspicions: The account's rank in the trust analysis of each chain on which it is ranked.
+        suspicions: The trust analysis of the account on each chain where it is suspected.
         findings: The trust analysis findings that involve the account.
-        evidence: The payments and answers for the feedback that the account gave, by the path of the feedback's page.
+        evidence: The payment proof and the main response for each feedback entry given, by the entry's page path.
         names: The names of agents on the page, by short id.
-        doubts: The agents on the page that are held back or contested, by short id.
+        doubts: Why agents on the page are held back or contested, by short id.
     """
 
     account: Account
@@ -191,8 +191,8 @@ class BuyerRecord:
         sellers: The number of agents that the account paid.
         reviews: The number of reviews that the buyer gave.
         score: The score according to the specification's formula, 0 to 100.
-        independent_score: The score based only on dealings with independent sellers.
-        reasons: Why dealings were excluded from `independent_score`, or why they call for caution.
+        independent_score: The score based only on payments to independent sellers.
+        reasons: Why payments do not count towards `independent_score`, or call for caution.
     """
 
     account: str

@@ -56,12 +56,12 @@ class Form:
 
     Attributes:
         action: The action's name in the API.
-        title: The page's title, which an agent's name may follow.
+        title: The page's title. The agent's name may be appended to it.
         intro: A sentence that introduces the form.
         shows: Where the action's result appears: `rating`, `row`, `agent`, `new agent` or `validation`; empty if the
             result is only a signature.
-        says: The sentence that describes what is signed. Field names in braces stand for the fields' values; a part in
-            brackets is omitted while one of its fields is empty.
+        says: A template for the sentence that says what is signed. Field names in braces are replaced with values; text
+            in brackets is omitted while any field in it is empty.
         steps: An additional sentence per signature, for an action with several signatures.
     """
 
@@ -84,13 +84,13 @@ def _scale(name: str) -> str:
 
 
 KEEP: Final = "keep"
-"""The form field that appears only on services with a store."""
+"""The form field for storing a file on this service."""
 
 _WORDS: Final = words_of("forms")
 
 
 def _field(name: str, *, is_required: bool) -> Field:
-    """Return a field, by its name in the file of texts. The field for the feedback tag suggests the standard tags."""
+    """Return the field with a given name from `forms.toml`. The feedback tag's field suggests the standard tags."""
     field = Field(**{"name": name, **_WORDS["fields"][name]})
     options = tuple((tag, _scale(tag)) for tag in STANDARD_TAGS) if name == "tag1" else ()
     return replace(field, options=options, is_required=is_required or field.is_required)
@@ -119,7 +119,7 @@ _EVENTS: Final = {
     "rate_client": (Registry.BIDIRECTIONAL, ClientRated),
     "rate_validator": (Registry.BIDIRECTIONAL, ValidatorRated),
 }
-"""The events that determine where an action's result is shown."""
+"""The event that each action emits, for the path to its result."""
 
 _ABOUT_FEEDBACK: Final = frozenset(
     form.action for form in FORMS.values() if any(field.name == "feedback" for field in form.fields)
@@ -134,9 +134,9 @@ class Offers:
     """What an operator offers to visitors.
 
     Attributes:
-        sponsors: The chains on which the operator's aggregator pays for feedback.
-        files: The public URL of the registration files that the operator stores; None if it stores none.
-        final: For each action, the sentence that states what cannot be undone.
+        sponsors: The chains on which the operator pays the gas for visitors' feedback.
+        files: The base URL under which the operator publishes registration files; None if it stores none.
+        final: The sentence that states what an action makes irreversible.
     """
 
     sponsors: frozenset[int] = frozenset()
@@ -156,7 +156,7 @@ class ActPage:
             event.
         topic: The first topic of the transaction's event; empty if `shows` contains no placeholders.
         confirmations: The number of blocks after which the transaction counts as confirmed.
-        sponsored: The path of the form for the gasless version; None if there is none.
+        sponsored: The path of the form for gasless feedback; None if not offered.
         final: The sentence that states what cannot be undone.
         facts: The facts with which the page checks what the service asks the wallet to sign; see `signing_facts`.
     """
@@ -222,7 +222,7 @@ def _facts(
 
 
 def _subject(form: Form, registries: Registries, query: Mapping[str, str]) -> tuple[int, AgentKey | None]:
-    """Return the chain and agent that a form is about, from the field that identifies the form's subject."""
+    """Return the chain that a form's query specifies and, unless the form only needs a chain, the agent."""
     fields = {field.name for field in form.fields}
     subject = query.get("agent", "")
     if form.action in _ABOUT_FEEDBACK:
@@ -252,7 +252,7 @@ def _present(connection: Connection, key: AgentKey) -> dict[str, str]:
 
 
 def _present_file(connection: Connection, key: AgentKey) -> str | None:
-    """Return an agent's current file as indexed; None if there is none, or if it is not UTF-8 JSON."""
+    """Return an agent's current registration file from the index; None if it is missing or not UTF-8 JSON."""
     view = table("agent_registration", *map(column, ("chain_id", "identity_registry", "agent_id", "content_hash")))
     content = connection.execute(
         select(file_content.c.content)

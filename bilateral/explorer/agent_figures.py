@@ -137,7 +137,7 @@ def _of_tag(summary: RatingSummary, values: list[float]) -> TagValues:
 
 
 def activity(recent: Sequence[RecentFeedback], rated: Sequence[int], now: int) -> Activity:
-    """Return the number of ratings on each of the last days."""
+    """Return the number of ratings on each of the last `DAYS` days."""
     last = now // _DAY
     counts = [[0] * DAYS, [0] * DAYS]
     for side, times in enumerate(([recent_one.time for recent_one in recent], rated)):
@@ -156,7 +156,7 @@ _ORDER: Final = (PAID, UNPAID, FLAGGED)
 
 @dataclass(frozen=True, slots=True)
 class RaterGroup:
-    """A group of raters whose ratings weigh the same.
+    """Raters of one kind, such as those who paid.
 
     Attributes:
         name: The kind of raters: those who paid the agent, those who did not, or those flagged by the analysis.
@@ -174,7 +174,7 @@ class RaterGroup:
 def rater_groups(
     recent: Sequence[RecentFeedback], payments: Sequence[str], flagged: Collection[str], summary: RatingSummary | None
 ) -> tuple[RaterGroup, ...]:
-    """Return the groups of raters under the tag that represents an agent. Groups with more weight come first."""
+    """Return the groups of raters for an agent's representative tag. The most credible group comes first."""
     if summary is None or scale_of_tag(summary.tag) is None:
         return ()
     values: dict[str, list[float]] = defaultdict(list)
@@ -202,8 +202,8 @@ class Neighbour:
     Attributes:
         name: The counterpart's name (untrusted text), or else its id or shortened address.
         url: The path of the counterpart's page.
-        count: The number of values.
-        mean: The mean of the values, each as a percentage of its tag's scale; None if no tag has a scale.
+        count: The number of ratings given.
+        mean: The mean of these ratings, each as a percentage of its tag's scale; None if no tag has a scale.
     """
 
     name: str
@@ -235,14 +235,14 @@ def _neighbour(
 
 
 _POINTS: Final = 24
-"""The maximum number of points on the curve. More points could not be told apart."""
+"""The maximum number of points on the curve. More would be indistinguishable."""
 
 _CENTS: Final = 100  # in a dollar
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The rating at a given time, computed from all feedback up to that time that counts.
+    """The rating at a given time, computed from the unrevoked feedback up to that time.
 
     Attributes:
         time: The time, in Unix seconds.
@@ -260,7 +260,7 @@ class Point:
 
 
 def rating_over_time(recent: Sequence[RecentFeedback], summary: RatingSummary | None) -> tuple[Point, ...]:
-    """Return the rating over time under the tag that represents an agent, from its newest feedback.
+    """Return the rating over time for an agent's representative tag, from the agent's newest feedback.
 
     Each rater counts once, with the mean of its values.
     """
@@ -284,7 +284,7 @@ def rating_over_time(recent: Sequence[RecentFeedback], summary: RatingSummary | 
 
 
 def money_by_day(received: Sequence[Payment], paid: Sequence[Payment]) -> Activity | None:
-    """Return the cents that an account received and paid on each of 84 days, up to its last payment."""
+    """Return the cents that an account received and paid on each of the 84 days up to its last payment."""
     if not received and not paid:
         return None
     last = max(payment.time for payment in (*received, *paid)) // _DAY

@@ -1,4 +1,4 @@
-"""The trust analysis pages: findings, clusters, how they were found, and what each detector would miss."""
+"""The trust analysis pages: findings of false ratings, account clusters, and what each detector would miss."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -35,7 +35,7 @@ class Measured:
     """A measured figure of the analysis, from `docs/trust-figures.md`.
 
     Attributes:
-        name: The families of attacks, and the name of the figure.
+        name: The attack families that were simulated, and the figure's name.
         measured: The figure, with its 95 % interval in brackets.
     """
 
@@ -55,9 +55,9 @@ class AnalysisPage:
     Attributes:
         run: The stored analysis; None if there is none.
         findings: The analysis's findings, strongest first.
-        parties: For each of the first few findings, by finding id, who acted, about whom, and when.
+        parties: The accounts and agents involved in the first few findings, and the times, by finding id.
         names: The names of the agents involved, by short id.
-        doubts: The agents on the page that are held back or contested, by short id.
+        doubts: Why agents on the page are held back or contested, by short id.
         clusters: The clusters of accounts that the analysis found.
         measured: The analysis's measured figures in simulated markets, in which the cheating accounts are known.
     """
@@ -85,7 +85,7 @@ class FindingPage:
         evidence: The events that the finding is based on.
         moments: The events' times, in Unix seconds.
         names: The names of the agents, by short id.
-        doubts: The agents on the page that are held back or contested, by short id.
+        doubts: Why agents on the page are held back or contested, by short id.
     """
 
     chain_id: int
@@ -109,7 +109,7 @@ class ClusterPage:
         accounts: At most 200 of the cluster's accounts, most suspicious first.
         findings: The strongest findings that involve any of these accounts.
         names: The names of the agents in the findings, by short id.
-        doubts: The agents on the page that are held back or contested, by short id.
+        doubts: Why agents on the page are held back or contested, by short id.
     """
 
     chain_id: int

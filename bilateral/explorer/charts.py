@@ -144,7 +144,7 @@ def axis(rows: Sequence[tuple[str, str, float, float, float]], kind: str) -> Mar
 def over_time(
     points: Sequence[Point], scale: tuple[int, int], after: tuple[float, float, float] | None = None
 ) -> Markup:
-    """Return a rating over time as a line with an uncertainty band and, behind it, the rating after the analysis."""
+    """Return a rating over time as a line with an uncertainty band and, to its right, the rating after the analysis."""
     width, height, right = 400, 150, 40 if after else 8
     first, last = points[0].time, points[-1].time
     least, greatest = scale

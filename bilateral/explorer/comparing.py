@@ -35,9 +35,9 @@ class TagRow:
     """The two agents' means under one tag.
 
     Attributes:
-        means: The mean of each agent; None for an agent without such values.
-        counts: The number of values for each agent.
-        registries: The registry of each agent's values.
+        means: Each agent's mean; None for an agent without such ratings.
+        counts: The number of each agent's ratings.
+        registries: The registry of each agent's ratings.
     """
 
     side: str
@@ -55,7 +55,7 @@ class ComparePage:
         wanted: The requested agent ids.
         compared: The agents; fewer than two if the form is not filled in.
         tags: The agents' means by side and tag.
-        doubts: The agents that are held back or contested, by short id.
+        doubts: Why agents are held back or contested, by short id.
         problem: A sentence that explains why the form is invalid; None if it is valid.
     """
 

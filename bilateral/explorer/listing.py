@@ -29,7 +29,7 @@ FIELDS: Final = ("side", "tag", "client", "reviewer", "payment", "blind", "regis
 """The path's parameters, in order."""
 
 GATE_FILTERS: Final = ("payment", "blind")
-"""The parameters that search gates share with this page."""
+"""The parameters that search gates (rating conditions) share with this page."""
 
 SIDES: Final = ("server", "authorized", "client", "validator", "given")
 """The kinds of ratings: feedback, authorised feedback, ratings as a client or validator, and ratings given."""
@@ -56,12 +56,12 @@ class RatingsPage:
         side: The kind of ratings, one of `SIDES`.
         summaries: The summaries of these ratings.
         feedback: The feedback, newest first, including revoked entries.
-        evidence: The payments and answers for the feedback, by the path of the feedback's page.
+        evidence: The payment proof and main response for each feedback entry, by the entry's page path.
         authorized: The feedback that the agent's owner authorised.
         ratings: The ratings by servers.
         next: The next page's path; None if this is the last page.
         names: The names of agents on the page, by short id.
-        doubts: The agents on the page that are held back or contested, by short id.
+        doubts: Why agents on the page are held back or contested, by short id.
     """
 
     agent: Agent
@@ -89,7 +89,7 @@ class _Selection:
         client: The account that gave the ratings; None for any.
         reviewers: The accounts or server ids that gave the ratings; None for any.
         payment: The proof of payment; None for any.
-        blind: `only` for blind ratings; None for all.
+        blind: `only` for ratings sealed first; None for all.
         cursor: The position in the list.
     """
 
@@ -158,7 +158,7 @@ def _fields(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def authorizing(registries: Registries, key: AgentKey) -> tuple[str, ...]:
-    """Return the registries of feedback that the owner of an agent authorises."""
+    """Return the registries in which an agent's owner authorises feedback."""
     return tuple(
         registry.address
         for registry in registries.by_chain.get(key.chain_id, ())
@@ -207,7 +207,7 @@ def _selection(
 
 
 def _reviewers(connection: Connection, registries: Registries, chain_id: int, side: str, text: str) -> tuple[str, ...]:
-    """Return the accounts or server ids in a list. An agent in the list is replaced with its accounts."""
+    """Parse a list of accounts or server ids. Where accounts are expected, an agent stands for its accounts."""
     entries = tuple(text.replace(",", " ").split())
     require_short("reviewers", entries)
     if side in set(RatedSide):

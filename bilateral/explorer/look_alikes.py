@@ -15,7 +15,7 @@ _READ_AS: Final = (
     (re.compile(r"(?<=[A-Za-z0])0(?=0*[A-Za-z])"), "o"),
     (re.compile("vv"), "w"),
 )
-"""Plain letters and digits that readers may confuse in context."""
+"""Plain characters that look like another letter in some contexts."""
 
 _MARK: Final = "\u200e"
 """The mark that the look-alike library puts around right-to-left characters."""
@@ -65,7 +65,7 @@ def shape(name: str) -> str:
 
 @cache
 def _stands_for() -> dict[str, str]:
-    """Return the character or characters that each character looks like."""
+    """Return the text that each confusable character looks like."""
     # The library's table links each character with its model in both directions; a model has several links. Loading the
     # table takes 0.3 s, so it happens only for pages with names.
     from confusable_homoglyphs.confusables import confusables_data  # noqa: PLC0415

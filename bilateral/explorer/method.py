@@ -79,7 +79,7 @@ LINES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TierGroup:
-    """A group whose members can prove a tier.
+    """A group whose members can prove a buyer tier anonymously.
 
     Attributes:
         epoch: The UTC day, in days since the Unix epoch.
@@ -100,8 +100,8 @@ class PrivateTiersPage:
     """The page's content.
 
     Attributes:
-        lines: Pairs of a party and what that party learns.
-        groups: The groups on the last day for which each policy has any.
+        lines: Pairs of a party and what a private proof tells it.
+        groups: Each policy's groups from the latest day that has any.
     """
 
     lines: tuple[tuple[str, str], ...]

@@ -38,7 +38,7 @@ class FindingRow:
         part: The account's role in the finding: `actor`, `beneficiary` or `subject`.
         actors: The first few accounts that acted.
         acted: The number of accounts that acted, counted among the finding's first 200 accounts.
-        beneficiaries: The first few agents whose owners gained, as short ids.
+        beneficiaries: The first few agents whose owners benefited, as short ids.
         targets: The first few agents that the finding is about, as short ids. These agents are not blamed.
         moments: The times of the first 200 events that the finding is based on, in Unix seconds.
     """

@@ -66,7 +66,7 @@ class NetworkPage:
         agent: The agent whose neighbourhood is shown; None for a whole chain.
         nodes: The agents and accounts, starting with those that have the most ratings.
         links: The links that show who rated whom, starting with those that have the most ratings.
-        doubts: The agents among the nodes that are held back or contested, by short id.
+        doubts: Why agents among the nodes are held back or contested, by short id.
     """
 
     chain_id: int
@@ -78,7 +78,7 @@ class NetworkPage:
 
 
 class RecentNetworks:
-    """A cache of recently computed networks. A page requests the same network as HTML and as JSON."""
+    """A cache of networks, because a page requests its network as HTML and as JSON."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -138,7 +138,7 @@ def _links_of(connection: Connection, key: AgentKey, limit: int) -> set[Link]:
 def _nodes(
     connection: Connection, registries: Registries, links: Sequence[Link], flagged: frozenset[str]
 ) -> tuple[tuple[Node, ...], dict[str, Doubt]]:
-    """Return the linked nodes with their positions, and the doubts about them. Communities are placed together."""
+    """Return the linked nodes with their positions, grouped by community, and why any are held back or contested."""
     ratings: Counter[str] = Counter()
     for link in links:
         ratings[link.source] += link.count

@@ -43,7 +43,7 @@ def agent_picture(agent: Agent, standings: Sequence[Standing]) -> bytes:
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def _drawn(name: str, id_: str, as_server: tuple[str, str], as_client: tuple[str, str]) -> bytes:
-    """Return an image with some texts. It is cached, because drawing takes longer than the queries for the texts."""
+    """Return an image with the given texts, cached because drawing takes longer than querying the texts."""
     image, draw = _canvas()
     _face(image, id_, (80, 120))
     draw.text((284, 124), name, _INK, _font("serif", 84))
@@ -135,7 +135,7 @@ def _png(image: Image.Image) -> bytes:
 POLICY: Final = (
     "default-src 'none'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *; sandbox allow-popups"
 )
-"""The content security policy for an embeddable page, which allows only images from this service and no scripts."""
+"""The content security policy for an embeddable page: images only from this service, and no scripts."""
 
 _CHARACTER: Final = 6.6
 """The width in pixels of a character of size 11. With `textLength`, text has this width in every font."""

@@ -33,10 +33,10 @@ class RatingPage:
         authorized: A client's feedback that the agent's owner authorised.
         rating: A server's rating of a client or validator.
         names: The names of the agents in the rating, by short id.
-        doubts: The agents on the page that are held back or contested, by short id.
+        doubts: Why agents on the page are held back or contested, by short id.
         file: The feedback file, and how it was checked; None if there is none.
-        evidence: The payment and the answer for the feedback, by the path of the feedback's page; empty for ratings by
-            servers.
+        evidence: The feedback's payment proof and main response, by the path of the feedback's page; empty for ratings
+            by servers.
         responses: The newest responses to the feedback.
     """
 
@@ -59,7 +59,7 @@ class ValidationPage:
     Attributes:
         records: The requests with this hash, one from each registry that contains such a request.
         names: The names of the agents, by short id.
-        doubts: The agents on the page that are held back or contested, by short id.
+        doubts: Why agents on the page are held back or contested, by short id.
     """
 
     records: tuple[ValidationRecord, ...]
@@ -130,8 +130,8 @@ class Evidence:
     """The evidence for a feedback entry.
 
     Attributes:
-        payment: The interaction's payment state.
-        answer: The answer that counts most; None if there is none.
+        payment: Whether the interaction was provably paid for.
+        answer: The most relevant response; None if there is none.
     """
 
     payment: PaymentProof
@@ -139,7 +139,7 @@ class Evidence:
 
 
 def evidence_of(connection: Connection, registries: Registries, entries: Iterable[Feedback]) -> dict[str, Evidence]:
-    """Return the evidence for each feedback entry, by its page's path."""
+    """Return each feedback entry's evidence, keyed by the path of its page."""
     by_chain: dict[int, list[Feedback]] = defaultdict(list)
     for entry in entries:
         by_chain[_chain(entry)].append(entry)

@@ -80,7 +80,7 @@ def directly(connection: Connection, registries: Registries, words: str) -> tupl
 
 
 def _agents(connection: Connection, registries: Registries, text: str) -> tuple[Direct, ...]:
-    """Return the agents that have an id. A bare number may identify an agent on each chain."""
+    """Return the agents that an id identifies. A bare number may identify one agent per chain."""
     keys: list[AgentKey] = []
     if number := _NUMBER.fullmatch(text):
         candidates = [(chain_id, number[1]) for chain_id in registries.by_chain]
@@ -100,7 +100,7 @@ def _agents(connection: Connection, registries: Registries, text: str) -> tuple[
 
 
 def _look_alikes(connection: Connection, text: str) -> tuple[Direct, ...]:
-    """Return the agents in the whole index whose names look like a text but consist of different letters."""
+    """Return all indexed agents whose names look like a text but contain different letters."""
     target = shape(text)
     names: dict[str, str] = {}
     for reading in readings(text):
@@ -159,10 +159,10 @@ def _tags(connection: Connection, registries: Registries, text: str) -> tuple[Di
 
 
 GATE: Final = tuple(field.alias or name for name, field in GateFilters.model_fields.items())
-"""The names of a gate's fields. Names for the second gate end in `_2`, and so on."""
+"""The form fields of a gate (a rating condition). Those of the second gate end in `_2`, and so on."""
 
 ENDS: Final = ("", *(f"_{number}" for number in range(2, MAX_GATES + 1)))
-"""The suffix of the field names of each gate."""
+"""The suffix of each gate's field names."""
 
 _ROWS: Final = 20  # the API's default page size
 _USUAL_TAG: Final = "starred"
@@ -170,7 +170,7 @@ _DAY: Final = 86_400  # seconds; Unix time ignores leap seconds
 
 
 class _Form(AgentFilters):
-    """The form's fields, without those of gates."""
+    """The form's fields, except those of gates."""
 
     order: Order | None = None
 
@@ -191,12 +191,12 @@ class SearchPage:
         fields: The form fields that are filled in.
         found: The agents that were found.
         details: The text and figures next to each agent, by short id.
-        facets: Properties in which the first agents differ; None if the form is invalid.
-        rated_side: The side of the first gate that is set, which determines the displayed ratings.
+        facets: Values by which users can narrow the search; None if the form is invalid.
+        rated_side: The side of the first gate in use, whose ratings are shown next to each agent.
         next: The next page's path; None if this is the last page.
         problem: A sentence that explains why the form is invalid; None if it is valid.
-        is_closest: True if no agent matches all words, so that the agents found are those closest in meaning.
-        doubts: The agents on the page that are held back or contested, by short id.
+        is_closest: True if no agent matches all words, so the results are the agents closest in meaning.
+        doubts: Why agents on the page are held back or contested, by short id.
         direct: Pages that the text identifies: an agent, an account, a validation or a tag.
     """
 
@@ -269,7 +269,7 @@ def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
 
 
 def evidence_path(page: SearchPage, agent: FoundAgent) -> str | None:
-    """Return the path of the ratings that let an agent pass the first gate, with the gate's filters."""
+    """Return the path of the ratings by which an agent passed the first gate, with the gate's filters."""
     rating, gates = agent.rating, search_of(page.fields).gates
     if rating is None or not gates:
         return None
@@ -343,6 +343,6 @@ def _day(name: str, fields: Mapping[str, str], *, is_end: bool = False) -> int |
 
 
 def _capability(text: str) -> str:
-    """Split a text into kind and value. A bare value denotes an MCP tool."""
+    """Normalise a capability such as `mcp_tool:swap`. A bare value denotes an MCP tool."""
     kind, colon, value = text.partition(":")
     return f"{kind}:{value.strip()}" if colon else f"{Capability.MCP_TOOL}:{kind}"

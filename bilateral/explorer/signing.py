@@ -15,7 +15,7 @@ from bilateral.core.signatures.messages import TypedMessage
 from bilateral.index.reading.registries import Registries
 
 _Function = tuple[Registry, str, int]
-"""A registry's function, with its number of arguments."""
+"""A registry, and one of its functions by name and number of arguments."""
 
 _OWNER: Final = (Registry.IDENTITY, "ownerOf", 1)
 _WALLET: Final = (Registry.IDENTITY, "getAgentWallet", 1)
@@ -76,7 +76,7 @@ def signing_facts(deployment: Deployment, action: str) -> dict[str, Any]:
 
 
 def _functions(deployment: Deployment, functions: tuple[_Function, ...]) -> list[dict[str, Any]]:
-    """Return the functions whose registries are in the deployment. Either of two contracts may be the directory."""
+    """Return the functions of the deployment's registries. The agent directory may be either of two contracts."""
     described = []
     for registry, name, count in functions:
         address = getattr(deployment, attribute_of(registry))

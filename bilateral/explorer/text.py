@@ -13,7 +13,7 @@ UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 """The Unicode categories of characters that are invisible or change the text direction."""
 
 _LOOK_ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "FULLWIDTH"})
-"""Alphabets that contain letters that look like letters from another alphabet."""
+"""Alphabets that share look-alike letters."""
 
 MAX_LENGTH: Final = 300
 """The maximum length of untrusted text on a page."""
@@ -94,12 +94,12 @@ def figure(value: float | Decimal | None) -> str:
 
 
 def rounded(rating: float | None) -> str:
-    """Format a standing's rating in the same way on every page, so that an agent has a single figure."""
+    """Format a standing's rating, so that every page shows the same figure for an agent."""
     return "\N{EN DASH}" if rating is None else f"{rating:.0f}"
 
 
 def web_link(uri: str | None) -> str | None:
-    """Return an untrusted URI if a page may link to it: `http` or `https`, with a host and without a user name."""
+    """Return an untrusted URI if pages may link to it (`http` or `https`, a host, no user name); otherwise None."""
     try:
         parts = urlsplit(uri or "")
         is_safe = parts.scheme in ("http", "https") and parts.hostname and parts.username is None

@@ -55,10 +55,10 @@ _OF_ONE_RATER: Final = 3
 """The maximum number of rows per rater in the latest ratings, so that one active account cannot fill the home page."""
 
 _READS: Final = 8
-"""The number of ratings to read for each rating shown, because a few raters may have given most of them."""
+"""The number of ratings to read per rating shown, because those beyond a rater's maximum are dropped."""
 
 _LEAST: Final = {Side.SERVER: 50.0, Side.CLIENT: float(LEAST_RATING)}
-"""The minimum standing of leaders: most raters are satisfied with the server, or policies accept the client."""
+"""The minimum standing of leaders, at which most raters are satisfied with a server and policies accept a client."""
 
 _BOARDS: Final = ((Side.SERVER, "starred"), (Side.CLIENT, ""))
 """The leaderboards on the home page, by side and tag. A standing covers all tags, so one board per side is enough."""
@@ -73,7 +73,7 @@ class HomePage:
         leaders: The agents with the highest standings, by side and tag.
         held_back: The servers that are held back.
         names: The names of agents in the latest ratings, by short id.
-        doubts: The agents on the page that are held back or contested, by short id.
+        doubts: Why agents on the page are held back or contested, by short id.
         side: The side of the rated agents in the latest ratings; `""` for both.
         alive: The agents that currently respond; None if no watchtower writes to the index.
     """
@@ -125,33 +125,31 @@ class AgentPage:
         as_client: The agent as a client.
         file: The registration file, and how it was checked; None if the agent has none.
         feedback: The agent's newest feedback, including revoked entries.
-        evidence: The payments and answers for this feedback, by the path of the feedback's page.
+        evidence: The payment proof and main response for each feedback entry, by its page path.
         authorized: The newest feedback that the agent's owner authorised.
         received: The newest ratings that the agent received from servers.
         given: The newest ratings that the agent gave as a server.
-        sealed: The newest pairs of ratings that the agent and its counterparts sealed and that are not yet open on both
-            sides.
+        sealed: The newest pairs of ratings that the agent and its counterparts sealed but have not both opened yet.
         validations: The agent's newest validations.
-        shares: Shares of the agent's ratings that indicate how much the ratings are worth.
+        shares: Shares of the agent's ratings that indicate how credible the ratings are.
         authorizing: The registries for feedback that the agent's owner authorises.
         tags: The agent's newest values by tag, on the tags' own scales.
         activity: The agent's ratings by day.
         over_time: The agent's server rating over time, from its newest feedback.
         raters: The groups of raters behind the server rating, starting with the greatest weight.
-        money: The cents per day that the agent received and that its accounts paid, from the newest payments; None if
-            there are none.
-        metered: The amount charged for the agent's metered service, as a share of what buyers signed; None without such
-            sales.
+        money: The amounts that the agent received and its accounts paid per day, in cents; None without payments.
+        metered: The share of the maximum amounts signed by buyers that the agent charged for metered use; None without
+            such sales.
         endpoints: The endpoints in the agent's file, as measured by watchtowers.
         changes: The agent's history: transfers, wallets and files.
         others: The agents that the file declares to be the same agent.
         on_solana: The agents on Solana that the file declares to be the same agent, each proven or claimed.
         findings: The trust analysis findings that involve the agent's accounts.
-        scores: The agent's scores without false ratings.
+        scores: The agent's scores computed without false ratings.
         buyers: The buyer records of the agent's owner and wallet.
         standings: The agent's standings, as a server and, if it has one, as a client.
         names: The names of agents on the page, by short id.
-        doubts: The agents on the page that are held back or contested, by short id.
+        doubts: Why agents on the page are held back or contested, by short id.
         progress: The chain's progress. All figures are as of the chain's last block.
     """
 

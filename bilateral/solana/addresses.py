@@ -44,7 +44,7 @@ def address_text(content: bytes) -> str:
 
 
 def is_on_curve(content: bytes) -> bool:
-    """Return whether 32 bytes decompress to a point on the curve, so that a private key may exist for them.
+    """Return whether 32 bytes are a point on the ed25519 curve, for which a private key may exist.
 
     Points outside the main subgroup are included. libsodium's stricter test for valid points would derive different
     addresses.
@@ -57,7 +57,7 @@ def is_on_curve(content: bytes) -> bool:
 
 @lru_cache(maxsize=4096)  # a derivation takes milliseconds, and a seller's payments all go to one account
 def program_address(program: str, *seeds: bytes) -> tuple[str, int]:
-    """Derive a program's address: the first address that is not on the curve, trying bump seeds from 255 down."""
+    """Derive an address from seeds: the first that is not on the curve, trying bumps from 255 down."""
     if len(seeds) >= _MAX_SEEDS or any(len(seed) > _MAX_SEED for seed in seeds):
         raise ValueError(
             f"an address can be derived from at most {_MAX_SEEDS - 1} seeds of at most {_MAX_SEED} bytes each"

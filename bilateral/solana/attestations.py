@@ -55,7 +55,7 @@ class FeedbackData:
         task_ref: The hash that identifies the task; see `task_ref_of`.
         agent: The agent's mint.
         counterparty: The account that gives the feedback.
-        data_hash: The hash of the request and response, which the agent signs.
+        data_hash: The hash of the request and response, which the agent's holder signs.
 
     Raises:
         InvalidArgumentError: A field is out of range, or the agent is its own counterparty.
@@ -149,7 +149,7 @@ class FeedbackData:
         return "\n".join(lines).encode()
 
     def nonce(self, schema: str) -> bytes:
-        """Return the nonce that allows one feedback entry per task, schema, agent and counterparty."""
+        """Return the nonce, which limits feedback to one entry per task, schema, agent and counterparty."""
         parts = self.task_ref, address_bytes(schema), address_bytes(self.agent), address_bytes(self.counterparty)
         return keccak(b"".join(parts))
 

@@ -1,4 +1,4 @@
-"""An agent's past state. Nodes do not retain it, so it can only be proven if nothing has changed since."""
+"""Checks of an agent's past state: nodes do not retain it, so it is only proven if nothing changed since."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,8 +31,8 @@ class Watched:
 
     Attributes:
         addresses: The accounts.
-        harmless: The programs that may change these accounts. Each is mapped to the first bytes of its instructions
-            that change neither the wallet, the URI nor the holder.
+        harmless: The programs that may change these accounts. Each maps to the first bytes of those instructions that
+            leave the wallet, URI and holder unchanged.
     """
 
     addresses: tuple[str, ...]
@@ -83,7 +83,7 @@ def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operatio
 
 
 def block_at(node: SolanaNode, as_of: datetime) -> Operation[int]:
-    """Return the last block produced at or before a time, found by bisection. Skipped slots have no block."""
+    """Find the last block at or before a time, by bisection. Skipped slots have no block."""
     yield from node.require_chain()
     commitment = {"commitment": node.commitment}
     low, high = yield from _all([Rpc("getFirstAvailableBlock"), Rpc("getSlot", (commitment,))])
@@ -98,7 +98,7 @@ def block_at(node: SolanaNode, as_of: datetime) -> Operation[int]:
 
 
 def is_harmless(answer: Mapping[str, Any], watched: Watched) -> bool:
-    """Return whether a transaction cannot have changed an agent's metadata or holder."""
+    """Return whether a transaction provably left an agent's metadata and holder unchanged."""
     meta = answer.get("meta")
     if not isinstance(meta, dict) or not isinstance(meta.get("innerInstructions"), list):
         return False

@@ -37,7 +37,7 @@ class SatiIdentity(Closing):
         provider: The URL of a node.
         chain: The chain (CAIP-2).
         secret: The owner's key: a 32-byte seed, or the 64 bytes in a Solana key file.
-        commitment: The commitment level that a write waits for: `confirmed` or `finalized`.
+        commitment: The commitment level to wait for after a write: `confirmed` or `finalized`.
         seconds: The maximum time to wait for a transaction. A blockhash expires after about 90 seconds.
         request_timeout: The timeout for one request to the node, in seconds.
 

@@ -49,7 +49,7 @@ class SolanaNode:
             raise InvalidArgumentError(f"commitment {self.commitment!r} is not one of {', '.join(COMMITMENTS)}")
 
     def require_chain(self) -> Operation[None]:
-        """Check that the node serves the chain. Later calls do nothing."""
+        """Check once that the node serves the chain."""
         if self._is_checked:
             return
         genesis = yield Rpc("getGenesisHash")

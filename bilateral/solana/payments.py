@@ -95,7 +95,7 @@ class SignedPayment:
 
 @dataclass(frozen=True)
 class ExpectedPayment:
-    """A payment as agreed and signed by the client.
+    """The agreed terms, with the payment that the client signed.
 
     Attributes:
         asset: The token.

@@ -22,7 +22,7 @@ from bilateral.solana.history import Watched
 from bilateral.solana.nodes import SolanaNode
 
 _ATTEMPTS: Final = 2
-"""How many times to read an agent if it changes meanwhile, or if nodes disagree. A third attempt rarely helps."""
+"""How often to try to read an agent that changes meanwhile, or on which nodes disagree. A third try rarely helps."""
 
 WALLET_KEY: Final = "agentWallet"
 METADATA: Final = "metadata"
@@ -166,7 +166,7 @@ def minted_agent(mint: str, account: Account | None, registry: Registry) -> Mint
 
 
 _TOKEN_ACCOUNT_KIND_AT: Final = 165
-"""The position of the byte that distinguishes mints from token accounts, if they have extensions."""
+"""The offset of the byte that distinguishes mints with extensions from token accounts with extensions."""
 
 
 def check_index(mint: str, account: Account | None, program: str) -> None:
@@ -282,7 +282,7 @@ def _require_same(mint: str, account: Account | None, again: Account | None, slo
 
 
 def _largest_account(node: SolanaNode, mint: str, holder: str) -> Operation[str]:
-    """Request the token account that holds an agent, unless that is the update authority's associated account."""
+    """Find the token account that holds an agent, when it is not the holder's associated token account."""
     try:
         answer = yield from node.ask(Rpc("getTokenLargestAccounts", (mint, {"commitment": node.commitment})))
     except NodeError as error:

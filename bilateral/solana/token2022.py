@@ -12,7 +12,7 @@ from bilateral.solana.fields import Fields
 
 _MINT_BYTES: Final = 82  # `Mint::LEN` of the token program
 _ACCOUNT_BYTES: Final = 165
-"""The size of a token account without extensions, in bytes. A mint with extensions is padded to this length."""
+"""The size of a token account without extensions, in bytes. Mints with extensions are padded to this size."""
 
 _MULTISIG_BYTES: Final = 355
 """The length of a multisignature account, which has no extensions. No account with extensions has this length."""
@@ -162,7 +162,7 @@ class GroupMember:
 
     @classmethod
     def of(cls, content: bytes) -> GroupMember:
-        """Read the metadata from the extension's value."""
+        """Read the membership from the extension's value."""
         fields = Fields(content, "a group member")
         member = cls(address_text(fields.take(32)), address_text(fields.take(32)), fields.number(8))
         fields.end()

@@ -92,7 +92,7 @@ def _instruction(fields: Fields, accounts: tuple[str, ...]) -> Instruction:
 
 
 def _skip_lookups(fields: Fields) -> bool:
-    """Read the lookup tables, and return whether there are any."""
+    """Skip the address lookup tables, and return whether there are any."""
     count = fields.compact()
     for _ in range(count):
         fields.take(32)

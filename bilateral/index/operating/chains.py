@@ -15,7 +15,7 @@ class ChainProgress:
 
     Attributes:
         first_block: The first indexed block.
-        block: The last indexed block, up to which responses take events into account.
+        block: The last indexed block. Responses include events up to this block.
         block_time: The block time, in Unix seconds.
         head: The chain's head when the index last checked.
         lag: The number of blocks between `block` and `head`.

@@ -24,7 +24,7 @@ from bilateral.index.operating.status import ChainStatus, IndexStatus, chain_sta
 from bilateral.index.reading.missing_chains import MISSING_FIGURE
 
 _MAX_SILENCE: Final = 120.0
-"""Seconds without a check after which a chain is unhealthy. Workers check every second, and wait for at most ten."""
+"""Seconds without a check for blocks after which a chain is reported as not ready. Workers check every second."""
 
 _REQUEST_SECONDS: Final = 10.0
 """Seconds within which a monitor must send its request, so that an idle connection does not occupy a thread."""
@@ -71,7 +71,7 @@ def _look(engine: Engine) -> IndexStatus:
 
 
 def _state(look: Callable[[], IndexStatus], path: str, *, needs_analysis: bool) -> tuple[HTTPStatus, dict[str, Any]]:
-    """Return the response to a request for the process's state."""
+    """Return the response to a request for `/healthz` or `/readyz`."""
     if path == "/healthz":
         return HTTPStatus.OK, {"status": "ok"}
     if path != "/readyz":
@@ -127,11 +127,11 @@ class _Figures(Collector):
         self._has_servers = has_servers
 
     def describe(self) -> Iterable[Any]:
-        """Return nothing, so that the database is not queried when the metrics are registered."""
+        """Return no metrics, so that registering the collector does not query the database."""
         return ()
 
     def collect(self) -> Iterable[Any]:
-        """Read the metrics. If the database is unavailable, return none, which monitoring systems can detect."""
+        """Read the metrics. If the database is unavailable, return no metrics; monitoring systems can detect this."""
         statuses = self._look()
         for name, text, figure in _FIGURES:
             yield gauge(name, text, CHAIN, ((chain.chain_id, figure(chain)) for chain in statuses.chains))
@@ -155,7 +155,7 @@ class _Figures(Collector):
 
 
 def gauge(name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[object, ...]]) -> GaugeMetricFamily:
-    """Return a metric. Each row of values starts with the values of the labels."""
+    """Return a metric. Each row in `values` starts with the label values."""
     family = GaugeMetricFamily(f"bilateral_{name}", text, labels=labels)
     for *row, value in values:
         family.add_metric(list(map(str, row)), float(value))  # type: ignore[arg-type]  # it is a number

@@ -65,7 +65,7 @@ def databases_of(value: Any) -> Databases:
 
 
 def _require_shards(databases: Databases) -> None:
-    """Reject shards that are not PostgreSQL, two shards in one database, and a chain on two shards."""
+    """Reject shards that are not on PostgreSQL, two shards in one database, and a chain on two shards."""
     places = {"database.url": databases.url} if databases.shards else {}
     places |= {f"database.shards.{name}.url": shard.url for name, shard in databases.shards.items()}
     places_by_url: dict[URL, str] = {}
@@ -98,10 +98,10 @@ class ChainSettings:
         deployments: The chain's registries; if empty, the packaged deployments for the nodes' chain are used.
         from_block: The first block to index; None to start at the block in which the first registry was deployed.
         payments: The terms under which transfers to agents count as payments; None to index no payments.
-        books: Address books, which list deployments by chain id. Each of them must contain the nodes' chain.
+        books: Address books (files that list deployments by chain id). Each must contain the chain of the nodes.
         trusts_reorganisation: True to remove finalized blocks on the evidence of a single endpoint. This cannot be set
             in a file, because it should not remain enabled.
-        adds_registries: True to add registries that the database lacks, by reading blocks with their possible events
+        adds_registries: True to add registries that the database lacks. Blocks that may contain their events are read
             again. This cannot be set in a file.
     """
 
@@ -130,8 +130,8 @@ class IndexSettings:
         database: The SQLAlchemy URL of the database; None for the default database.
         poll_seconds: The number of seconds between checks for a new block.
         files: The settings of the queue that fetches files.
-        max_wait: The number of seconds without success after which a run to the head fails. This is long enough for a
-            node or database to restart.
+        max_wait: The number of seconds without success after which a run to the chain's head fails. The default leaves
+            a node or database time to restart.
         analyses: True to run trust analyses in a separate process. The analyses keep standings current, which ranking
             and checks require.
         feed: The limits of the change feed.

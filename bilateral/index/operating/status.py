@@ -36,7 +36,8 @@ class ChainStatus:
         files_malformed: The number of files that are stored but malformed.
         files_failed: The number of files that could not be loaded.
         files_per_second: The number of files loaded per second in the last minute.
-        files_seconds_left: The seconds until all files are loaded at this rate; None if no file was loaded recently.
+        files_seconds_left: The seconds until all files are loaded at `files_per_second`; None if no file was loaded
+            recently.
         standings: The block and age of the chain's standings and, if the last analysis failed, the reason.
     """
 

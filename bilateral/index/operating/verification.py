@@ -1,4 +1,4 @@
-"""Compare the stored rows with the data that an endpoint returns."""
+"""Compare an index's rows with an endpoint's data and with stored events."""
 
 import random
 import re
@@ -39,7 +39,8 @@ class OwnerComparison:
 
     Attributes:
         compared: The number of agents that were compared.
-        different: The agents whose owner differs on chain, each with registry, agent and both owners.
+        different: The agents whose on-chain owner differs from the stored one, each with registry, token id and both
+            owners.
     """
 
     compared: int
@@ -87,7 +88,7 @@ def _owner_of(endpoint: Endpoint, registry: str, agent_id: int, block: int) -> s
 
 
 _MOST_LISTED: Final = 20
-"""The maximum number of rows to list of each kind: enough to find the cause, even if a whole table is missing."""
+"""The maximum number of rows to list for each kind of difference, in case a whole table is missing."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class DerivedComparison:
         missing: The number of derived rows that the table lacks.
         stale: The number of rows in the table that cannot be derived from the events.
         different: The number of rows with the right key but different values.
-        places: For the first of these rows, the kind of difference and the row's key.
+        places: The kind of difference and the key, for the first missing, stale or different rows.
     """
 
     table: str
@@ -192,7 +193,7 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """True if the index and the chain agree."""
+        """True if the stored rows match the chain."""
         return not self.missing and not self.stale
 
 
@@ -200,7 +201,7 @@ class Verifier:
     """Reads ranges of blocks again and compares them with the stored rows.
 
     Args:
-        source: The chain as reported by an endpoint, preferably not the one that was used for indexing.
+        source: The source of the chain's data, preferably a different endpoint than was used for indexing.
     """
 
     def __init__(self, engine: Engine, source: Source, registries: Mapping[str, Registry]) -> None:

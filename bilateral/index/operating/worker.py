@@ -34,7 +34,7 @@ from bilateral.index.projections import PROJECTIONS, READERS
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _RETRY_SECONDS: Final = 2.0
-"""Seconds between checks for the first block if the chain does not have it yet."""
+"""Seconds between checks for the first block to index if the chain has not reached it yet."""
 
 
 class Worker:
@@ -42,14 +42,13 @@ class Worker:
 
     Args:
         poll_seconds: The number of seconds between checks for a new block.
-        max_wait: The number of seconds without success after which a run to the head fails.
+        max_wait: The number of seconds without success after which a run to the chain's head fails.
 
     Raises:
         NoEndpointError: No endpoint reports the id of its chain.
-        UnknownDeploymentError: No deployment was passed, and none is packaged for the chain.
+        UnknownDeploymentError: No deployment was passed, and the package contains none for the chain.
         WrongChainError: A deployment is for a different chain.
-        OtherRegistriesError: The database contains the chain with other registries, and adding registries is not
-            enabled.
+        OtherRegistriesError: The chain is in the database with other registries, and adding registries is not enabled.
         EarlierRegistryError: A registry to be added was deployed before the chain's first block in the database.
         OtherFirstBlockError: The chain's first block in the database differs from the one in the settings.
         DeploymentRecordError: An address book does not contain the chain.
@@ -171,7 +170,7 @@ class Worker:
         return None
 
     def _wait_for_first_block(self, problem: FirstBlockAheadError, *, until_head: bool) -> None:
-        """Wait for the chain to grow, or stop at the chain's end. Endpoints that lag are benched first."""
+        """Bench lagging endpoints or, if there are none, wait for the first block (an error if `until_head`)."""
         if self._pool.compare_heads_now():
             return
         if until_head:
@@ -192,7 +191,7 @@ class Worker:
             connection.execute(update(table).where(table.c.chain_id == self.chain_id).values(**values))
 
     def _report_failure(self, problem: str) -> None:
-        """Log that the worker is waiting, and store why: no endpoint is usable, or the database is unavailable."""
+        """Log that the worker is waiting because no endpoint or database is available, and store the reason."""
         _LOGGER.warning("chain=%d outcome=waits problem=%r", self.chain_id, problem)
         self._endpoint = ""  # so that the next step records that the problem is over
         with suppress(DBAPIError):  # the database may be the problem
@@ -250,7 +249,7 @@ def _require_code(source: Source, addresses: Sequence[str], block: int) -> None:
 
 
 def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]) -> int:
-    """Return the chain id that the first responding endpoint reports, preferring one on the deployments' chain.
+    """Return the chain id from the first endpoint on the deployments' chain or, without one, the first that responds.
 
     The pool checks that the other endpoints are on the same chain.
     """
@@ -297,7 +296,7 @@ class _Process:
         self._files = FileWorkers(engine, settings.files, READERS, stop=stop, fail=self._fail)
 
     def follow(self, *, until_head: bool) -> bool:
-        """Follow the chains and fetch files. Return True if the process was not stopped before the end."""
+        """Follow the chains and fetch files. Return True unless the process was stopped before it finished."""
         self._files.start()
         pruning = partial(keep_pruned, self._engine, self._settings.feed, self._stop)
         threading.Thread(target=pruning, name="pruning", daemon=True).start()

@@ -1,1 +1,1 @@
-"""An agent with everything that the index stores about it."""
+"""Agent profiles: everything that the index stores about an agent."""

@@ -49,13 +49,13 @@ class Registration:
 
     Attributes:
         state: `waiting`, `loaded`, `malformed` or `failed`.
-        integrity: `inline`, `cid` or `hash` if the author published these bytes; None if only the server vouches for
-            the bytes.
+        integrity: What proves that the author published the file's bytes: `inline`, `cid` or `hash`; None if nothing
+            does.
         reason: The kind of failure, if loading failed.
         checked_at: The time of the last check, in Unix seconds.
-        is_confirmed: True if the file refers back to the agent.
+        is_confirmed: True if the file lists the agent's registry and token id.
         name: The agent's name.
-        image: The URI of an image.
+        image: The URI of the agent's image.
         active: True if the file states that the agent is active.
         x402_support: True if the file states that the agent accepts x402 payments.
     """
@@ -100,7 +100,7 @@ class Agent:
         owner: The owner's address.
         wallet: The address that receives the agent's payments; None if no address is set.
         uri: The URI of the agent's registration file.
-        domain: The agent's domain, as set through the August 2025 functions.
+        domain: The agent's domain, as set through the registry functions of August 2025.
         registered_block: The block of the agent's registration.
         registered_at: The time of the registration's block, in Unix seconds.
         updated_block: The block of the agent's last change.
@@ -108,7 +108,7 @@ class Agent:
         registration: The agent's registration file; None if there is none.
         metadata: The agent's on-chain metadata.
         ratings: The summaries of the agent's feedback and ratings.
-        newest: The agent's newest feedback entries, at most as many as requested.
+        newest: The agent's newest feedback entries, up to the requested number.
     """
 
     id: str
@@ -131,7 +131,7 @@ class Agent:
 
 
 MAX_VALUE: Final = 1_024
-"""The maximum number of bytes of a metadata value in a response."""
+"""The maximum size, in bytes, of a metadata value in a response."""
 
 _COLUMNS: Final = (
     *("owner", "wallet", "uri", "domain"),
@@ -174,7 +174,7 @@ def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | Non
 
 @cache
 def _statement(expressions: EntityDialect) -> Prepared:
-    """Return the statement that reads an agent with its lists: on PostgreSQL, each statement costs a round trip."""
+    """Return a single statement for an agent and its lists, to save round trips to PostgreSQL."""
     agent, service, capability = agent_tables.agent.c, files.registration_service.c, files.registration_capability.c
     view = table("agent_registration", *(column(name) for name in (*_KEY, "content_hash", *_FILE_COLUMNS)))
     services = select(service.name, service.endpoint, service.version).order_by(service.position)

@@ -59,7 +59,7 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[AuthorizedFeedback]:
-    """Return the authorised feedback on an agent, with the newest first."""
+    """Return the authorised feedback on an agent, newest first."""
     columns, kind = _TABLE.c, f"authorized feedback of {key.global_id}"
     of_agent = and_(*key.in_registries(columns))
     statement = authorized_selection().where(of_agent)
@@ -82,7 +82,7 @@ def authorized_feedback_by(
 
 
 def _tags_of_text(connection: Connection, of_agent: ColumnElement[bool], tag: str) -> list[bytes]:
-    """Return a text's possible tags: several if it contains U+FFFD, none if it contains NUL or a lone surrogate."""
+    """Return the stored tags displayed as the given text: several if it contains U+FFFD, none if no tag can match."""
     try:
         raw = tag.encode()
     except UnicodeEncodeError:

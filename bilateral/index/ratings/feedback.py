@@ -32,7 +32,7 @@ class FileContent:
 
     Attributes:
         state: `waiting`, `loaded`, `malformed` or `failed`.
-        integrity: `inline`, `cid`, `hash` or `variant` if the hash matches; None if only the server vouches for it.
+        integrity: What proves the file's authenticity: `inline`, `cid`, `hash` or `variant`; None if nothing does.
         reason: The kind of failure, if loading failed.
         text: The client's comment.
         comment: The client's comment in files of an older format.
@@ -73,11 +73,11 @@ class Feedback:
         agent: The agent's short id.
         agent_id: The agent's token id.
         client: The client's address.
-        feedback_index: The feedback index as on chain, counting from 1.
+        feedback_index: The on-chain feedback index, which counts from 1.
         value: The exact value of the feedback.
-        tag1: The first tag, which states what the value measures.
+        tag1: The first tag, which identifies what the value measures.
         tag2: The second tag, a qualifier.
-        endpoint: The endpoint that was used.
+        endpoint: The agent's endpoint that the client used.
         uri: The URI of the feedback file.
         hash: The on-chain hash of the feedback file; None if there is none.
         is_revoked: True if the client revoked the feedback.
@@ -112,7 +112,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class FeedbackFilter:
-    """The feedback entries to return.
+    """The conditions that returned feedback entries must meet.
 
     Attributes:
         tag1: The first tag; None for any.
@@ -201,7 +201,7 @@ def _page(  # noqa: PLR0913, PLR0917  # one a filter
     cursor: str | None,
     kind: str,
 ) -> Page[Feedback]:
-    """Return one page that combines the feedback that a statement finds with several sets of parameters."""
+    """Run a statement with several sets of parameters, and return one page of the combined feedback."""
     require_limit(limit)
     values = {name: value for name in _FILTERED if (value := getattr(filters, name)) is not None}
     listed = _listed(statement, tuple(values), filters.include_revoked, filters.blind is not None, cursor is None)
@@ -228,7 +228,7 @@ _LAST: Final = ("last_block", "last_index")
 def _listed(
     statement: sa.Select[Any], filters: tuple[str, ...], include_revoked: bool, only_blind: bool, is_first: bool
 ) -> Prepared:
-    """Return a statement with the conditions for some filters. Each statement has 64 variants."""
+    """Return a statement with conditions for the given filters. There are 64 variants of each statement."""
     query = statement.where(*(_bound(name, _FILTERED[name]) for name in filters))
     if not include_revoked:
         query = query.where(VIEW.c.is_revoked.is_(False))
@@ -242,7 +242,7 @@ def _listed(
 
 
 def feedback(connection: sa.Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
-    """Return a feedback entry from each reputation registry that has it. An identity registry may have several."""
+    """Return the feedback entry from each of the agent's reputation registries that has one."""
     columns = VIEW.c
     is_requested = columns.client_address == client, columns.feedback_index == feedback_index
     statement = SELECTION.where(*key.in_registries(columns), *is_requested)

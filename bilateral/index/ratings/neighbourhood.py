@@ -23,17 +23,17 @@ from bilateral.index.reading.prepared import CHAIN, Prepared
 from bilateral.index.reading.registries import AgentKey
 
 TENTHS: Final = 10
-"""The number of parts into which a scale is divided, one per bar of the histogram."""
+"""The number of equal parts into which a tag's scale is divided, one per bar of the histogram."""
 
 MAX_COUNTERPARTS: Final = 10_000
-"""The maximum number of counterparts that are counted, or among which those with the most ratings are selected."""
+"""The maximum number of counterparts to read for a histogram or for selecting those with the most ratings."""
 
 
 def distribution(connection: sa.Connection, key: AgentKey, summary: RatingSummary) -> tuple[int, ...]:
     """Return the number of counterparts whose mean is in each tenth of the tag's scale, starting with the lowest tenth.
 
-    A mean at the top of the scale is in the last tenth. The database reads one row per counterpart, for at most
-    `MAX_COUNTERPARTS` counterparts. These are the first in order of address, which is an arbitrary selection.
+    A mean at the top of the scale is in the last tenth. Only the first `MAX_COUNTERPARTS` counterparts in order of
+    address, an arbitrary selection, are counted.
     """
     columns = rating_tables.counterpart.c
     of_agent = columns.chain_id == key.chain_id, columns.registry == summary.registry, columns.agent_id == key.agent_id
@@ -57,14 +57,14 @@ _AGENT: Final = "agent "
 _SERVER: Final = "server"
 
 _KEY: Final = ("chain_id", "registry", "agent_id", "tag", "account")
-"""The columns that identify an account's entries about an agent."""
+"""The columns that identify an account's feedback on an agent with one tag."""
 
 _KEYS_AT_ONCE: Final = 100
 """The number of rows requested per statement."""
 
 _TALLY: Final = ("agent_id", "side", "account", "tag", "count", "share_sum")
 _Tally: TypeAlias = sa.Row[*tuple[Any, ...]]
-"""The columns of a counterpart that make up an edge."""
+"""The columns of the `counterpart` table from which an edge is built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,8 @@ class Neighbourhood:
 
     Attributes:
         agent: The agent's short id.
-        edges: The edges, first those received and then those given, in descending order of count.
-        is_whole: False if the agent has more edges of some kind than were returned.
+        edges: The edges: first those received, then those given, each in descending order of count.
+        is_whole: False if edges in either direction were left out.
     """
 
     agent: str
@@ -134,7 +134,7 @@ def _received(connection: sa.Connection, key: AgentKey, limit: int) -> Sequence[
 
 
 def _links_by_agent(connection: sa.Connection, key: AgentKey, limit: int) -> tuple[list[_Tally], bool]:
-    """Return other agents' counterparts that are this agent's owner or wallet, and False if there may be more."""
+    """Return this agent's owner and wallet as counterparts of other agents, and whether the list is complete."""
     # The last `MAX_COUNTERPARTS` entries of each account and kind of feedback show which agents and tags occur. Rows
     # with the most entries are read first, until no other row can have more. Because revoked entries do not count, a
     # row counts at most as many entries as were seen for its agent and tag.
@@ -161,7 +161,7 @@ def _links_by_agent(connection: sa.Connection, key: AgentKey, limit: int) -> tup
 
 
 def _of_keys(keys: Sequence[tuple[Any, ...]], chain_id: int) -> sa.Select[Any]:
-    """Return the query for a chain's counterparts that have the given keys, which consist of the columns in `_KEY`."""
+    """Return the query for a chain's counterparts with the given keys (values of the columns in `_KEY`)."""
     columns = rating_tables.counterpart.c
     requested = sa.values(*(sa.column(name, columns[name].type) for name in _KEY), name="wanted").data(list(keys)).cte()
     return (
@@ -202,7 +202,7 @@ def _agents_of(connection: sa.Connection, key: AgentKey, accounts: Iterable[str]
 
 
 def _speaker(chain_id: Any, identity: Any) -> sa.ColumnElement[bool]:
-    """Return the condition that an account's primary agent is in an identity registry and still the account's."""
+    """Return the condition that an account's primary agent is in a registry and still belongs to the account."""
     primary, agent = agent_tables.primary_agent.c, agent_tables.agent.c
     return sa.and_(
         agent.chain_id == chain_id,
@@ -250,7 +250,7 @@ class Link:
 
 
 def newest_links(connection: sa.Connection, chain_id: int, identity: str, limit: int = MAX_RATINGS) -> tuple[Link, ...]:
-    """Return who rated whom in a chain's newest ratings, starting with the most frequent pairs.
+    """Return who rated whom in a chain's newest ratings, pairs with the most ratings first.
 
     An account with a primary agent is shown as that agent. Revoked feedback is included. The result contains at most
     `MAX_NODES` nodes.
@@ -284,7 +284,7 @@ def _share(tag: str, value: Any, decimals: int) -> int | None:
 
 
 def _add(total: list[int], share: int | None) -> None:
-    """Add a rating to the number of ratings and, if it has a share, to the number and sum of shares."""
+    """Add a rating to totals: number of ratings and, for a tag with a scale, number and sum of shares of the scale."""
     total[0] += 1
     if share is not None:
         total[1] += 1
@@ -314,7 +314,7 @@ def _newest(event: type[Event], *names: str) -> sa.Subquery:
 
 
 def _raw(subquery: sa.Subquery) -> list[sa.ColumnElement[Any]]:
-    """Return an event's columns in the form in which the database stores them."""
+    """Return an event's columns without converting the stored values to Python types."""
     return [sa.type_coerce(column, NullType()).label(column.name) for column in subquery.c]
 
 

@@ -31,7 +31,7 @@ _BLOCK: Final = 1
 """The position of the block number in a row. The log index follows it."""
 
 _NOTHING: Final = (0, 0, 0)
-"""A counterpart's initial state: number of entries, sum of their shares, sum of their values."""
+"""A counterpart without entries: number of entries, sum of their shares of the scale, sum of their values."""
 
 _FEEDBACK_KEY: Final = ("registry", "agent_id", "client_address", "feedback_index")
 
@@ -64,7 +64,7 @@ _Openings: TypeAlias = "dict[Row, Row]"
 
 @dataclass(slots=True)
 class _Change:
-    """The changes to a summary, and for each counterpart to the number of entries, sum of shares and sum of units."""
+    """The changes to a summary, and to each counterpart's number of entries, sum of shares and sum of values."""
 
     count: int = 0
     value_sum: int = 0
@@ -129,7 +129,7 @@ class SummaryTables:
             self._add((registry, agent_id, side, key_text(tag)), client, value, decimals, sign)
 
     def _revoke(self, revoked: list[Row], opened: _Openings, sign: int) -> None:
-        """Remove revoked feedback of this and earlier batches, whose openings are in the tables."""
+        """Subtract revoked feedback, which this or an earlier batch added. Earlier openings are read from tables."""
         if not revoked:
             return
         places = [(self._chain_id, row[_BLOCK], row[_BLOCK + 1] + 1) for row in revoked]
@@ -218,7 +218,7 @@ class SummaryTables:
 
 
 def _opens_feedback(opened: _Openings, row: Row) -> bool:
-    """Return True if an opening directly follows feedback and refers to it: the feedback was sealed first."""
+    """Return True if the log directly after feedback is its opening, which shows that the feedback was sealed."""
     # A third-party registry may emit any opening, but can only mark its own feedback.
     opening = opened.get((row[_BLOCK], row[_BLOCK + 1] + 1))
     if opening is None:
@@ -227,7 +227,7 @@ def _opens_feedback(opened: _Openings, row: Row) -> bool:
 
 
 def _opens_rating(opened: _Openings, row: Row) -> bool:
-    """Return True if an opening follows a client's rating, directly or after feedback that was opened with it."""
+    """Return True if an opening follows a rating of a client, directly or after feedback that was opened with it."""
     registry, client_id, server_id, _ = _pick_client(row)
     places = ((row[_BLOCK], row[_BLOCK + 1] + distance) for distance in (1, 2))
     return any(opened[place][:3] == (registry, client_id, server_id) for place in places if place in opened)

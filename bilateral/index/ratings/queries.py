@@ -1,4 +1,4 @@
-"""Servers' ratings of clients and validators, received and given; single ratings of any kind, and their files."""
+"""Read ratings of clients and validators by servers, single ratings of any kind, and their files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bilateral.index.reading.prepared import CHAIN, Prepared, one_of, spread
 from bilateral.index.reading.registries import AgentKey, Wide, hexadecimal
 
 MAX_ENTRIES: Final = 500
-"""The maximum number of an agent's metadata entries, and of its summaries, per response. Anyone can add more."""
+"""The maximum number of an agent's metadata entries, and of its summaries, per response. Anyone can add entries."""
 _KEY: Final = ("chain_id", "identity_registry", "agent_id")
 _SUMMARY: Final = summary.c
 _SUMMARY_COLUMNS: Final = ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")
@@ -39,12 +39,12 @@ def summaries(connection: sa.Connection, key: AgentKey) -> tuple[RatingSummary, 
 
 
 def _parameters(key: AgentKey) -> dict[str, Any]:
-    """Return an agent as parameters for statements that are built only once. Building takes as long as running."""
+    """Return an agent as parameters for prebuilt statements. Building a statement takes as long as running it."""
     return dict(zip(_KEY, (key.chain_id, key.identity_registry, key.agent_id), strict=True))
 
 
 def _is(columns: Any, names: Sequence[str] = _KEY) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions that a row belongs to the agent in `_parameters`."""
+    """Return the conditions that a row belongs to the agent that `_parameters` describes."""
     return [columns[name] == sa.bindparam(name, type_=agent_tables.agent.c[name].type) for name in names]
 
 
@@ -64,7 +64,7 @@ class RatingSummary:
     """The summary of an agent's values for one side and tag. Values of different tags are never mixed.
 
     Attributes:
-        side: `server` for feedback, `client` and `validator` for ratings by servers.
+        side: The agent's role: `server` for feedback, `client` or `validator` for ratings by servers.
         tag: The tag; empty for ratings, which have none.
         count: The number of entries that are included in the summary.
         counterparts: The number of distinct accounts or agents that gave the values.
@@ -85,14 +85,14 @@ class Direction(StrEnum):
     """The direction of a rating from an agent's point of view."""
 
     RECEIVED = "received"
-    """Servers rated the agent."""
+    """Ratings that the agent received from servers."""
 
     GIVEN = "given"
-    """The agent, as a server, rated other agents."""
+    """Ratings that the agent, as a server, gave other agents."""
 
 
 class RatedSide(StrEnum):
-    """The side on which a server rates an agent."""
+    """The role in which a server rates an agent."""
 
     CLIENT = "client"
     VALIDATOR = "validator"
@@ -230,11 +230,11 @@ def rating_of_row(row: sa.Row[*tuple[Any, ...]]) -> Rating:
 
 @dataclass(frozen=True, slots=True)
 class FileEvidence:
-    """A file to which an event refers, how it was checked, and a feedback file's signatures. All texts are untrusted.
+    """A file to which an event refers, its verification, and a feedback file's signatures. All texts are untrusted.
 
     Attributes:
         state: `waiting`, `loaded`, `malformed` or `failed`.
-        integrity: `inline`, `cid`, `hash` or `variant` if the hash matches; None if only the server vouches for it.
+        integrity: What proves the file's authenticity: `inline`, `cid`, `hash` or `variant`; None if nothing does.
         content_hash: The SHA-256 hash under which the index stores the file's bytes; None if no bytes are stored.
         size: The file's total size in bytes.
         interaction_hash: The hash of the request and response that the file is about.
@@ -261,7 +261,7 @@ class FileEvidence:
 def rating_at(
     connection: sa.Connection, chain_id: int, block: int, log_index: int
 ) -> Feedback | Rating | AuthorizedFeedback | None:
-    """Return the rating of any kind at a position in the chain."""
+    """Return the feedback or rating at a position in the chain."""
 
     def at(columns: Any) -> tuple[sa.ColumnElement[bool], ...]:
         return columns.chain_id == chain_id, columns.block_number == block, columns.log_index == log_index

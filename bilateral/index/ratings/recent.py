@@ -1,4 +1,4 @@
-"""An agent's newest feedback in brief, for statistics by share, tag and day."""
+"""Brief forms of the newest feedback: on an agent, for statistics, and on a whole chain."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ _FEEDBACK: Final = ("registry", "agent_id", "client_address", "feedback_index")
 
 
 def _newest_answer(*names: str) -> Prepared:
-    """Return the statement for the newest response to a feedback entry, in the order of a database index."""
+    """Return the statement for the newest response to a feedback entry, which a database index finds directly."""
     columns = schema.EVENT_TABLES[ResponseAppended].c
     place, key = (columns.block_number, columns.log_index), ("chain_id", *_FEEDBACK, *names)
     is_about = (columns[name] == bindparam(name, type_=columns[name].type) for name in key)
@@ -73,7 +73,7 @@ _RATINGS: Final = {
     "server": (_NEW, (_NEW.agent_id, null(), _NEW.client_address, _NEW.value, _NEW.value_decimals, _NEW.tag1)),
     "client": (_RATED, (_RATED.client_id, _RATED.server_id, null(), _RATED.rating, literal(0), literal(""))),
 }
-"""The events that rate each side, and their columns: agent, server or rating account, value, decimals and tag."""
+"""The rating event of each side, and its columns: agent, rater (server or account), value, decimals and tag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def _rating(chain_id: int, row: tuple[Any, ...]) -> LatestRating:
 
 
 MOST: Final = 300
-"""The maximum number of feedback entries, and separately of ratings, to read."""
+"""The maximum number of feedback entries to read. The same maximum applies to ratings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ _OPENED: Final = schema.EVENT_TABLES[RatingsOpened]
 def is_sealed_feedback(
     rows: sa.FromClause, account: str = "client_address", chain: Any = None
 ) -> sa.ColumnElement[bool]:
-    """Return the condition that feedback was sealed first, because the next log is the opening of this feedback."""
+    """Return the condition that feedback was sealed first, which means that the next log is its opening."""
     columns, opened = rows.c, _OPENED.alias("opened")
     same = [opened.c.server_id == columns.agent_id, opened.c.client == columns[account]]
     if "feedback_index" in columns:
@@ -73,7 +73,7 @@ def follows_feedback(rows: sa.FromClause, client: str = "client_id", chain: Any 
 
 
 def _beside(opened: sa.FromClause, rows: sa.FromClause, *distances: int, chain: Any) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions that an opening comes after a row in the log of the same registry."""
+    """Return the conditions that an opening from the same registry follows a row."""
     return [
         opened.c.chain_id == (rows.c.chain_id if chain is None else chain),
         opened.c.block_number == rows.c.block_number,
@@ -89,7 +89,7 @@ class SealState(StrEnum):
     """Neither rating has been opened."""
 
     WITHHELD = "withheld"
-    """Only one rating has been opened. The unopened rating is ignored everywhere."""
+    """Only one rating has been opened. The unopened rating has no effect."""
 
     OPENED = "opened"
     """Both ratings have been opened."""
@@ -151,7 +151,7 @@ def sealed_pairs_of(
 ) -> Page[SealedPair]:
     """Return the pairs that an agent sealed, as client or server, newest first.
 
-    In an exchange, both ratings are sealed and opened at once. They count as sealed first but are not listed as a pair.
+    Ratings that are sealed and opened in one transaction (an exchange) are not listed, but count as sealed.
     """
     pair = _VIEW.c
     names = ("chain_id", "client_id", "server_id", "registry", "interaction", "state", "client_address")

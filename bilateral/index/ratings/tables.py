@@ -57,10 +57,10 @@ def is_plain(side: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
 
 
 def event_columns(columns: Any, *names: str) -> list[sa.ColumnElement[Any]]:
-    """Return the given event columns, followed by those for each event's position."""
+    """Return the given event columns, followed by the columns of the event's position."""
     return [columns[name] for name in (*names, "block_number", "log_index", "block_time", "transaction_hash")]
 
 
 def place_values(block: int, log_index: int, time: int, transaction: bytes) -> tuple[Any, ...]:
-    """Return the position values at the end of a row selected with `event_columns`, in the form used in responses."""
+    """Convert the position at the end of a row selected with `event_columns` to the form used in responses."""
     return block, log_index, time, f"0x{bytes(transaction).hex()}"

@@ -43,7 +43,7 @@ class Validation:
         response_hash: The on-chain hash of the evidence; None if there is none.
         tag: The tag with which the validator categorises the response.
         answered_block: The block of the latest response.
-        answered_at: The time of the response's block, in Unix seconds.
+        answered_at: The time of the latest response's block, in Unix seconds.
     """
 
     request_hash: str
@@ -138,7 +138,7 @@ class ValidationRecord:
         uri: The URI of the material to validate.
         log_index: The request's position in the block.
         time: The block time, in Unix seconds.
-        answers: The 100 newest responses, newest first.
+        answers: Up to 100 of the newest responses, newest first.
     """
 
     request_hash: str

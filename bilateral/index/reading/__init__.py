@@ -1,1 +1,1 @@
-"""Connections for readers, and what readers share: registries, pages, replicas and snapshots."""
+"""Read access to the index: connections, replicas, snapshots, registries and paging."""

@@ -1,4 +1,4 @@
-"""The copies of an index on several servers: which of them respond, and how far each one lags."""
+"""Copies of an index on several servers, and checks of which servers respond and how far they lag."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOOK_SECONDS: Final = 1.0
 """Seconds between checks of a server, because the age of responses is reported in whole seconds."""
 
 _LOOK_LIMIT: Final = 2.0
-"""The time limit for a check, in seconds. A server that needs longer for a few rows would delay readers."""
+"""The time limit for a check, in seconds. A server that takes longer to return a few rows would delay readers."""
 
 _GUARDED: Final[Mapping[str, str]] = {
     "connect_timeout": "2",
@@ -60,8 +60,8 @@ class Visit:
     """A request whose reads all go to one server.
 
     Attributes:
-        key: A number by which the server is chosen. All requests from one client have the same number, so that the
-            client never sees an older state than before.
+        key: A number that determines the server. It is the same for all requests from one client, so that the client
+            never sees an older state than before.
         copy: The server that served the last read; None before the first read.
     """
 
@@ -216,7 +216,7 @@ def _states(connection: Connection) -> dict[int, ChainState]:
 T = TypeVar("T")
 
 _UNUSABLE: Final = (errors.DatabaseUnavailableError, errors.NewerSchemaError, errors.OlderSchemaError)
-"""Errors raised if a server is down or its tables have a different version."""
+"""The errors raised if a server is down or its tables have a different version."""
 
 
 class ReplicatedReader(Reader):

@@ -18,7 +18,7 @@ def has_all(
     *conditions: sa.ColumnElement[bool],
     folded: bool = False,
 ) -> sa.ColumnElement[bool]:
-    """Return an expression that is true if each of the given entries occurs as the value of a row."""
+    """Return an expression that is true if each given entry occurs as a value in the given rows."""
     requested = sorted({entry.lower() for entry in entries} if folded else set(entries))
     if folded:
         value = lower(value, "".join(requested))
@@ -35,13 +35,13 @@ _MOST_MEMBERS: Final = 45
 """The maximum number of members per JSON function, because PostgreSQL functions accept at most 100 arguments."""
 
 _DIGITS: Final = 100
-"""The number of digits before the decimal point in a sort key, which is more than any value has."""
+"""The number of digits before the decimal point in a sort key, which is enough for every value."""
 
 _EXACT: Final = Context(prec=800, Emax=MAX_EMAX, Emin=MIN_EMIN)  # more digits than 2^256 with 255 decimals
 
 
 class EntityDialect:
-    """SQL expressions that differ between the two engines. This class contains those for PostgreSQL."""
+    """SQL expressions that differ between the two engines. This class is for PostgreSQL."""
 
     has_small_parser: ClassVar[bool] = False
     """True if the engine rejects deeply nested expressions."""
@@ -221,12 +221,12 @@ _DIALECTS: Final = {"sqlite": SqliteDialect(), "postgresql": EntityDialect()}
 
 
 def expressions_of(connection: sa.Connection) -> EntityDialect:
-    """Return the expressions for a connection's engine, for statements that do not use functions added to SQLite."""
+    """Return a connection's SQL expressions, for statements that do not need the functions added to SQLite."""
     return _DIALECTS[connection.dialect.name]
 
 
 def entity_dialect(connection: sa.Connection) -> EntityDialect:
-    """Return the expressions for a connection's engine, and prepare the connection for them."""
+    """Return a connection's SQL expressions, and add the functions that they need if the database is SQLite."""
     info = connection.connection.info
     if connection.dialect.name == "sqlite" and not info.get("has_entities"):
         # Do this once per connection, because SQLite then prepares all statements again.
@@ -244,7 +244,7 @@ def _arguments(members: Sequence[Member]) -> Iterator[sa.ColumnElement[Any]]:
 
 
 def _quoted(text: str) -> sa.ColumnElement[Any]:
-    """Return a GraphQL name, which contains only letters, digits and underscores, as an SQL literal."""
+    """Return a GraphQL name as an SQL literal. Such names contain only letters, digits and underscores."""
     if not text.isidentifier() or not text.isascii():
         raise ValueError(f"{text!r} is not a valid GraphQL name")
     return sa.literal_column(f"'{text}'", sa.Text)
@@ -284,4 +284,4 @@ _FUNCTIONS: Final[dict[str, Any]] = {
     "bilateral_decimal": _decimal,
     "bilateral_key": _key,
 }
-"""The functions to add to SQLite, by name."""
+"""The Python functions to add to SQLite, by name."""

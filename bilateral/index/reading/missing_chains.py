@@ -36,7 +36,7 @@ _PREPARE: Final = text(
     "SELECT set_config('search_path', CAST(:path AS text), true), set_config(CAST(:of_down AS text), :down, true), "
     "set_config(CAST(:of_lenient AS text), :lenient, true), set_config('plan_cache_mode', 'force_custom_plan', true)"
 )
-"""The settings for one visit. A cached plan would be for a different set of shards."""
+"""The settings for a visit. They prevent cached plans, which may be for a different set of shards."""
 
 _IS_LENIENT: Final = ContextVar("is_lenient", default=False)
 """True while visits skip the rows of chains whose shard is not responding."""
@@ -44,7 +44,7 @@ _IS_LENIENT: Final = ContextVar("is_lenient", default=False)
 
 @contextmanager
 def without_missing_chains() -> Iterator[None]:
-    """Let visits within the context skip rows on unavailable shards. Other visits fail if they need such rows."""
+    """Let visits in the context skip rows on unavailable shards. Otherwise, visits that need such rows fail."""
     token = _IS_LENIENT.set(True)
     try:
         yield
@@ -86,7 +86,7 @@ class ChainServers:
             connection.execute(_PREPARE, {"path": self._path, "lenient": lenient, **settings})
 
     def failure(self, problem: DBAPIError, failure: DatabaseUnavailableError) -> DatabaseUnavailableError:
-        """Return the error for a failed visit, after checking which shards respond."""
+        """Check which shards respond, and return the error to raise for a failed visit."""
         driver_error: Any = problem.orig
         if getattr(driver_error, "sqlstate", None) == MISSING:
             return MissingChainError(int(driver_error.diag.message_detail))

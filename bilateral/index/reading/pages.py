@@ -106,7 +106,7 @@ def newest_page(  # noqa: PLR0913  # one a part of the list
 
 
 def require_limit(limit: int) -> int:
-    """Check that the number of entries that a caller requests is allowed."""
+    """Check that a caller may request this number of entries."""
     if not 1 <= limit <= MAX_LIMIT:
         raise InvalidArgumentError(f"limit {limit} is out of range 1..{MAX_LIMIT}")
     return limit
@@ -132,4 +132,4 @@ _BITS: Final[dict[type, int]] = {int: 63, Small: 31, Wide: 256}  # for a BIGINT,
 _CONVERSIONS: Final[dict[type, Callable[[Any], Any]]] = {
     **dict.fromkeys((int, Wide, Small), int), float: float, str: str, bytes: bytes.fromhex,
 }  # fmt: skip
-"""Conversions for bytes, which JSON cannot represent, and for 1.0, which it writes as 1, an integer in databases."""
+"""Conversions for bytes, which JSON cannot represent, and for floats such as 1.0, which would become integers."""

@@ -1,4 +1,4 @@
-"""Precompiled statements. SQLAlchemy's lookup of a compiled statement mostly takes longer than running it."""
+"""Precompiled statements. SQLAlchemy's cache lookup usually takes longer than running the statement."""
 
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ from bilateral.index.log.dialects import DIALECTS, dialect_of
 _Convert: TypeAlias = Callable[[Any], Any]
 
 CHAIN: Final = bindparam("chain", type_=BigInteger)
-"""The parameter for a statement's chain. Subqueries use it too, so that a coordinator queries only one server."""
+"""The parameter for a statement's chain. Subqueries use it too, so that a coordinator queries only one shard."""
 
 
 def plan_by_values(connection: Connection) -> None:
@@ -57,7 +57,7 @@ def one_of(name: str, column: ColumnElement[Any], size: int) -> ColumnElement[bo
 
 
 def spread(name: str, values: Sequence[Any], size: int) -> dict[str, Any]:
-    """Return the parameters for `one_of`. The last value is repeated to fill them; without values, no row matches."""
+    """Return the parameters for `one_of`. The last value fills spare parameters; without values, no row matches."""
     last = values[-1] if values else None
     return {f"{name}_{place}": values[place] if place < len(values) else last for place in range(size)}
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 _BRIEF: Final = "bilateral_is_brief"
 
 _STEPS: Final = 5_000
-"""The number of SQLite virtual machine steps between checks of the clock, which take a few hundred microseconds."""
+"""The number of SQLite virtual machine steps between checks of the clock, about a few hundred microseconds."""
 
 _CLOCK_FACTOR: Final = 5
 """The wall-clock limit as a multiple of the processor time limit, because eight threads share two cores."""
@@ -34,10 +34,10 @@ _CANCELED: Final = "57014"
 """PostgreSQL's error code for a statement that exceeded its time limit."""
 
 _ABANDONED: Final = "25P03"
-"""PostgreSQL's error code for a transaction that was idle too long between two statements of a visit."""
+"""PostgreSQL's error code for a transaction that was idle for too long between statements."""
 
 _SHORTENED: Final = 0.9
-"""The fraction of a limit below which the server is sent the remaining time, which costs a round trip."""
+"""The fraction of the time limit below which the remaining time is sent to the server, at the cost of a round trip."""
 
 _SHORT: Final = {"jit": "off", "max_parallel_workers_per_gather": "0"}
 """PostgreSQL settings for short queries, which take longer to compile or parallelise than to run."""
@@ -57,11 +57,11 @@ An untrusted file may have up to 1 MiB, and a query may request it thousands of 
 _TOO_LARGE: Final = "string or blob too big"
 
 _MAPPED_BYTES: Final = 64 * 1024**3
-"""The number of bytes of a database file that SQLite maps into memory, which the system can reclaim."""
+"""The number of bytes of a database file that SQLite maps into memory. The system can reclaim this memory."""
 
 
 class _Limit:
-    """A visit's remaining processor and wall-clock time. The wall-clock limit is a multiple of the other."""
+    """A visit's remaining processor and wall-clock time. The wall-clock limit is a multiple of the processor limit."""
 
     def __init__(self, seconds: float, clock_factor: int) -> None:
         self.by_clock = seconds * clock_factor
@@ -86,7 +86,7 @@ class Reader:
         url: The SQLAlchemy URL of the database; the default database if omitted.
         seconds: The time limit for all statements of a visit together.
         connections: The maximum number of concurrent connections.
-        is_brief: True if visits block other requests and must therefore be short (see `require_patience`).
+        is_brief: True if other requests wait for a visit, which must therefore be short (see `require_patience`).
 
     Raises:
         InvalidArgumentError: The URL is malformed, or the database is not supported.
@@ -133,11 +133,11 @@ class Reader:
     def connect(self, spent: float = 0.0) -> Iterator[Connection]:
         """Provide a connection in a read-only transaction.
 
-        The time limit starts here and includes work between statements. The limit is only enforced while statements
-        run, so work after the last statement has no limit. SQLite runs in the caller's thread, so the limit applies to
-        processor time, and a busy machine alone does not use it up. The wall-clock limit is five times as long or, for
-        a brief visit, equally long. On PostgreSQL, the limit applies to wall-clock time, including the wait for a
-        connection. A statement that starts within the first tenth of the limit may take the full limit again.
+        The time limit starts here and includes work between statements. The limit is enforced while statements run, but
+        not after the last statement. SQLite runs in the caller's thread, so the limit applies to processor time, which
+        a busy machine does not use up. A wall-clock limit applies as well: five times the limit or, for brief visits,
+        the same. On PostgreSQL, the limit applies to wall-clock time, including the wait for a connection. A statement
+        that starts within the first tenth of the limit may take the full limit again.
 
         Args:
             spent: The number of seconds of the limit that the caller has already used.
@@ -188,7 +188,7 @@ class Reader:
         return self.visit(lambda connection: query(connection, *arguments, **options))
 
     def visit(self, work: Callable[[Connection], T], spent: float = 0.0) -> T:
-        """Run a visit, and restart it if a chain's server fails, because the visit may not need that chain.
+        """Run a visit, and rerun it without a chain's server if that server fails, because it may not need the chain.
 
         Args:
             spent: See `connect`.
@@ -217,7 +217,7 @@ def require_patience(connection: Connection) -> None:
     """Stop a brief visit before work whose duration depends on untrusted input.
 
     Raises:
-        QueryTimeoutError: The visit is brief, and must be restarted in a thread.
+        QueryTimeoutError: The visit is brief, and must be rerun in a thread.
     """
     if connection.get_execution_options().get(_BRIEF):
         raise errors.QueryTimeoutError(0)
@@ -255,7 +255,7 @@ def _prepare_sqlite(engine: Engine, seconds: float) -> None:
 
 
 def _postgresql_settings(seconds: float) -> tuple[str, str]:
-    """Return the statements that set up a session, and those that set up a transaction in a pooler's session."""
+    """Return the statements that set up a session, and those that set up each transaction if a pooler is used."""
     milliseconds = max(1, int(seconds * 1000))
     mode = "TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
     timeouts = {"statement_timeout": milliseconds, "idle_in_transaction_session_timeout": 10 * milliseconds}
@@ -280,7 +280,7 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
 
     @event.listens_for(engine, "checkout")
     def refuse_ended(connection: Any, *_: Any) -> None:
-        """Replace an idle connection that the server has closed, which is detected by unread data."""
+        """Replace an idle connection if unread data shows that the server has closed it."""
         readiness = select.poll()
         readiness.register(connection.fileno(), select.POLLIN)
         if readiness.poll(0):

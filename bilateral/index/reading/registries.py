@@ -1,4 +1,4 @@
-"""The indexed registries, agents' ids in all published forms, and the number types of responses."""
+"""Indexed registries, agents' ids in all published forms, and the types of numbers in responses."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -124,7 +124,7 @@ class Registries:
         return [registry.address for registry in self.by_chain.get(chain_id, ()) if registry.kind == Registry.IDENTITY]
 
     def identity_of(self, chain_id: int) -> str:
-        """Return the identity registry for ids that specify none: the canonical one if indexed, or else the oldest one.
+        """Return the identity registry for ids that name none: the canonical one if indexed, otherwise the oldest.
 
         Raises:
             ChainNotIndexedError: The chain is not indexed.
@@ -135,7 +135,7 @@ class Registries:
         return canonical_first(chain_id, identities)[0]
 
     def require_indexed(self, chains: Iterable[int]) -> None:
-        """Raise an error for a query about a chain that is not indexed, so that it does not get an empty response.
+        """Raise an error if a query is about a chain that is not indexed, instead of returning an empty response.
 
         Raises:
             ChainNotIndexedError: A chain is not indexed.

@@ -27,7 +27,7 @@ _COUNTED: Final = {
     "validation_requests": events.ValidationRequest,
     "validation_responses": events.ValidationResponse,
 }
-"""The event that each field of `DayStatistics` counts."""
+"""The kind of event that each field of `DayStatistics` counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _days(connection: Connection, table: Table, chain_id: int, begin: int, end: 
 
 
 def count_by_day(table: Table, chain_id: int) -> Select[Any]:
-    """Return the statement that counts a table's events per day, written so that each chain's server does the counting.
+    """Return the statement that counts a table's events per day. It lets each chain's server do the counting.
 
     A coordinator delegates grouping to a server only for a whole partition, so the chain must be part of the grouping
     key. PostgreSQL drops a key that equals a constant, but keeps a key that is in a list, and still uses indexes.

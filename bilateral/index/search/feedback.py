@@ -1,4 +1,4 @@
-"""Search a chain for open feedback about any agents and from any clients, newest first."""
+"""Search a chain for open feedback on any agents by any clients, newest first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def counted_feedback(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Feedback]:
-    """Return the feedback on an agent that a gate takes into account, newest first, including revoked entries."""
+    """Return the feedback on an agent that a gate would count if none were revoked, newest first."""
     columns = VIEW.c
     conditions = key.in_registries(columns)
     if tag is not None:
@@ -185,7 +185,7 @@ def _conditions(search: FeedbackSearch, dialect: Dialect) -> list[ColumnElement[
 
 
 def _compared(dialect: Dialect, limit: Decimal, *, is_least: bool) -> ColumnElement[bool]:
-    """Compare exact values with a limit, whatever their number of decimals."""
+    """Return the condition that values with any number of decimals meet a limit."""
     parts = []
     with localcontext(prec=100):
         for decimals in range(MAX_DECIMALS + 1):

@@ -1,8 +1,8 @@
 """Filters for agent searches. Each filter is validated on creation, so queries never contain invalid filters.
 
-A word is a sequence of letters and digits, in lower case and without accents. Both engines use this definition, so that
-a search finds the same agents on SQLite and PostgreSQL. Each Chinese or Japanese character is a separate word, because
-these languages do not put spaces between words.
+A word is a sequence of letters and digits, in lower case and without accents. SQLite and PostgreSQL both use this
+definition, so that a search finds the same agents on either. Each Chinese or Japanese character is a separate word,
+because these languages do not put spaces between words.
 """
 
 import math
@@ -42,7 +42,7 @@ MAX_WORDS: Final = 2_000
 """The maximum number of different words in a text that are taken into account."""
 
 SIMILAR_LENGTHS: Final = range(4, 25)
-"""The lengths that a word may have for similar words to be looked up."""
+"""The lengths of words for which similar words are looked up."""
 
 _ASCII_WORD: Final = re.compile("[a-z0-9]+")
 
@@ -54,25 +54,26 @@ class Side(StrEnum):
     """The roles in which an agent can be rated."""
 
     SERVER = "server"
-    """As a server, through clients' feedback."""
+    """Rated as a server, by clients' feedback."""
 
     CLIENT = "client"
-    """As a client, by servers."""
+    """Rated as a client, by servers."""
 
     VALIDATOR = "validator"
-    """As a validator, by servers."""
+    """Rated as a validator, by servers."""
 
 
 class Order(StrEnum):
     """The sort orders of search results. Agents with the same rank are ordered by chain, registry and id."""
 
     STANDING = "standing"
-    """Agents with the query's words in their names come first. They and the others are each sorted by standing on the
-    first gate's side, highest first. Agents not yet analysed follow by registration. Withheld agents come last.
+    """Agents with the query's words in their names come first. Agents with and without the words are each sorted by
+    standing on the first gate's side, highest first, then those not yet analysed by registration. Withheld agents come
+    last.
     """
 
     RELEVANCE = "relevance"
-    """Agents with the query's words in their names come first; then agents are sorted by lower bound, highest first."""
+    """Agents with more of the query's words in their names come first, and then those with higher lower bounds."""
 
     MEANING = "meaning"
     """Agents whose files are closest to the text in meaning, or contain its rare words. Files need not contain any of
@@ -103,7 +104,7 @@ OF_GATE: Final = (Order.LOWER_BOUND, Order.MEAN, Order.ACTIVITY)
 
 
 _OF_TEXT: Final = (Order.RELEVANCE, Order.MEANING)
-"""The sort orders that require a text."""
+"""The sort orders that require a search text."""
 
 
 class Payment(StrEnum):
@@ -133,7 +134,7 @@ class Capability(StrEnum):
 class Gate:
     """A condition on an agent's ratings: values from one registry, for one side and tag, must meet all of its limits.
 
-    Values with different tags, or from different registries, are never averaged together.
+    Values with different tags or from different registries are never averaged.
 
     Attributes:
         tag: The tag (`tag1`); None for any tag. Ratings by servers have the tag `""`.
@@ -198,7 +199,7 @@ class Gate:
         return self.payment is not None or bool(self.reviewers)
 
     def _reviewer(self, text: str) -> str:
-        """Return a reviewer in the form that the counterpart table uses."""
+        """Return a reviewer in the form used by the `counterpart` table."""
         if self.side is Side.SERVER:
             return address("reviewer", text)
         if text.startswith("agent "):
@@ -215,8 +216,8 @@ class AgentSearch:
 
     Attributes:
         text: Words to search for. For each of these words, the name, description, services or capabilities in the
-            registration file must contain a word that begins with it. A word that is not in any file is replaced with
-            similar words from names.
+            registration file must contain a word that begins with it. A word that no file contains is replaced with
+            similar words from agents' names.
         chains: Match only agents on these chains; on all chains if empty.
         owner: Match only agents with this owner.
         wallet: Match only agents with this wallet.
@@ -224,10 +225,10 @@ class AgentSearch:
         services: Match only agents with all of these kinds of services, such as `mcp`, ignoring case.
         active: Match only agents whose registration file declares this value for the field; None for all.
         x402: Match only agents whose registration file declares this value for the field; None for all.
-        verified_domain: True for agents that a domain of one of their services lists, False for all other agents; None
-            for all.
-        alive: Match only agents that respond now, responded before or never responded, according to a watchtower; None
-            for all.
+        verified_domain: True for agents that are listed by the domain of one of their services, False for all other
+            agents; None for all.
+        alive: Match only agents that respond, once responded or never responded, according to a watchtower; None for
+            all.
         registered_from: Match only agents registered at this time or later, in Unix seconds.
         registered_to: Match only agents registered at this time or earlier, in Unix seconds.
         updated_from: Match only agents last changed at this time or later, in Unix seconds.
@@ -307,7 +308,7 @@ def query_words(text: str | None, *, are_optional: bool = False) -> list[str]:
         are_optional: True to drop words beyond the limit, False to reject them.
 
     Raises:
-        InvalidArgumentError: The text is too long, or contains too many words or none.
+        InvalidArgumentError: The text is too long, contains no words, or contains too many.
     """
     if text is None or not text.strip():
         return []
@@ -338,7 +339,7 @@ def address(name: str, text: str) -> str:
 
 
 def require_short(name: str, entries: tuple[object, ...] | Mapping[str, object]) -> None:
-    """Check the length of a list.
+    """Check that a list is not too long.
 
     Raises:
         InvalidArgumentError: The list is too long.
@@ -348,7 +349,7 @@ def require_short(name: str, entries: tuple[object, ...] | Mapping[str, object])
 
 
 def require_in_range(*values: int | None) -> None:
-    """Check times and chain ids.
+    """Check that times and chain ids can be stored.
 
     Raises:
         InvalidArgumentError: A time or chain id is negative, or too large for the tables.

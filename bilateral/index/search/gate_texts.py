@@ -1,4 +1,4 @@
-"""Gates, capabilities and metadata entries of searches, as fields and as text for command lines and URLs."""
+"""Conditions of searches (gates, capabilities and metadata) as fields, and as text for command lines and URLs."""
 
 from decimal import Decimal
 from typing import Annotated, Any, Final
@@ -87,7 +87,7 @@ def gate_of(text: str) -> Gate:
 
 
 def capability_of(text: str) -> tuple[Capability, str]:
-    """Return the kind and value of a capability from text."""
+    """Parse the kind and value of a capability."""
     kind, colon, value = text.partition(":")
     if not colon or kind not in list(Capability):
         raise InvalidArgumentError(
@@ -97,7 +97,7 @@ def capability_of(text: str) -> tuple[Capability, str]:
 
 
 def entry_of(text: str) -> tuple[str, bytes | None]:
-    """Return a metadata entry's key and value from text. The value is None if any value matches."""
+    """Parse a metadata entry's key and value. The value is None if any value matches."""
     key, equals, value = text.partition("=")
     try:
         hash_bytes = bytes.fromhex(value.removeprefix(_HEX)) if value.startswith(_HEX) else value.encode()
@@ -157,7 +157,7 @@ class AgentFilters(BaseModel):
     updated_to: Annotated[_Time, Field(description="Last changed at this time or earlier, in Unix seconds.")] = None
 
     def search_by(self, gates: tuple[Gate, ...], order: Order | None) -> AgentSearch:
-        """Return the search that has these filters and the given gates and order."""
+        """Return the search with these conditions and the given gates and sort order."""
         lists: dict[str, Any] = {name: tuple(getattr(self, name) or ()) for name in ("chains", "services")}
         lists["capabilities"] = tuple(map(capability_of, self.capabilities or ()))
         lists["metadata"] = tuple(map(entry_of, self.metadata or ()))

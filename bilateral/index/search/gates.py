@@ -1,4 +1,4 @@
-"""Gates as parts of a search's statements. Each search's plan builds these parts once."""
+"""Gates (conditions on ratings) as parts of SQL statements, which are built once for each search."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ RATED_IN: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL, Registry.AUTHORI
 """The kinds of registries that have summaries. Agents are looked up in each of these registries."""
 
 _NO_BOUND: Final = -1.0
-"""The rank of ratings without a lower bound, which come after all others."""
+"""The rank of ratings without a lower bound, which puts them last."""
 
 _RATINGS: Final = ("chain_id", "identity_registry", "agent_id", "registry", "tag")
 """The columns that identify an agent's ratings for a tag."""
@@ -48,7 +48,7 @@ class Ranked:
     """A gate as part of a search's statements.
 
     Attributes:
-        rank: The rank of the agent's best ratings that pass the gate; NULL if none pass and `agents` is None.
+        rank: The rank of the agent's best ratings that pass the gate; NULL if `agents` is None and no ratings pass.
         agents: The agents that pass the gate, for a join; None if each agent's ratings are looked up instead.
     """
 
@@ -105,7 +105,7 @@ def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, m
 
 
 def has_better(passing: Gate | None = None) -> sa.ColumnElement[bool]:
-    """Return the condition that another registry of the identity registry has a higher lower bound for the agent."""
+    """Return the condition that a summary from a related registry gives the agent a higher lower bound."""
     other, of_other = summary.alias("other").c, registry.alias("of_other").c
     same = [other[name] == summary.c[name] for name in ("chain_id", "agent_id", "side", "tag")]
     bound = unindexed(other.lower_bound)  # other summaries are looked up by their whole key
@@ -204,7 +204,7 @@ def is_of_summaries(gate: Gate) -> bool:
 
 
 def _limits(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iterator[Any]:
-    """Yield the conditions that a gate imposes on figures, which may be SQL expressions or Python values."""
+    """Yield a gate's conditions on the given figures, which may be SQL expressions or Python values."""
     for compare, figure, limit in (
         (ge, mean, gate.minimum),
         (le, mean, gate.maximum),
@@ -218,7 +218,7 @@ def _limits(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iter
 
 
 def passes(gate: Gate, *figures_of: Any) -> bool:
-    """Check in Python whether ratings pass a gate, with the same result as in SQL."""
+    """Check whether ratings pass a gate, in Python but with the same result as in SQL."""
     return all(figure is not None and compare(figure, limit) for compare, figure, limit in _limits(gate, *figures_of))
 
 
@@ -230,7 +230,7 @@ def _limits_of(gate: Gate, *figures_of: Any) -> list[sa.ColumnElement[bool]]:
 
 
 def _summed(gate: Gate, key: Sequence[Any], count: Any, mean: Any, share: Any) -> sa.Select[Any]:
-    """Return the query that aggregates rows of ratings, of which there is one per client."""
+    """Return the query that aggregates rows of ratings, which contain one row per client."""
     clients = sa.func.count()
     bound = _lower_bound(sa.cast(share, _REAL), sa.cast(clients, _REAL), key[-1])
     labels = count.label("count"), clients.label("counterparts"), mean.label("mean"), bound.label("lower_bound")
@@ -250,7 +250,7 @@ def _of_counterparts(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -
 
 
 def _are_rated_by_reviewers(gate: Gate, chains: Sequence[int]) -> list[sa.ColumnElement[bool]]:
-    """Start with the agents in the reviewers' events, because the key of counterparts begins with the agent."""
+    """Return the conditions for the agents in reviewers' events: counterparts cannot be looked up by reviewer."""
     reviewers = _accounts(gate)
     raters = reviewers if gate.side is Side.SERVER else [int(reviewer.removeprefix("agent ")) for reviewer in reviewers]
     queries = []
@@ -320,7 +320,7 @@ def _of_gate(from_table: sa.Table, gate: Gate) -> list[sa.ColumnElement[bool]]:
 
 
 def _lower_bound(share_sum: Any, clients: Any, tag: Any) -> sa.ColumnElement[Any]:
-    """Return `values.bounds.lower_bound` in SQL, with the same operations on the same numbers in the same order."""
+    """Return the SQL form of `values.bounds.lower_bound`, with the same operations in the same order."""
     squared = QUANTILE**2
     share = share_sum / (clients * SHARES)
     centre = share + sa.literal(squared, _REAL) / (2 * clients)

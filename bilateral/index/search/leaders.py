@@ -1,4 +1,4 @@
-"""Leaderboards: the agents with the highest lower bounds for a tag, read directly from the index on summaries."""
+"""Leaderboards: the best agents for a tag, by standing or by the lower bound of their ratings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,10 +47,10 @@ class Leader:
         mean: The mean value.
         lower_bound: The lower bound of the agent's value at 95 % confidence.
         status: The status of the agent's standing: `ok`, `thin`, `contested` or `held_back`; None for validators, and
-            until an analysis includes the agent.
+            for agents that no analysis has included yet.
         standing: The lower bound of the agent's standing, which determines the rank in the default order.
         reason: The code of the main reason for the agent's standing.
-        standing_rating: The standing as a rating from 0 to 100, as displayed on every page; None if there is none.
+        standing_rating: The standing as a rating from 0 to 100, as displayed on pages; None if there is none.
     """
 
     id: str
@@ -94,7 +94,7 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     limit: int = DEFAULT_LIMIT,
     cursor: str | None = None,
 ) -> Page[Leader]:
-    """Return the best agents for a tag. For each agent, the ratings from the registry with the best ratings are used.
+    """Return the best agents for a tag. An agent rated in several registries is ranked by its best ratings.
 
     A chain that has not been analysed yet has no leaders, because false ratings would lead in any other order.
     """
@@ -124,7 +124,7 @@ def leaderboard(  # noqa: PLR0913  # one a filter
 
 
 def _is_common(connection: Connection, chain_id: int, side: Side, tag: str) -> bool:
-    """Check whether so many agents have ratings with a tag that a walk down all ranks finds them quickly."""
+    """Check whether a tag is so common that reading all agents in order of rank quickly finds those with the tag."""
     columns = summary.c
     rated = select(columns.agent_id).where(columns.chain_id == chain_id, columns.side == side.value, columns.tag == tag)
     some = rated.where(columns.lower_bound.is_not(None)).limit(_COMMON).subquery()
@@ -182,7 +182,7 @@ def _best_of_chain(  # noqa: PLR0913, PLR0917  # parts of one query
 
 
 def _leaders(connection: Connection, rows: Sequence[Any]) -> tuple[Leader, ...]:
-    """Return the leaders in some rows, with their owners and names."""
+    """Convert rows to leaders, with their owners and names."""
     if not rows:
         return ()
     keys = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]

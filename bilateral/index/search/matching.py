@@ -1,4 +1,4 @@
-"""A query's words as conditions on registration files. The conditions have the same meaning on both engines."""
+"""A query's words as conditions on registration files. The conditions mean the same on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from bilateral.index.search.filters import SIMILAR_LENGTHS, AgentSearch, Order, 
 from bilateral.index.search.tables import registration_words, vocabulary, word_trigram
 
 _SHORTEST_BEGINNING: Final = 2
-"""The minimum length of a word that also matches longer words that begin with it."""
+"""The minimum length of a word for it to match longer words that begin with it, too."""
 
 _MOST_COUNTED: Final = 4
-"""The maximum number of words in a query for which the files with several of them in their names are counted."""
+"""The maximum number of words in a query for which files with several of these words in their names are counted."""
 
 _SIMILARITY: Final = 0.3
 """The minimum similarity of two words: their common trigrams, divided by all trigrams in either word."""
@@ -68,16 +68,16 @@ class Matcher(ABC):
 
     @abstractmethod
     def documents(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.Select[int]:
-        """Return the query for documents that contain all terms, and in their names all terms of one of the choices."""
+        """Return the query for documents with all terms, and with all terms of at least one choice in their names."""
 
     @abstractmethod
     def begins(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.ColumnElement[bool]:
-        """Return the condition of `documents` on `registration_words` rows, as a statement's starting point."""
+        """Return the condition that `documents` finds a `registration_words` row, as a statement's starting point."""
 
     def are_common(self, terms: Sequence[Term], count: int) -> bool:  # noqa: ARG002  # SQLite counts fast
-        """Return True if PostgreSQL's statistics show that more files than a limit must contain all terms.
+        """Return True if PostgreSQL's statistics show that the files with all terms must exceed a limit.
 
-        In PostgreSQL, counting would read the entire list for each word, even with a limit.
+        Counting them in PostgreSQL would read the entire list of files for each word, even with a limit.
         """
         return False
 
@@ -87,18 +87,18 @@ class Matcher(ABC):
         return self._connection.execute(sa.select(sa.func.count()).select_from(limited)).scalar_one()
 
     def has(self, terms: Sequence[Term]) -> sa.ColumnElement[bool]:
-        """Return the condition that a `registration_words` row contains all of the terms, which only reads this row."""
+        """Return the condition that a `registration_words` row contains all terms. Only this row is read."""
         return sa.and_(*(self._has_in("words", term) for term in terms))
 
     def relevance(self, terms: Sequence[Term]) -> sa.ColumnElement[int]:
-        """Return the expression for the number of terms that begin words in a `registration_words` row's name."""
+        """Return the expression for the number of terms with which words in a `registration_words` row's name begin."""
         points: sa.ColumnElement[int] = sa.literal(0, sa.Integer)
         for term in terms:
             points += sa.case((self._has_in("name_words", term), 1), else_=0)
         return points
 
     def has_in_name(self, terms: Sequence[Term], count: int) -> sa.ColumnElement[bool]:
-        """Return the condition that exactly this many of the terms begin words in a name."""
+        """Return the condition that words in a name begin with exactly this many of the terms."""
         in_name = [self._has_in("name_words", term) for term in terms]
         choices = (
             sa.and_(*(has if number in chosen else sa.not_(has) for number, has in enumerate(in_name)))
@@ -108,7 +108,7 @@ class Matcher(ABC):
 
     @abstractmethod
     def _has_in(self, column: str, term: Term) -> sa.ColumnElement[bool]:
-        """Return the condition that a column of a row contains a term, without using an index."""
+        """Return the condition that a row's column contains a term. No index is used."""
 
 
 class _SqliteMatcher(Matcher):
@@ -193,26 +193,26 @@ _ESTIMATES: Final = {
     column: sa.text(f"EXPLAIN (FORMAT JSON) SELECT FROM registration_words WHERE {column} @@ CAST(:words AS TSQUERY)")
     for column in ("words", "name_words")
 }
-"""The queries for the number of documents that PostgreSQL expects to match an expression, by column."""
+"""The queries for PostgreSQL's estimate of the number of documents that match an expression, by column."""
 
 _MANY_NAMES: Final = 5_000
-"""The number of names with a query's words at which PostgreSQL also uses the index on all words."""
+"""The number of names with a query's words above which PostgreSQL also uses the index on all words."""
 
 _SURELY: Final = 4
-"""The factor by which PostgreSQL's estimate must exceed a limit for it to be certain that there are more files."""
+"""The factor by which PostgreSQL's estimate must exceed a limit to rule out that fewer files match."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a search after misspelt words have been replaced.
+    """A search's words, with misspelt words replaced, and the conditions based on them.
 
     Attributes:
         matcher: Builds further conditions.
         terms: The words or their replacements.
         has: The condition that a file contains all words; empty if there are no words.
         relevance: The expression for the number of the search's words that occur in a row's name.
-        files: The number of files with all words, counted up to one more than requested; without words, this maximum
-            itself.
+        files: The number of files with all words, counted up to a maximum of one more than requested; without words,
+            this maximum.
     """
 
     matcher: Matcher
@@ -244,9 +244,9 @@ class Names:
     """Names that contain a search's words.
 
     Attributes:
-        begin: The condition for files whose names contain at least this many words; None if they are not counted.
+        begin: The condition for files whose names contain at least a given number of words; None if not counted.
         files: The number of files that meet `begin`; 0 if they are not counted.
-        exactly: The condition that a name contains exactly this many words; empty for a search without words.
+        exactly: The condition that a name contains exactly that number of words; empty for a search without words.
     """
 
     begin: sa.ColumnElement[bool] | None
@@ -291,7 +291,7 @@ def _similar_words(connection: sa.Connection, word: str) -> list[str]:
 
 # Words only contain letters and digits, so quotation marks are sufficient.
 def _expression(choices: _Choices) -> str:
-    """Return a PostgreSQL expression that matches all terms of at least one choice."""
+    """Return a PostgreSQL expression for texts that contain all terms of at least one choice."""
 
     def alternatives(term: Term) -> str:
         return " | ".join(f"'{word}'{':*' if term.is_beginning else ''}" for word in term.words)

@@ -1,8 +1,8 @@
-"""The meanings of texts as vectors. The vectors of all files are held in memory. This needs the `semantic` extra.
+"""Search by meaning, using vectors of texts. All files' vectors are kept in memory. Requires the `semantic` extra.
 
-A query's vector is compared with the vector of every file; 100,000 vectors take 26 MB. Comparing all of them takes a
-tenth of the time that a database would need. The comparison is exact, because it uses integer products, whose order is
-the same on every machine.
+A query's vector is compared with the vector of every file; 100,000 vectors take 26 MB. This takes a tenth of the time
+that a database would need. The comparison uses exact integer products, so that the order of results is the same on
+every machine.
 """
 
 from __future__ import annotations
@@ -40,40 +40,40 @@ MOST_LISTED: Final = 200
 """The maximum number of files in each of the two lists. A page has 20 agents, but filters may exclude most files."""
 
 _LEAST: Final = 0.1 * SCALE * SCALE
-"""The minimum similarity, a cosine of 0.1, which unrelated texts often reach by chance."""
+"""The minimum similarity, a cosine of 0.1. Unrelated texts often reach this value by chance."""
 
 _LATE: Final = 60
 """The usual constant for reciprocal rank fusion. With it, the first places differ little, so a file in both lists ranks
 above a file that leads only one list."""
 
 _SHARE: Final = 100
-"""A word counts if at most one file in this many contains it. For more common words, meaning is a better guide."""
+"""A word is rare if at most one in this many files contains it. For other words, meaning is the better guide."""
 
 _FEW, _MANY = 10, 1_000
-"""The bounds of the number of files above which a word is too common to be taken into account."""
+"""The lower and upper bound for the number of files above which a word is considered too common."""
 
 _FULL, _SHORT = 0.75, 1.2
 """The usual BM25 parameters. Words have less weight in a long file, so that a file with every word is not first."""
 
 _LEAST_PART: Final = 1 / 3
-"""The fraction of the score of a median-length file with all rare words that a file's score must exceed. Otherwise, a
+"""The minimum score, as a fraction of the score of a median-length file with all rare words. Otherwise, a
 file that contains every word, and thus scores little for each, would lead whenever no other file contains a word."""
 
 _CHUNK: Final = 1_024
-"""The number of vectors to compare at once, which fit into a core's cache after widening from one byte."""
+"""The number of vectors to compare at once. Once their bytes are widened, they still fit into a core's cache."""
 
 _OVERLAP: Final = 1_000
-"""How many numbers below the last loaded one to check again, because transactions may commit out of order."""
+"""The range of vector ids below the last loaded id to check again, as transactions may commit out of order."""
 
 _RECOUNT_SECONDS: Final = 600.0
-"""Seconds between checks of all numbers, to drop the vectors of removed files. Checking 100,000 takes 50 ms."""
+"""Seconds between checks of all vector ids, to drop removed files' vectors. Checking 100,000 ids takes 50 ms."""
 
 _LOADED: Final = 10_000
-"""The number of vectors to read at once. They are used even if the visit has no time left to read the others."""
+"""The number of vectors to read at once. They remain loaded even if the visit has no time to read the rest."""
 
 
 class Embedder:
-    """The model, which is a table of 16 MB with a vector for each token.
+    """The embedding model, a 16 MB table with a vector for each token.
 
     The vector of a text is the mean of its tokens' vectors, and takes a tenth of a millisecond to compute. Only the
     data files of `wordllama` are used, because its code would download missing files from a hub and change the
@@ -122,7 +122,7 @@ def _normalised(vector: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class _State:
-    """The vectors loaded at one point in time. Later vectors are added after them, in these arrays or in copies."""
+    """The vectors loaded at one point in time. Later vectors are appended to these arrays or to copies."""
 
     count: int = 0  # the arrays have room for more rows
     vectors: NDArray[np.int8] = field(default_factory=lambda: np.zeros((_CHUNK, DIMENSIONS), np.int8))
@@ -131,7 +131,7 @@ class _State:
     rows: dict[int, int] = field(default_factory=dict)  # each id's row in the arrays
 
     def similarities(self, question: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the products of all vectors with a query's vector, as exact integers."""
+        """Return the dot products of all vectors with a query's vector, as exact integers."""
         products = np.empty(self.count, np.float32)
         for first in range(0, self.count, _CHUNK):
             last = min(first + _CHUNK, self.count)
@@ -172,7 +172,7 @@ class Meanings:
     def ranks(
         self, connection: Connection, matcher: Matcher, question: NDArray[np.float32], words: Sequence[str]
     ) -> dict[int, int]:
-        """Return the ranks of the files that are closest to a query according to both lists."""
+        """Return the ranks of the files closest to a query, combined from the lists by meaning and by rare words."""
         by_meaning, by_words, ids = self.lists(connection, matcher, question, words)
         ranks: dict[int, float] = defaultdict(float)
         for listed in (by_meaning, by_words):
@@ -242,7 +242,7 @@ def _best(
 
 
 def _scores(connection: Connection, matcher: Matcher, words: Sequence[str], state: _State) -> NDArray[np.float64]:
-    """Return each file's BM25 score for the rare words in a query, minus the minimum that is required."""
+    """Return each file's BM25 score for a query's rare words, minus the minimum score."""
     scores, most = np.zeros(state.count), min(max(state.count // _SHARE, _FEW), _MANY)
     total = 0.0
     for numbers in _with_words(connection, matcher, words, most + 1):
@@ -257,7 +257,7 @@ def _scores(connection: Connection, matcher: Matcher, words: Sequence[str], stat
 
 
 def _with_words(connection: Connection, matcher: Matcher, words: Sequence[str], most: int) -> Iterable[Sequence[int]]:
-    """Return the numbers of the files that contain each word, up to a limit per word. Common words are left out."""
+    """Return the ids of files that contain each word, up to a limit per word. Common words are left out."""
     terms = [Term((word,), is_beginning=False) for word in words]
     queries = []
     for place, term in enumerate(terms):

@@ -1,10 +1,10 @@
-"""A search's plan: the words, filters and gates in resolved form, and how to find the first agents.
+"""A search's plan: the resolved words, filters and gates (conditions on ratings), and how to find the first agents.
 
 A search for agents has two parts, words and ratings, and either may match many agents. The search starts with the part
-that matches fewer. If both match many, the search walks down the index of lower bounds, where matching agents are
-frequent: first among agents with all words in their names, then among those with one word fewer, and so on. A search
-without ratings walks down the agents in the same way, in the order of their keys, registrations or last changes. A
-search that sorts by standing walks down the standings, with or without ratings.
+that matches fewer. If both match many, matching agents are frequent, so the search reads the index of lower bounds in
+descending order ("walks down" the index): first for agents with all words in their names, then for those with one word
+fewer, and so on. A search without ratings walks down the agents in the same way, in the order of their keys,
+registrations or last changes. A search that sorts by standing walks down the standings, with or without ratings.
 """
 
 import json
@@ -38,23 +38,22 @@ from bilateral.index.standing.queries import chains_with_standings
 FEW_FILES: Final = 1_000
 """The maximum number of files with a query's words for a search to start with these files and look up their ratings.
 
-This is the limit for up to 100,000 files. A walk passes more agents if there are more files, so the limit grows with
-the square root of the number of files.
+This is the limit for up to 100,000 files. With more files, a walk must read more agents, so the limit grows with the
+square root of the number of files.
 """
 
 _USUAL_FILES: Final = 100_000
-"""The number of files to which the other limits apply. The limits grow with the square root of the number of files."""
+"""The number of files for which the other limits are set. With more files, the limits grow with the square root."""
 
 MOST_LISTED: Final = 3_000
-"""The maximum number of files to whose agents PostgreSQL limits a walk. This number grows like `FEW_FILES`.
+"""The maximum number of files for PostgreSQL to limit a walk to these files' agents. It grows like `FEW_FILES`.
 
-These agents are a set in memory, in which the walk looks up each summary. Without a set, the walk reads three tables
-for each summary.
+These agents form a set in memory, in which the walk looks up each summary's agent. Without a set, the walk reads three
+tables for each summary.
 """
 
 AGENTS_OF_FILE: Final = 4
-"""The maximum ratio of agents to files at which PostgreSQL limits a walk to these agents, because many agents may share
-a file."""
+"""The maximum ratio of agents to files (which agents may share) at which PostgreSQL limits a walk to these agents."""
 
 FEW_RATED: Final = 2_000
 """The maximum number of ratings that may pass a gate for a search to start with these ratings."""
@@ -70,7 +69,7 @@ TIMES: Final = {
     Order.REGISTERED: agent.c.registered_at,
     Order.LAST_ACTIVE: agent_activity.c.last_activity,
 }
-"""The columns that contain the times by which some orders sort."""
+"""The columns with the times by which some sort orders sort."""
 
 _OF_AGENTS: Final = (Order.STANDING, Order.RELEVANCE, *TIMES)
 """The sort orders in which a search without a gate walks down an index."""
@@ -81,11 +80,11 @@ _LAST_FILE: Final = Prepared(sa.select(sa.func.max(registration_words.c.document
 """The query for the number of the last file, which approximates the number of files."""
 
 MOST_CLAIMS: Final = 1_000
-"""The maximum number of claims in files from hosts for which a search for verified domains starts with these claims. If
-there are more, domains are widely used, so a walk down all agents soon finds a page of them."""
+"""The maximum number of agents listed in files on hosts for a search for verified domains to start with these agents.
+If there are more, a walk down all agents soon finds enough with verified domains."""
 
 MOST_MEASURED: Final = 1_000
-"""The maximum number of measured agents at which a search for responding agents starts with these agents."""
+"""The maximum number of matching agents for a search by a watchtower's measurements to start with these agents."""
 
 _CONTENTS: Final = sa.select(files.file.c.content_hash).where(files.IS_FROM_HOST).subquery()
 _CLAIMS: Final = (
@@ -188,7 +187,7 @@ def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
 
 
 def _few_agents(connection: sa.Connection, search: AgentSearch) -> Sequence[tuple[int, str, int]] | None:
-    """Return the agents that a search can find, possibly with some others; None if there are many."""
+    """Return the few agents among which are all that a search can find; None if there are many."""
     agents = claimed_agents(connection) if search.verified_domain else None
     if agents is None and search.alive not in {None, Alive.UNKNOWN}:
         return agents_with(connection, search.alive, MOST_MEASURED)
@@ -196,7 +195,7 @@ def _few_agents(connection: sa.Connection, search: AgentSearch) -> Sequence[tupl
 
 
 def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] | None:
-    """Return the agents that files from hosts list, including all with a verified domain; None if there are many."""
+    """Return the agents listed in files on hosts, which include all with a verified domain; None if there are many."""
     rows = connection.execute(_CLAIMS).all()
     if len(rows) > MOST_CLAIMS:
         return None
@@ -210,7 +209,7 @@ def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] 
 
 
 def naming_domains(*columns: Any) -> sa.Select[Any]:
-    """Return the query for the services' domains that list the agents, with the given agent columns.
+    """Return the query for the services' domains that list their agents, with the given agent columns.
 
     A domain lists an agent in the file at its well-known path, or by hosting the registration file itself.
     """
@@ -305,7 +304,7 @@ def _has_entry(key: str, value: bytes | None) -> list[sa.ColumnElement[bool]]:
 
 
 def _all_of(conditions: Iterable[sa.ColumnElement[bool]]) -> Iterator[sa.ColumnElement[bool]]:
-    """Yield conditions in a form that limits the joins in PostgreSQL, where planning many takes seconds."""
+    """Yield conditions in a form that PostgreSQL turns into few joins, because planning many joins takes seconds."""
     for number, condition in enumerate(conditions):
         yield condition if number < _JOINED else condition.is_(True)
 
@@ -327,7 +326,7 @@ def _is_rated() -> sa.ColumnElement[bool]:
 
 
 def _among(keys: Sequence[tuple[int, str, int]]) -> list[sa.ColumnElement[bool]]:
-    """Let SQLite find the given agents' rows by key, possibly with a few rows of other agents."""
+    """Return conditions by which SQLite finds the given agents' rows by key, possibly with a few other agents' rows."""
     return [agent.c[name].in_(sorted(set(values))) for name, values in zip(KEY, zip(*keys, strict=True), strict=False)]
 
 
@@ -339,7 +338,7 @@ def _has_bounds(search: AgentSearch) -> bool:
 
 
 def _sizes(connection: sa.Connection) -> tuple[int, int, int]:
-    """Return the numbers of files up to which a search may start with them, does so, and limits a walk to them."""
+    """Return the maximum numbers of files for which a search may start with them, surely does so, or limits a walk."""
     (last,) = _LAST_FILE.first(connection, {}) or (None,)
     growth = sqrt(max(1.0, (last or 0) / _USUAL_FILES))
     few = sure = most = int(FEW_FILES * growth)

@@ -1,4 +1,4 @@
-"""Search for agents by words, capabilities and ratings, and count facets, which show in what the found agents differ.
+"""Search for agents by words, capabilities and ratings, and count facets: properties in which the agents differ.
 
 Words and capabilities are only claims by a file's author. Use gates on reviewers to find agents that are rated by
 accounts that you trust.
@@ -39,7 +39,7 @@ _MOST_VALUES: Final = 6
 """The maximum number of values per facet. The most frequent values are included."""
 
 _MOST_SERVICES: Final = 1_000
-"""The maximum number of services read for these agents, because a file may list any number."""
+"""The maximum number of services to read for facets, because a file may list any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Facet:
             condition for it.
         values: The property's values with the number of agents for each, starting with the most frequent. Values of
             `service` are untrusted text.
-        hosts: The number of hosts for each value of `alive`, given because one operator may have thousands of agents.
+        hosts: The number of hosts for each value of `alive`, because one host may serve thousands of agents.
     """
 
     name: str
@@ -110,7 +110,7 @@ class FoundAgents(pages.Page[FoundAgent]):
 
 
 def by_meaning(search: AgentSearch) -> AgentSearch | None:
-    """Return the search by meaning, used if no agent has all words; None if an order is set or the extra is missing."""
+    """Return a search's fallback by meaning; None if the search sets an order or the `semantic` extra is missing."""
     if search.order is not None or not search.words or not has_model():
         return None
     return replace(search, order=Order.MEANING)

@@ -1,4 +1,4 @@
-"""Read registration files for searches: the words in them, the vocabulary of names, and vectors for meanings.
+"""Extract search data from registration files: their words, the words in names, and vectors for meanings.
 
 Words are added together with the file that contains them. They remain after the last such file is removed, which does
 no harm, because a word that is not in any file matches nothing. Vectors require the `semantic` extra. Without it, an

@@ -35,7 +35,7 @@ _DESCRIPTION: Final = 300
 """The maximum number of characters in a description in search results."""
 
 _READ: Final = 2_000
-"""The maximum number of characters of a description that are searched for words."""
+"""The number of characters at the start of a description that are searched for a snippet's words."""
 
 _BEFORE: Final = 50  # characters around a match: two lines of a card
 _AFTER: Final = 90  # longer than the text before, because words after a match explain it better
@@ -45,7 +45,7 @@ _MOST: Final = 1_000
 
 _MICROS: Final = 1_000_000  # millionths of a dollar
 _PAYMENTS: Final = 100
-"""The number of newest payments to an account to examine, because the account may also be other agents' wallet."""
+"""The number of an account's newest payments to examine, because some may be to other agents with this wallet."""
 
 _TAGS: Final = ("", *PAID_TAGS, *(tag for tag in STANDARD_TAGS if scale_of_tag(tag) is not None))
 """The tags whose ratings are displayed. Anyone can rate an agent under any number of other tags."""
@@ -102,13 +102,13 @@ class FoundAgent:
         x402_support: True if the file states that the agent accepts x402 payments.
         registered_at: The time of the agent's registration, in Unix seconds.
         updated_at: The time of the agent's last on-chain change, in Unix seconds.
-        relevance: The number of words in the query with which a word in the name begins; 0 if there is no query text.
+        relevance: The number of query words that begin a word in the name; 0 without query text.
         rating: The ratings with which the agent passed the first gate; None if there is no gate.
         status: The status of the agent's standing on the first gate's side: `ok`, `thin`, `contested` or `held_back`,
             which means that you should not pay the agent; None until an analysis includes the agent.
         standing: The lower bound of the agent's standing.
         reason: The code of the main reason for the agent's standing.
-        standing_rating: The standing as a rating from 0 to 100, as displayed on every page; None if there is none.
+        standing_rating: The standing as a rating from 0 to 100, as displayed on pages; None if there is none.
     """
 
     id: str
@@ -171,7 +171,7 @@ def _details(*sizes: int) -> Prepared:
 def matched_ratings(
     connection: sa.Connection, gate: Gate, order: Order, agents: Sequence[Key]
 ) -> dict[Key, MatchedRating]:
-    """Return, for each agent, the ratings that are best for a gate in the search's sort order."""
+    """Return each agent's ratings that pass a gate and rank highest in the given sort order."""
     values, (most_chains, most_identities, most_ids) = listed(KEY, zip(*agents, strict=True))
     addresses = [row[0] for row in _addresses(most_chains, most_identities).all(connection, values)]
     passing: Iterable[Sequence[Any]]
@@ -210,7 +210,7 @@ def _addresses(*sizes: int) -> Prepared:
 
 @lru_cache
 def _summaries(*sizes: int) -> Prepared:
-    """Return the statement for all raters' ratings of agents for one `side` and `tag`, in the form of `ratings`."""
+    """Return the statement for the rating summaries of agents for a `side` and `tag`, in the form of `ratings`."""
     columns, names = summary.c, ("chain_id", "registry", "agent_id")
     return Prepared(
         sa.select(*rating_columns(summary), *figures(columns)).where(
@@ -245,7 +245,7 @@ class RowDetails:
     Attributes:
         rating: The agent's rating summary with the most raters, among tags with a scale; None if there is none.
         services: The kinds of the agent's first services, which are untrusted text.
-        last_paid: The amount of the newest payment to the agent, in dollars; None if the index has no payment.
+        last_paid: The amount of the newest payment to the agent, in dollars; None if no payment is known.
         snippet: The place that matches a word of the search; None if only the name or nothing matches.
     """
 

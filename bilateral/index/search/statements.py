@@ -29,8 +29,8 @@ _REAL: Final = sa.Float(53)
 """The type of ranks in SQL."""
 
 _MOST_NEW: Final = 500
-"""The maximum number of listed agents that were registered since the last refresh. A refresh takes seconds, in which no
-chain registers this many agents."""
+"""The maximum number of listed agents that were registered since the last refresh. A refresh takes seconds, during
+which no chain gains this many agents."""
 
 _WITHOUT_GATE: Final = (Order.STANDING, Order.MEANING, *TIMES)
 """The sort orders in which an agent's rank does not depend on the first gate."""
@@ -39,8 +39,8 @@ _BY_STANDING: Final = (Order.STANDING, Order.MEANING)
 """The sort orders in which withheld agents come last."""
 
 _RANKED: Final = 0.5
-"""The bonus in the first rank for having a standing. Agents with a standing therefore precede other agents with as many
-words in their names."""
+"""The bonus in the first rank for having a standing, which puts such agents before others with as many words in their
+names."""
 
 _WITHHELD: Final = -100.0
 """The offset for withheld agents in the first rank. It puts them last, as a name matches at most 16 search words."""
@@ -177,7 +177,7 @@ def _agents_of(plan: Plan, begin: sa.ColumnElement[bool]) -> _Listed:
 
 
 def _newest(connection: sa.Connection, chain_id: int) -> list[int]:
-    """Return a chain's agents registered since its last refresh, up to one more than the list may have."""
+    """Return a chain's agents registered since its last refresh of standings, up to one more than is allowed."""
     refresh = standing_refresh.c
     refreshed = connection.execute(sa.select(refresh.block_number).where(refresh.chain_id == chain_id)).scalars()
     last = min((number for number in refreshed if number is not None), default=-1)
@@ -234,7 +234,7 @@ class _Statement:
         return query.select_from(self._from).where(*self._where, *where)
 
     def ranks(self) -> tuple[sa.ColumnElement[float], sa.ColumnElement[float]]:
-        """Return an agent's rank, and the agent's rank among agents with the same first rank."""
+        """Return an agent's first rank, and the rank among agents with the same first rank."""
         order, zero = self._plan.search.ranking, sa.literal(0.0, _REAL)
         relevance = sa.cast(self._plan.words.relevance, _REAL)
         by_gate = zero if self._gate_rank is None else sa.cast(self._gate_rank, _REAL)
@@ -329,8 +329,8 @@ def _down_agents(plan: Plan, part: _Part) -> sa.Select[Any]:
 def _down_bounds(plan: Plan, part: _Part) -> sa.Select[Any]:
     """Walk down a chain's lower bounds for the first gate's tag.
 
-    When sorting by standing, find agents without a standing, in the order of their keys, because lower bounds include
-    false ratings.
+    When sorting by standing, lower bounds (which include false ratings) are not used: agents without a standing are
+    found in the order of their keys.
     """
     is_by_key = plan.search.ranking is Order.STANDING
     columns, statement = summary.c, _Statement(plan, walks_bounds=True, has_standing=True)

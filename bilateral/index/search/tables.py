@@ -54,7 +54,7 @@ sa.Index("registration_words_by_name", registration_words.c.name_words, postgres
 )
 
 MODEL: Final = "wordllama l2_supercat 256, sections 1"
-"""Identifies the model and the selection of text. Vectors stored with another value are recomputed before use."""
+"""The version of the model and of the text selection. Vectors stored with another value are recomputed before use."""
 
 registration_vector: Final = sa.Table(
     "registration_vector",

@@ -1,6 +1,6 @@
-"""The coordinator's side: each chain's location, and the foreign tables that replace the coordinator's own tables.
+"""The coordinator's side: which shard has each chain, and the foreign tables through which readers see the shards.
 
-This module opens all servers, compares them with the settings, and adjusts them to match the settings.
+This module opens the databases of the coordinator and all shards, and adjusts them to match the settings.
 """
 
 import time
@@ -23,17 +23,17 @@ from bilateral.index.shards import served
 from bilateral.index.shards.reachable import feed_views, forget_reachable, keep_reachable, shared_view
 
 _PLACING: Final = 80048006
-"""The key of a lock that a coordinator's programs share, so that only one at a time relocates chains."""
+"""The key of the lock on chains' locations: only one program at a time may move chains."""
 
 _NUMBERS: Final = 80048007
-"""The key of a lock that a coordinator's programs share, so that only one at a time numbers feed steps."""
+"""The key of the lock on numbering: only one program at a time may number steps of the change feed."""
 
 _OPTIONS: Final = {"use_remote_estimate": "true", "fetch_size": "1000", "async_capable": "true", "connect_timeout": "2"}
-"""The options of a server. The planner queries the server for costs, without which joins would not look up keys there.
+"""The options of a foreign server. Joins look up keys there only if the planner queries the server for costs.
 
-A thousand rows of the widest tables take about a megabyte. The default of a hundred rows would cause ten times as many
-round trips. By default, an attempt to connect to an unreachable machine takes minutes. Two seconds is the shortest
-timeout that libpq supports.
+A thousand rows are fetched at a time, about a megabyte in the widest tables. The default of a hundred would cause ten
+times as many round trips. By default, an attempt to connect to an unreachable machine takes minutes. Two seconds is the
+shortest timeout that libpq supports.
 """
 
 _KINDS: Final = {"r": "TABLE", "p": "TABLE", "v": "VIEW"}
@@ -43,7 +43,7 @@ _LOCK_TIMEOUT: Final = "55P03"
 """PostgreSQL's code for a lock timeout."""
 
 _LOCK_MILLISECONDS: Final = 300
-"""The maximum wait for a lock that blocks readers, which is less than PostgreSQL's one-second deadlock timeout."""
+"""The maximum wait for a lock that blocks readers, less than PostgreSQL's deadlock timeout of one second."""
 
 _PLACES: Final = """
     CREATE EXTENSION IF NOT EXISTS postgres_fdw;
@@ -78,8 +78,8 @@ _SHIPPABLE: Final = f"""
       EXECUTE 'CREATE VIEW plain.companion_agent AS ' || companion;
     END $$
 """  # noqa: S608  # a constant
-"""Assigns the database's collation to addresses, if it is equivalent. For text with its own collation, PostgreSQL does
-not send constants or another table's values to a server, so a join would transfer all accounts' rows. Metadata keys are
+"""Gives address columns the database's collation, if it is equivalent. If text has its own collation, PostgreSQL does
+not send a server the values to compare it with, so a join would transfer all accounts' rows. Metadata keys are
 unchanged, because they are untrusted and their case conversion depends on the collation.
 """
 
@@ -105,7 +105,7 @@ def identity_of(connection: Connection) -> str:
 
 
 def join(connection: Connection) -> None:
-    """Restore a coordinator's empty tables for a migration. Afterwards, `split` removes these tables."""
+    """Restore a coordinator's own, empty tables for a migration. Afterwards, `split` replaces them again."""
     forget_reachable(connection)
     own = connection.execute(text("SELECT current_schema()")).scalar_one()
     kinds = text(
@@ -129,7 +129,7 @@ def places(connection: Connection) -> list[Placed]:
 
 
 def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
-    """Raise an error if the settings place a chain on a shard other than the one that the coordinator has recorded."""
+    """Raise an error if the settings place a chain on a different shard than the coordinator has recorded."""
     requested = {chain_id: name for name, shard in shards.items() for chain_id in shard.chains}
     for placed in places(connection):
         if (name := requested.get(placed.chain_id)) is None:
@@ -143,7 +143,7 @@ def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
 
 
 def number_of(connection: Connection, name: str) -> int:
-    """Return a shard's number. A new shard is given the next free number."""
+    """Return a shard's number. A new shard gets the next free number."""
     number = text("SELECT number FROM sharded.shard WHERE name = :name")
     existing = connection.execute(number, {"name": name}).scalar_one_or_none()
     if existing is not None:
@@ -164,7 +164,7 @@ def hold_numbers(connection: Connection) -> None:
 
 
 def connect_shard(connection: Connection, name: str, number: int, url: str) -> None:
-    """Let the coordinator read a shard, using the shard's URL in the settings."""
+    """Let the coordinator read a shard at the shard's URL in the settings."""
     server, parsed = f'"{name}"', parsed_url(url)
     place = {**_OPTIONS, "host": parsed.host, "port": parsed.port, "dbname": parsed.database, **parsed.query}
     connection.exec_driver_sql(f"CREATE SERVER IF NOT EXISTS {server} FOREIGN DATA WRAPPER postgres_fdw")
@@ -188,7 +188,7 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
 
 
 def place_chain(connection: Connection, placed: Placed, schema_name: str) -> None:
-    """From now on, make the coordinator read a chain from a given shard."""
+    """Make the coordinator read a chain from the given shard."""
     chain_id = placed.chain_id
     parents = {name: f'"{name}"' for name in served.CHAIN_NAMES}
     parents |= {table.name: f"sharded.{table.name}" for table in (*FEED_TABLES, registry)}

@@ -2,8 +2,8 @@
 
 The rows of the chain are copied in one transaction on each shard, invisible to readers. The coordinator then switches
 all tables of the chain in one step; readers see the old rows before this step and the new rows after it. The old rows
-are deleted last. An interrupted move can be started again: the coordinator has recorded the chain's location, and rows
-on other shards are removed first.
+are deleted last. An interrupted move can be started again: rows on shards other than the recorded location are then
+removed first.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ _MOVED_DOMAINS: Final = text("""
       JOIN file USING (content_hash) JOIN moved_file ON moved_file.file_id = file.file_id
     ON CONFLICT DO NOTHING
 """)
-"""Registration files refer to domains, whose files refer to other files."""
+"""Adds the files of domains to which moved registration files refer."""
 
 _MOVED_CONTENT: Final = text("""
     INSERT INTO moved_content
@@ -81,7 +81,7 @@ def copy_chain(source: Connection, target: Connection, chain_id: int, note: Call
 
 
 def _copy_shared(source: Connection, target: Connection, table: Table) -> None:
-    """Copy the rows of a shared table that the target lacks. The target assigns new numbers to them."""
+    """Copy the rows of a shared table that the target lacks. The target gives them new numbers."""
     names = [column.name for column in table.c if not (table in served.NUMBERED and column.primary_key)]
     columns = ", ".join(f'"{name}"' for name in names)
     values = ", ".join("NULL::bytea" if name == "lease" else f'rows."{name}"' for name in names)
@@ -196,7 +196,7 @@ _RENUMBER: Final = (
     text("UPDATE sharded.numbered_step SET shard_step = -shard_step - :added WHERE chain_id = :chain"),
     text("UPDATE sharded.numbered_step SET shard_step = -shard_step WHERE chain_id = :chain"),
 )
-"""Uses temporary negative numbers, so that keys do not collide with those of rows that have not been renumbered yet."""
+"""Renumbers steps, with negative numbers at first, so that keys do not collide with steps not yet renumbered."""
 
 
 def move_chain(
@@ -235,7 +235,7 @@ def _move(
     moved: tuple[str, Placed, Shard],
     note: Callable[[str], None],
 ) -> None:
-    """Copy a chain, and make the coordinator read the copy once it is committed."""
+    """Copy a chain and, once the copy is committed, make the coordinator read it."""
     identity, placed, shard = moved
     with coordinator.of_shard(placed.shard), engine.begin() as target:
         wait_for_locks(target)

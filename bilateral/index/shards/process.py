@@ -1,8 +1,8 @@
 """A process that follows chains and stores each chain in its shard, instead of all chains in one database.
 
-The process also numbers the steps of all shards' feeds, which gives them a permanent order. Each shard numbers its own
-steps. When the coordinator first sees a step, it assigns a second number to the step. Each chain's steps keep their
-order. As in an index without shards, a reader that has seen a step has therefore seen all steps with smaller numbers.
+The process also numbers the steps of all shards' change feeds, which gives them a permanent order. Each shard numbers
+its own steps. When the coordinator first sees a step, it assigns a second number to the step. The steps of each chain
+remain in order. As in an index without shards, readers never see a step before one with a smaller number.
 """
 
 import logging
@@ -31,7 +31,7 @@ from bilateral.index.shards.coordinator import of_shard
 from bilateral.index.shards.served import require_claim
 
 _CONNECT_SECONDS: Final = 2
-"""The time limit in seconds for connecting to a shard, the same as the coordinator's. Monitors wait ten by default."""
+"""The time limit in seconds for connecting to a shard. Monitoring systems wait ten by default."""
 
 
 def statuses_of_shards(shards: Mapping[str, Shard]) -> IndexStatus:
@@ -84,7 +84,7 @@ def shard_of(shards: Mapping[str, Shard], chain_id: int) -> str:
 
 
 def require_rows(engine: Engine) -> None:
-    """Raise an error if a command that writes to chains' tables was given a coordinator."""
+    """Raise an error if the database is a coordinator, for commands that write to chains' tables."""
     with engine.connect() as connection:
         if has_schema(connection, PARTS):
             raise ShardError("", "it stores no chain data: pass --settings without --database to work on each shard")
@@ -120,7 +120,7 @@ def _opened(
 def _on_each_shard(
     settings: IndexSettings, stop: threading.Event, work: Callable[..., bool], *, until_head: bool
 ) -> bool:
-    """Run a process's work on all shards concurrently, and wait until all of it has finished."""
+    """Run work on all shards concurrently, and wait until it has finished on each of them."""
     by_shard = _settings_by_shard(settings)
     ends = {name: threading.Event() for name in by_shard}  # one shard's work may end before the work of others
     failures: list[Exception] = []
@@ -210,17 +210,17 @@ _RESTORED: Final = text("""
     UPDATE sharded.numbered_step SET chain_id = 0, shard_step = -step WHERE chain_id = :chain
     AND shard_step > (SELECT max(step) FROM sharded.change_step WHERE chain_id = :chain)
 """)
-"""Detaches steps from a chain if its shard lacks them. Readers have seen their numbers, so these are not reused."""
+"""Detaches steps that a chain's shard lacks from the chain. Their numbers, which readers saw, are not reused."""
 
 _COPY_REGISTRIES: Final = (
     text("DELETE FROM registry WHERE chain_id = :chain"),
     text("INSERT INTO registry SELECT * FROM sharded.registry WHERE chain_id = :chain"),
 )
-"""A worker records its chain's registries before the first step, and before it reads additional registries."""
+"""Copies a chain's registries, which a worker records before the chain's first step and before adding any."""
 
 
 def number_steps(engine: Engine, failing: set[int] | None = None) -> None:
-    """Number the steps that shards added. Those on a shard that is not responding come later, which is logged once."""
+    """Number new steps on shards. If a shard is not responding, its steps are numbered later; this is logged once."""
     failing = set() if failing is None else failing
     with engine.connect() as connection:
         chains = [placed.chain_id for placed in coordinator.places(connection)]
@@ -236,9 +236,9 @@ def number_steps(engine: Engine, failing: set[int] | None = None) -> None:
 
 
 def release_restored(engine: Engine, chains: Iterable[int]) -> None:
-    """Let later steps be numbered again after a shard was restored. Call this before the shard's workers start.
+    """Prepare to number the steps of shards restored from a backup. Call this before the shards' workers start.
 
-    The restored shard reuses its own numbers of the steps that were added after the backup.
+    A restored shard lost the steps added after the backup, and will give their numbers to other steps.
     """
     for chain_id in chains:
         with engine.begin() as connection:
@@ -247,7 +247,7 @@ def release_restored(engine: Engine, chains: Iterable[int]) -> None:
 
 
 def forget_pruned(engine: Engine) -> None:
-    """Delete all steps up to the last one that a shard pruned, because readers with an earlier cursor would miss it."""
+    """Delete all steps up to the last pruned by a shard. Readers with an earlier cursor would otherwise miss steps."""
     with engine.begin() as connection:
         coordinator.hold_numbers(connection)
         pruned = [

@@ -1,9 +1,9 @@
-"""What the coordinator's readers see while a shard is not responding: the rows from all other shards.
+"""Views through which a coordinator's readers see the remaining shards while one is not responding.
 
-Before it returns the first row, PostgreSQL connects to every server in a plan, even if the server's rows are not
-needed. The schema `reachable` therefore contains a view for each table. The view combines the individual chains, except
-those on shards that a reader lists in the setting `bilateral.down`. A chain that is left out is replaced with a
-function that raises an error. A query therefore returns either a complete result or an error that identifies the chain.
+Before returning the first row, PostgreSQL connects to every server in a plan, even to those not needed. The schema
+`reachable` therefore contains a view for each table. The view combines the individual chains, except those on shards
+that a reader lists in the setting `bilateral.down`. A chain that is left out is replaced with a function that raises an
+error. A query therefore returns either a complete result or an error that identifies the chain.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ _FUNCTIONS: Final = f"""
       SELECT number, name, ARRAY (SELECT chain_id FROM sharded.place WHERE place.number = shard.number) AS chains
       FROM sharded.shard
 """  # noqa: S608  # constants
-"""The planner evaluates an immutable function itself, so the plan does not contain the omitted servers."""
+"""The functions used by the views. They are immutable, so the planner evaluates them and omits unneeded servers."""
 
 FEED_VIEWS: Final = {
     change_step.name: """
@@ -62,7 +62,7 @@ _JOINED: Final = "JOIN {notes} there ON numbered.chain_id = there.chain_id AND n
 _STEP_BY_STEP: Final = """CROSS JOIN LATERAL (
     SELECT * FROM {notes} note WHERE note.chain_id = numbered.chain_id AND note.step = numbered.shard_step OFFSET 0
 ) there"""
-"""Reads only the notes of a step's chain. `OFFSET` keeps the planner from using a join that reads all chains."""
+"""Reads only the notes of a step's chain. `OFFSET` prevents a join that reads all chains."""
 
 
 def feed_views(schema_name: str) -> list[str]:
@@ -82,7 +82,7 @@ def shared_view(table: Table, place: str, rows: str) -> str:
 
 
 def forget_reachable(connection: Connection) -> None:
-    """Drop the views, which depend on the changing foreign tables."""
+    """Drop the views before a change to the foreign tables on which they depend."""
     connection.exec_driver_sql(f"DROP SCHEMA IF EXISTS {REACHABLE} CASCADE")
 
 
@@ -118,7 +118,7 @@ def _of_shards(table: Table, shards: Iterable[tuple[int, str]]) -> list[str]:
 
 
 def _of_chains(name: str, kind: str, prefix: str, columns: Sequence[str], placed: Sequence[Placed]) -> str:
-    """Return the statement that creates a view with each chain, from its shard or from a failing function."""
+    """Return the statement for a view of all chains. Those on unavailable shards are read from a failing function."""
     # The function returns its own columns, because constants could show the planner that no row meets a condition. Only
     # the chain is a constant, so that a query about another chain does not call the function.
     names = ", ".join(f'"{column}"' for column in columns)

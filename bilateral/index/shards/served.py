@@ -1,7 +1,7 @@
 """The shard's side: what the coordinator can read from a shard, and which chains the shard contains.
 
 A shard is an independent index, to which workers write as they would without shards. The coordinator does not store the
-rows of chains. Its table names stand for the foreign tables of all shards, so readers notice no difference.
+rows of chains, but has foreign tables with the usual names, so readers notice no difference.
 """
 
 from collections.abc import Collection, Iterable
@@ -23,7 +23,7 @@ CHAIN_TABLES: Final[tuple[Table, ...]] = (
 )
 """The tables in which each row belongs to one chain, except for the change feed's tables.
 
-The coordinator has copies of `registry`, because each query reads the few rows of that table.
+The coordinator has its own copy of the small table `registry`, because each query reads it.
 """
 
 _TABLES: Final = (*CHAIN_TABLES, registry, change_step, removed_change)
@@ -44,10 +44,10 @@ NUMBERED: Final = tuple(
     for table in tables
     if table.autoincrement_column is not None
 )
-"""Tables whose rows are numbered by a sequence. Each shard uses a range of its own, so that the numbers are unique."""
+"""Tables whose rows are numbered by a sequence. Each shard uses its own range, so that numbers are unique."""
 
 VIEWS: Final = {**schema.VIEWS, **files.VIEWS}
-"""The views of an index, keyed by name. Rows contain the chain's id, so each shard can compute its own part."""
+"""The views of an index, keyed by name. Each shard computes the rows of its own chains."""
 
 
 CHAIN_NAMES: Final = (*(table.name for table in CHAIN_TABLES), *VIEWS)
@@ -62,7 +62,7 @@ def key_of(table: Table) -> list[str]:
 _OF_ANOTHER: Final = "another coordinator reads it: use that one as database.url, or pass --adopt if it is gone"
 
 _RANGE: Final = 1 << 40
-"""The number of values that a shard's sequence can assign before it reaches another shard's range: a trillion."""
+"""The number of values in each shard's range for a sequence."""
 
 
 def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, adopts: bool = False) -> bool:
@@ -91,7 +91,7 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
 
 
 def require_claim(connection: Connection, coordinator: str, name: str) -> None:
-    """Raise an error if a shard belongs to another coordinator, whose readers would not notice changes."""
+    """Raise an error if a shard belongs to another coordinator, whose readers would not learn of changes."""
     if not has_schema(connection, SERVED):
         raise ShardError(name, "no coordinator reads this shard yet: run bilateral index shards")
     if connection.execute(text("SELECT coordinator FROM served.claim")).scalar_one() != coordinator:
@@ -105,7 +105,7 @@ def serve_shared(connection: Connection, number: int) -> None:
 
 
 def number_anew(connection: Connection, coordinator: Connection) -> None:
-    """Make a shard's sequences continue in a range that no shard has used before."""
+    """Make a shard's sequences continue in a range that has never been used."""
     number_range = coordinator.execute(text("SELECT nextval('sharded.number_range')")).scalar_one()
     for table in NUMBERED:
         place = {"name": table.name, "column": next(iter(table.primary_key)).name, "last": number_range * _RANGE}
@@ -148,7 +148,7 @@ def drop_views(connection: Connection, names: str = "%") -> None:
 
 
 def forget_chain(connection: Connection, chain_id: int) -> None:
-    """Remove a chain that is now on another shard. Unreferenced files are deleted later, as after a rollback."""
+    """Remove a chain that is now on another shard. Files without references are deleted later, as after a rollback."""
     drop_views(connection, f"%\\_{chain_id:d}")
     of_chain = f"WHERE chain_id = {chain_id:d}"
     statements = [

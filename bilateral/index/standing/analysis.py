@@ -1,4 +1,4 @@
-"""Analyse the indexed identity registries, either once or whenever new rows arrive."""
+"""Run the trust analysis of the indexed identity registries, either once or whenever new rows arrive."""
 
 import logging
 import threading
@@ -37,7 +37,7 @@ _LOCK: Final = 80048011
 """The key of the advisory lock for replacing the results of an analysis."""
 
 _TRIES: Final = 3
-"""The number of attempts to read while the index is writing. Each attempt sees a different state."""
+"""The number of attempts at an analysis. Each attempt reads a new state of the index."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class AnalysisSummary:
         block: The last block that the analysis includes.
         agents: The number of agents.
         opinions: The number of feedback entries, ratings and validations that the analysis read.
-        left_out: The number of rows that were left out because their agent is missing.
+        left_out: The number of rows that were left out because their agent is not in the index.
         accounts_without_funding: The number of accounts whose first inbound transfer has not been searched for yet.
         findings: The number of findings.
         flagged: The number of accounts that the analysis flags.
         trusted_accounts: The number of trusted accounts from which the analysis spread trust.
-        unknown_cases: Accounts with reviewed cases that do not occur in the analysis's tables, in lower case. These
+        unknown_cases: Accounts in lower case that have reviewed cases but do not occur in the analysis's tables. Their
             cases have no effect.
     """
 
@@ -101,7 +101,7 @@ class Analyst:
         raise AnalysisOutdatedError(self._key.chain_id)
 
     def _analyse_once(self, reviews: Reviews | None, trusted: Sequence[str]) -> AnalysisSummary | None:
-        """Analyse, and store the results; if a reorganisation replaced the block, store nothing and return None."""
+        """Analyse, and store the results. If a reorganisation replaced the block meanwhile, return None instead."""
         began = time.monotonic()
         with snapshot(self._engine) as connection:
             state = _state(connection, self._key)
@@ -175,7 +175,7 @@ LEAST_PAUSE: Final = 10.0
 long as the refresh took, so that even a large index leaves half of the time for other registries."""
 
 _CONFIRM_SECONDS: Final = 60.0
-"""Seconds after which standings are confirmed as of the last block if no rows arrived. They are stale after 600."""
+"""Seconds without new rows after which standings are confirmed as of the last block. They are stale after 600."""
 
 _RETRY_SECONDS: Final = 30.0
 """Seconds after which a failed analysis is retried if no new rows have arrived."""
@@ -227,7 +227,7 @@ class Refresher:
             stop.wait(PAUSE)
 
     def refresh(self, *, is_paced: bool = False) -> bool:
-        """Refresh the standings of each registry that has new rows. Return True if there was such a registry."""
+        """Refresh the standings of each registry that has new rows. Return True if any registry had new rows."""
         with snapshot(self._engine) as connection:
             keys = [
                 key for key in identity_registries(connection) if not self._only_followed or key.chain_id in self._urls
@@ -283,7 +283,7 @@ class Refresher:
         _LOGGER.info("chain=%d standings=analysis seconds=%.1f", key.chain_id, time.monotonic() - began)
 
     def _find_funds(self, key: AnalysisKey) -> int:
-        """Search for new accounts' initial funds, and return the number of accounts; 0 if there is no archive node."""
+        """Search for new accounts' initial funds. Return the number of accounts searched, 0 without an archive node."""
         urls = self._urls.get(key.chain_id)
         if not urls:
             return 0
@@ -296,7 +296,7 @@ class Refresher:
             return 0
 
     def _read_claimed(self, key: AnalysisKey, analyst: Analyst) -> int:
-        """Read transactions that clients claim as proof, and return their number. Nothing waits for these reads."""
+        """Read transactions that clients claim as proof of payment, without delaying analyses. Return their number."""
         pool = self._pools.get(key.chain_id)
         try:
             return 0 if pool is None else analyst.claimed.read(pool.choose().endpoint, _ACCOUNTS)
@@ -306,7 +306,7 @@ class Refresher:
 
 
 def _progress(connection: Connection, key: AnalysisKey) -> tuple[int, tuple[int, ...]]:
-    """Return the index's last block, and figures that change whenever the rows behind standings change."""
+    """Return the index's last block, and figures that change whenever rows that affect standings change."""
     chain = schema.chain.c
     query = select(chain.block_number, chain.event_rows, chain.reorganizations).where(chain.chain_id == key.chain_id)
     counts = [

@@ -14,7 +14,7 @@ MAX_FINDINGS: Final = 100
 """The maximum number of findings on a page."""
 
 MAX_ROWS: Final = 200
-"""The maximum number of a finding's members, and of its evidence rows, in one response."""
+"""The maximum number of members, and of evidence rows, of a finding in one response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class AnalysisRun:
         made_at: The time of the analysis, in Unix seconds.
         agents: The number of agents.
         opinions: The number of feedback entries, ratings and validations.
-        threshold: The suspicion at which an account is flagged.
+        threshold: The suspicion at or above which an account is flagged.
         flagged: The number of accounts that the analysis flags.
         findings: The number of findings in the analysis.
     """
@@ -70,7 +70,7 @@ class Member:
     """An account in a finding.
 
     Attributes:
-        part: `actor`, `beneficiary` or `subject`.
+        part: The account's role: `actor`, `beneficiary` or `subject`.
     """
 
     account: str
@@ -98,7 +98,7 @@ class Cluster:
     """Accounts that seem to be under common control.
 
     Attributes:
-        cluster: The cluster's number, a digest of its members that is stable while the members do not change.
+        cluster: The cluster's number, a digest of its members, which changes only if the members change.
         accounts: The number of accounts in the cluster.
         flagged: The number of flagged accounts in the cluster.
         suspicion: The highest suspicion of an account in the cluster.
@@ -115,10 +115,10 @@ class TrustScore:
     """An agent's score, from which false ratings are excluded.
 
     Attributes:
-        side: `server`, `client` or `validator`.
+        side: The role in which the agent was rated: `server`, `client` or `validator`.
         score: The score; None if the agent has no opinions that count.
         raters: The number of raters.
-        effective: The number of independent raters to which the raters are equivalent.
+        effective: The effective number of raters: raters who are not independent count less.
         status: `ok`, `thin evidence`, `contested` or `flagged`.
     """
 

@@ -1,4 +1,4 @@
-"""Find the sources of accounts' initial funds in a chain's past states and blocks.
+"""Find the sources of accounts' initial funds by searching a chain's history on archive nodes.
 
 Once an account has received funds, its balance or its number of transactions stays above zero, because spending takes a
 transaction. Bisection therefore finds the block of the initial funds, which shows where they came from.
@@ -21,7 +21,7 @@ from bilateral.index.standing.opinions import accounts_without_funding
 from bilateral.index.standing.tables import AnalysisKey, FundingState, funding
 
 _ACCOUNTS_AT_ONCE: Final = 40
-"""The number of accounts whose sources are stored together, which is the maximum that an interruption can lose."""
+"""The number of accounts to search for and store together. An interruption loses at most this many results."""
 
 
 class _Transaction(msgspec.Struct, rename={"sender": "from"}):
@@ -87,14 +87,14 @@ class FundingCollector:
 
 
 class _Search:
-    """The search in the states and blocks that one endpoint provides."""
+    """A search in past states and blocks from one endpoint."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._blocks: dict[int, _FullBlock] = {}
 
     def rows(self, accounts: Mapping[str, int]) -> list[dict[str, Any]]:
-        """Return each account's row."""
+        """Return each account's row for the funding table."""
         low = {account: -1 for account, is_funded in self._had_funds(accounts).items() if is_funded}
         high = {account: accounts[account] for account in low}
         while open_ones := {

@@ -35,7 +35,7 @@ _HOLDERS: Final = f"""
       GROUP BY agent_id HAVING count(*) > 1 OR max(from_address) <> :nobody)
     ORDER BY block_number, log_index
 """
-"""The transfers of agents that changed hands. Most agents have one transfer, which belongs to their registration."""
+"""The transfers of agents that changed hands. The first transfer of most agents, at registration, is the only one."""
 
 _OPERATORS: Final = f"SELECT DISTINCT owner, operator FROM approval_for_all WHERE {_OF_IDENTITY} AND is_approved"
 _APPROVED: Final = f"SELECT DISTINCT agent_id, owner, account FROM approval WHERE {_OF_IDENTITY} AND account <> :nobody"
@@ -50,7 +50,7 @@ _VALIDATIONS: Final = f"""
         AND (+later.block_number, later.log_index) > (answered.block_number, answered.log_index))
     ORDER BY block_number, log_index
 """
-"""The last response to each request. The plus sign keeps SQLite from reading all later responses for each of them."""
+"""The last response to each request. The plus sign keeps SQLite from reading all later responses for each response."""
 
 _CHOSEN: Final = f"""
     SELECT account, agent_id FROM primary_agent WHERE {_OF_AGENTS}
@@ -76,7 +76,7 @@ _RETURNS: Final = f"""
         AND payment.payer = moved.payee)
     ORDER BY block_number, log_index
 """
-"""The money that paid wallets passed on, except purchases, which do not reward the seller for its praise."""
+"""The money that paid wallets passed on, except for purchases, because these do not reward a seller's ratings."""
 
 _PROOFS: Final = f"""
     SELECT reference.block_number, reference.log_index, claimed.payment_transaction
@@ -91,10 +91,10 @@ class IndexedTables:
     """The tables of an analysis, with the event from which each row was derived.
 
     Attributes:
-        tables: The tables. They contain the payments in the index. Transfers are accounts' initial funds, and money
-            that paid wallets passed on other than by purchases, because such money may flow back to the payers.
+        tables: The tables. Their payments are those in the index. Their transfers are accounts' initial funds, and
+            money that paid wallets passed on other than by purchases, which may flow back to the payers.
         places: The events from which the rows of each table were derived, indexed by the row's id or position.
-        left_out: The number of rows whose agent is missing from the table of agents, or whose validator has no agent.
+        left_out: The number of rows that were left out because their agent is missing or their validator has no agent.
     """
 
     tables: Tables
@@ -183,13 +183,13 @@ class _Reading:
         return {agent_id: periods for agent_id, periods in holders.items() if len(periods) > 1}
 
     def _holder_before(self, agent_id: int, time: float) -> str | None:
-        """Return the account that owned an agent at a given time; None if the current owner did."""
+        """Return the account that owned an agent at a given time; None for the current owner."""
         periods = self._periods.get(agent_id, [])
         later = [place for place, period in enumerate(periods) if place and period["since"] >= time]
         return periods[later[0] - 1]["account"] if later else None
 
     def _operators(self, feedback: pa.Table, validations: Iterable[tuple[Any, ...]]) -> dict[int, list[str]]:
-        """Return the accounts that rated each agent and that its owner had approved for it or for all of its agents."""
+        """Return each agent's raters that its owner had approved as operators of the agent or of all owned agents."""
         # An owner may have thousands of agents and operators, so their pairs are not enumerated. Instead, each account
         # that judged an agent is looked up among the approvals.
         for_all = {tuple(row) for row in self._rows(_OPERATORS)}
@@ -206,7 +206,7 @@ class _Reading:
         return {agent_id: sorted(accounts) for agent_id, accounts in subjects.items()}
 
     def _of_indexed(self, rows: pa.Table, *columns: str) -> pa.Table:
-        """Return the rows whose agents are in the table of agents, and count the rows that are left out."""
+        """Return the rows whose agents are in the table of agents. Add the other rows to the number left out."""
         for column in columns:
             existing = rows.filter(pc.is_in(rows[column], self._ids))
             self._left_out += rows.num_rows - existing.num_rows
@@ -214,7 +214,7 @@ class _Reading:
         return rows
 
     def _judged(self, rows: pa.Table) -> pa.Table:
-        """Return the unrevoked feedback in both kinds of registries, with the payments that it proves."""
+        """Return the unrevoked open and authorised feedback, with the payments that it proves."""
         rows = self._of_indexed(rows, "agent_id")
         self._places["feedback"] = opinions.Places(rows)
         proven = np.full(rows.num_rows, None, object)
@@ -275,7 +275,7 @@ class _Reading:
                 self._left_out += 1
 
     def _transfers(self) -> list[tuple[Any, ...]]:
-        """Return first inbound transfers with a known source, and what paid wallets passed on, by time."""
+        """Return first inbound transfers with a known source, and money that paid wallets passed on, by time."""
         # Money from a paid wallet cannot be initial funds: its receiver may already have had money.
         rows: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
         coin = symbol_of(self._values["chain_id"])

@@ -1,4 +1,4 @@
-"""The events that become an analysis's feedback and ratings: their queries, and the columns in which rows are kept."""
+"""The events that an analysis reads as feedback and ratings: their queries, and the columns that cache them."""
 
 # ruff: noqa: S608  # these statements are made of constants; values are parameters
 
@@ -35,15 +35,15 @@ _PLACE: Final = {"event": pa.string(), "block": pa.int64(), "log": pa.int64(), "
 
 @dataclass(frozen=True)
 class Events:
-    """A kind of row that events only add and never change.
+    """A kind of row that is added by an event and never changes.
 
     Attributes:
         values: The values that the query selects, followed by each event's time and position. Agent ids come first.
         source: The table or view that the query reads, with the conditions on its rows.
-        tables: The tables of the events. Their rows are counted, to detect insertions among the cached rows.
+        tables: The tables of the events. Their rows are counted to detect rows inserted among those already cached.
         ended: The view, with conditions, of the rows that later events invalidated; None if no events do that.
         columns: The types of the columns, without the position columns.
-        convert: Given the query's values and the times, returns the values for `columns` and the names of the events.
+        convert: A function that converts the query's values and the times to values for `columns` and names of events.
     """
 
     values: str
@@ -94,7 +94,7 @@ class CachedEvents:
         return self._valid(connection, values)
 
     def _later(self, connection: Connection, values: Mapping[str, Any]) -> tuple[pa.Table, int]:
-        """Read the rows after the last cached block, thousands at a time, and count those that are skipped."""
+        """Read the rows after the last cached block, thousands at a time, and count the skipped rows."""
         is_scan = self._last < 0 and not dialect_of(connection).has_server
         is_scan = is_scan and len(connection.execute(text("SELECT 1 FROM chain")).all()) == 1
         parts = [self._events.schema.empty_table()]
@@ -109,7 +109,7 @@ class CachedEvents:
         return later if (places[1:] > places[:-1]).all() else later.take(lexical_order(places)), len(every) - len(later)
 
     def _valid(self, connection: Connection, values: Mapping[str, Any]) -> pa.Table:
-        """Return the cached rows that no later event has ended."""
+        """Return the cached rows that no later event has invalidated."""
         if self._events.ended is None:
             return self._rows
         query = f"SELECT block_number, log_index FROM {self._events.ended} AND chain_id = :chain_id AND {OF_REGISTRY}"
@@ -135,7 +135,7 @@ def table_of(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.Table:
 
 
 def _table(columns: Iterable[Any], schema: pa.Schema) -> pa.Table:
-    """Return columns, some of which may already be Arrow arrays, as a table."""
+    """Return columns as an Arrow table. Some columns may already be Arrow arrays."""
     return pa.table([pa.array(*column) for column in zip(columns, schema.types, strict=True)], schema=schema)
 
 
@@ -162,7 +162,7 @@ _HEAD: Final = """
 COUNT: Final = """
     SELECT count(*) FROM {table} WHERE chain_id IN (:chain_id, :chain_id) AND block_number <= :last GROUP BY chain_id
 """
-"""The query that counts the events from all registries on a chain, using only a database index.
+"""The query that counts a table's events on a chain. It reads only a database index.
 
 The grouping makes a chain's server count the events itself (see `bilateral.index.reading.statistics.count_by_day`).
 """
@@ -190,7 +190,7 @@ _ACTIONS: Final = (
     ("client_address, block_number, block_number", f"new_authorized_feedback WHERE {OF_REGISTRY}"),
     ("validator_address, block_number, block_number", f"validation_response WHERE {OF_REGISTRY}"),
 )
-"""The account behind each action, with the block in which it acted or the one in which it only received an agent."""
+"""The account behind each action, the block if it acted, and the block in which it acted or received an agent."""
 
 _WITHOUT_FUNDING: Final = f"""
     SELECT account, coalesce(min(acted), min(received))
@@ -213,7 +213,7 @@ def accounts_without_funding(connection: Connection, key: AnalysisKey) -> dict[s
 
 
 _ID: Final = "CASE WHEN {0} <= 9223372036854775807 THEN CAST({0} AS BIGINT) END"
-"""An agent id, or NULL if it is too large for the tables. SQLite sorts text (see `sqlite_integer`) above integers."""
+"""An agent id, or NULL if it is too large for the tables: SQLite stores large ids as text, which sorts last."""
 
 _EXACT: Final = f"value BETWEEN -{2**53} AND {2**53} AND value_decimals <= 22"
 """The condition that floats represent both a value and its divisor (a power of ten), so that the quotient is exact."""
@@ -250,8 +250,8 @@ _FEEDBACK: Final = {name: COLUMNS["feedback"][name] for name in ("client", "agen
 
 _SUBJECT: Final = "registry, agent_id, client_address, feedback_index"
 _OF_REVOKED: Final = f"({_SUBJECT}) IN (SELECT {_SUBJECT} FROM feedback_revoked WHERE chain_id = :chain_id)"
-"""With this condition, SQLite looks feedback up by the whole index. If it started from revocations, it would read all
-feedback on their agents, which `coalesce` prevents."""
+"""With this condition, SQLite looks feedback up by the whole index. `coalesce` prevents that it starts from revocations
+and reads all feedback on their agents."""
 
 FEEDBACK: Final = Events(
     f"{_ID.format('agent_id')}, client_address, CASE WHEN {_EXACT} THEN CAST(value AS BIGINT) END, value_decimals, "

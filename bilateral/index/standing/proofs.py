@@ -12,7 +12,7 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.payments.transfers import TOPICS, TRANSFER_TOPIC
 
 _MOST_READ: Final = 100_000
-"""The maximum number of (untrusted) transactions to read, about 50 MB. Above it, no account is accused."""
+"""The maximum number of untrusted transactions to read, about 50 MB. Beyond it, no account is accused."""
 
 
 class _Log(msgspec.Struct):
@@ -26,7 +26,7 @@ class _Receipt(msgspec.Struct, rename={"sender": "from"}):
 
 @dataclass(frozen=True, slots=True)
 class Senders:
-    """The accounts whose money moved in a transaction.
+    """The accounts that spent money in a transaction.
 
     Attributes:
         caller: The account that sent the transaction, possibly to pay in native coins, which do not appear in logs.
@@ -40,8 +40,8 @@ class Senders:
 class ClaimedTransactions:
     """Transactions that clients claim as payments although the index has no payment from these clients in them.
 
-    Of a transaction's payments, the index only contains those to agents in listed tokens. The claimed payment may
-    therefore be another payment in the same transaction, which only the receipt shows.
+    The index contains only payments to agents in listed tokens. A claim may therefore refer to another payment in the
+    transaction, which only the transaction's receipt shows.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class ClaimedTransactions:
         self._unread: dict[str, None] = {}
 
     def senders_in(self, transaction: str) -> Senders | None:
-        """Return the accounts whose money a transaction moved. If unknown, return None and queue the transaction."""
+        """Return the accounts whose money a transaction moved. If unknown, queue it and return None."""
         if transaction not in self._read and len(self._read) + len(self._unread) < _MOST_READ:
             self._unread[transaction] = None
         return self._read.get(transaction)
@@ -76,8 +76,8 @@ def _senders(receipt: _Receipt) -> Senders:
 class Proofs:
     """Finds the payment that a feedback entry proves.
 
-    A claim that the index cannot judge has no effect: the index only reads payments in some tokens, people may pay from
-    accounts other than those with which they rate, and agents may share a wallet.
+    A claim that the index cannot judge has no effect, because the index reads payments only in some tokens, clients may
+    pay from another account than they rate with, and agents may share a wallet.
 
     Args:
         claims: The block, log and claimed transaction of each feedback entry whose file claims a transaction.
@@ -127,7 +127,7 @@ class Proofs:
         return str(name)
 
     def _is_foreign(self, claimed: str, client: str, payments: Sequence[Sequence[Any]]) -> bool:
-        """Return whether the index contains every payment that the client can have made in a transaction."""
+        """Return True if all payments that the client can have made in a transaction are indexed; False if unknown."""
         senders = self._transactions.senders_in(claimed)
         if senders is None or senders.of_tokens is None:
             return False

@@ -25,10 +25,10 @@ _MAX_PROBLEM: Final = 500
 """The maximum number of characters of a problem to store."""
 
 STALE_SECONDS: Final = 600.0
-"""The number of seconds by which standings may lag behind the chain before they are considered stale."""
+"""The number of seconds by which standings may lag behind the chain before they count as stale."""
 
 _STALE_REFRESHES: Final = 3
-"""The minimum lag of stale standings as a multiple of the duration of a refresh, for large indexes."""
+"""The lag, in refresh durations, below which standings are not stale. In large indexes, refreshes take long."""
 
 
 def stored_standing(
@@ -57,7 +57,7 @@ def standings_of(connection: Connection, key: AgentKey) -> tuple[Standing, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """The reason why an agent is marked in every list that contains it.
+    """An agent's doubtful status, with which every list marks the agent.
 
     Attributes:
         status: `held_back` or `contested`.
@@ -71,7 +71,7 @@ class Doubt:
 
 
 def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, Doubt]:
-    """Return those of the given agents that are held back or contested on either side, keyed by short id.
+    """Return the doubts about those given agents that are held back or contested, keyed by short id.
 
     For an agent that is doubted on both sides, `held_back` takes precedence over `contested`; if both statuses are
     equal, the server side takes precedence.
@@ -141,7 +141,7 @@ def stored_problem(connection: Connection, key: AnalysisKey) -> str | None:
 
 
 def standings_states(connection: Connection, chain_id: int | None = None) -> dict[int, StandingsState]:
-    """Return the state of each chain's standings. Of several registries on a chain, the one with the oldest is used."""
+    """Return the state of each chain's standings. If a chain has several registries, the oldest state is returned."""
     columns, chain = standing_refresh.c, events.chain.c
     query = (
         select(columns.chain_id, columns.block_number, columns.made_at, columns.problem, columns.seconds)
@@ -165,7 +165,7 @@ def _currency(block: int | None, made_at: int | None, seconds: float, head: int)
 
 
 def note_problem(connection: Connection, key: AnalysisKey, problem: str | None) -> None:
-    """Record why the last analysis of a registry failed, or None if the analysis succeeded."""
+    """Record why the last analysis of a registry failed; None if it succeeded."""
     reported = None if problem is None else printable(problem)[:_MAX_PROBLEM]
     note(connection, key, {"problem": reported, "problem_at": None if reported is None else int(time.time())})
 
@@ -177,10 +177,10 @@ def note(connection: Connection, key: AnalysisKey, values: Mapping[str, Any]) ->
 
 
 MAX_CLIENTS: Final = 5_000
-"""The maximum number of an agent's clients that are judged. Nodes abort calls that summarise many more clients."""
+"""The maximum number of an agent's clients to judge. Nodes abort `getSummary` calls for many more clients."""
 
 MAX_ACCOUNTS: Final = 200
-"""The maximum number of accounts in a response, because a ring may have thousands. The most suspicious are listed."""
+"""The maximum number of accounts in a response, because a ring may have thousands."""
 
 _SUSPICION: Final = schema.suspicion
 _AUTHORIZED: Final = events.EVENT_TABLES[NewAuthorizedFeedback]
@@ -194,13 +194,14 @@ class Suspect:
     """The assessment of an account, which is a reason to investigate rather than a verdict.
 
     Attributes:
-        suspicion: The value that ranks accounts. For a flagged account, it is at least 2 and the sum of `parts`: the
-            negative base-10 logarithms of its findings' false discovery rates, and weak signs. For other accounts, it
-            ranges from 0 to 1.9 and is based only on weak signs, which take the other parts into account. It is 0 if
-            the account never acted or was cleared by human reviewers, and 99 if they confirmed the violation.
+        suspicion: The value that ranks accounts. For a flagged account, it is at least 2 and the sum of `parts`: weak
+            signs, and the negative base-10 logarithms of its findings' false discovery rates. For other accounts, it is
+            between 0 and 1.9, based only on weak signs, which take the other parts into account. It is 0 if the account
+            never acted or human reviewers cleared it, and 99 if reviewers confirmed a violation.
         is_flagged: True if the analysis flags the account.
         cluster: The account's cluster; None if the account is in no cluster.
-        trust: The trust that reaches the account from the reader's list; None if none does or there is no list.
+        trust: The trust that reaches the account from the list of trusted accounts; None if none does or there is no
+            list.
         parts: Each detector's share of the suspicion. `tied_by_others` and `weak_signs` only affect the rank.
     """
 
@@ -222,11 +223,11 @@ class TrustedClients:
     """The clients whose feedback on an agent should count, in the form of `getSummary` (ERC-8004).
 
     Attributes:
-        block_number: The block of the analysis. Clients with only later feedback are not judged and are left out.
+        block_number: The block of the analysis. Clients that gave feedback only later are left out.
         clients: The accounts whose feedback should count, most trusted first.
-        left_out: The accounts that gave feedback which should not count.
-        by_list: True if the analysis spread trust from a reader's list. Without such a list, there is no protection
-            against Sybils that the detectors miss.
+        left_out: The accounts whose feedback should not count.
+        by_list: True if the analysis spread trust from a list of trusted accounts. Without a list, nothing protects
+            against fake accounts (Sybils) that the detectors miss.
         is_complete: False if the agent has more clients than were judged.
     """
 
@@ -239,7 +240,7 @@ class TrustedClients:
 
 
 def suspect(connection: Connection, chain_id: int, identity: str, account: str) -> Suspect:
-    """Return the assessment of an account. An account that has never acted is not under suspicion."""
+    """Return the assessment of an account. An account that never acted has a suspicion of 0."""
     query = _judgements(chain_id, identity).where(_SUSPICION.c.account == account)
     row = connection.execute(query).mappings().first()
     return Suspect(account, 0.0, False, None, None, {}) if row is None else _suspect(row)
@@ -248,7 +249,7 @@ def suspect(connection: Connection, chain_id: int, identity: str, account: str) 
 def flagged_accounts(
     connection: Connection, chain_id: int, identity: str, among: Iterable[str] | None = None
 ) -> frozenset[str]:
-    """Return the accounts that an analysis flags: those among the given accounts or, without any, the first 5,000."""
+    """Return the flagged accounts in an analysis: those in `among` or, without that argument, the first 5,000."""
     columns = _SUSPICION.c
     query = _judgements(chain_id, identity).with_only_columns(columns.account).where(columns.is_flagged.is_(True))
     query = query.limit(5_000) if among is None else query.where(columns.account.in_(sorted(set(among))))
@@ -324,7 +325,7 @@ def _judged(connection: Connection, key: AgentKey, clients: list[str]) -> Mappin
 def _false_clients(
     connection: Connection, key: AgentKey, run: RowMapping, judged: Mapping[str, RowMapping]
 ) -> set[str]:
-    """Return the accounts whose feedback on an agent is probably false, based on the findings in which they acted."""
+    """Return the accounts whose feedback on an agent is probably false according to findings in which they acted."""
     ratings = _feedback_up_to(key, run["block_number"])
     member, event, finding = schema.finding_member, schema.finding_row, schema.finding
     same_finding = ("chain_id", "identity_registry", "finding_id")

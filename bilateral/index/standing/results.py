@@ -33,13 +33,13 @@ _NAMES: Final = {
     "finding_id": "finding",
     "table_name": "table",
 }
-"""The names of the index's columns in results, where they differ."""
+"""The names that some of the index's columns have in results."""
 
 _TYPES: Final = {float: pa.float64(), int: pa.int64(), bool: pa.bool_(), str: pa.string()}
 
 
 def _columns(table: Table, *names: str) -> dict[str, pa.DataType]:
-    """Return the columns of results for some columns of the index."""
+    """Return a table's columns, renamed as in results."""
     return {_NAMES.get(name, name): _TYPES[table.c[name].type.python_type] for name in names}
 
 
@@ -50,7 +50,7 @@ _SUBJECTS: Final = {
     "validators": ("validator", "agent_id", pa.int64()),
     "buyers": ("buyer", "address", pa.string()),
 }
-"""The side of each table of scores in results, and the column that identifies the subject."""
+"""The side of each score table in results, and the column that identifies the rated subject."""
 
 _SCORE: Final = _columns(
     schema.trust_score, "score", "low", "high", "lower_bound", "raters", "effective", "removed", "abstains", "status"
@@ -65,8 +65,8 @@ _FINDING: Final = {
 def stored_results(connection: Connection, key: AnalysisKey) -> Results:
     """Return an analysis's stored results.
 
-    The stored results do not include evidence by feedback, buyers' payments, the reasons for cases, signs, or accounts
-    that neither acted nor appear in a finding. The rows behind findings are identified by table, block and log.
+    They lack evidence by feedback, buyers' payments, reasons for reviewed cases, signs, and accounts that neither acted
+    nor appear in a finding. Evidence rows are identified by table, block and log.
     """
     accounts, scores, rows = (
         _stored(connection, table, key) for table in (schema.suspicion, schema.trust_score, schema.finding_row)
@@ -141,7 +141,7 @@ def replace_standings(
 
 
 def _statuses(connection: Connection, key: AnalysisKey) -> dict[tuple[str, int], str]:
-    """Return the status for each agent and side, except for `thin`, which is also the status without a standing."""
+    """Return the status for each agent and side. `thin` is left out, because it is the default without a standing."""
     columns = schema.standing.c
     query = select(columns.side, columns.agent_id, columns.status)
     rows = connection.execute(query.where(key.of(schema.standing), columns.status != Status.THIN))
@@ -182,7 +182,7 @@ def _flagged(connection: Connection, key: AnalysisKey) -> set[str]:
 
 
 def _numbers(connection: Connection, key: AnalysisKey, previous: RowMapping | None) -> dict[str, int]:
-    """Return a new analysis's number and the block at which it becomes visible, and both for the first analysis."""
+    """Return the number and visibility block of a new analysis, and those of the registry's first analysis."""
     table, chain = schema.analysis, events.chain
     # Because of the lock, no block is stored until the transaction ends.
     query = select(chain.c.block_number).where(chain.c.chain_id == key.chain_id).with_for_update()

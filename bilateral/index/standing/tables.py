@@ -34,7 +34,7 @@ standing: Final = _of_registries(
     sa.Column("reasons", sa.Text, nullable=False),
     key=("side", "agent_id"),
 )
-"""One row per agent and side. `rank` is the lower bound, or NULL for withheld agents."""
+"""One row per agent and side. `rank` is the standing's lower bound; NULL for withheld agents."""
 sa.Index(
     "standing_by_rank",
     *(standing.c.chain_id, standing.c.side, standing.c.rank.desc()),
@@ -57,7 +57,7 @@ class FundingState(StrEnum):
     """A transaction from another account sent native tokens to the account."""
 
     UNKNOWN = "unknown"
-    """The account had native tokens, but no transaction in its block sent them: a contract or the genesis block did."""
+    """The account got native tokens without a transaction to it, from a contract or in the genesis block."""
 
     NONE = "none"
     """The account had no native tokens when it first acted in the registries."""
@@ -73,7 +73,7 @@ class Part(StrEnum):
     """The account benefits from the rows on which the finding is based, and evidence links the account to an actor."""
 
     SUBJECT = "subject"
-    """The rows on which the finding is based are about the account. A finding is never held against a subject."""
+    """The rows on which the finding is based are about the account. A finding does not count against its subjects."""
 
 
 funding: Final = sa.Table(

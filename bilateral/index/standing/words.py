@@ -1,4 +1,4 @@
-"""Standings in plain words: what a status means to someone who considers dealing with an agent, and the reasons."""
+"""Standings in plain words: advice for someone who considers dealing with an agent, and the reasons."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from bilateral.core.values.decision import TRIAL, limit_of
 from bilateral.core.values.standing import OWNER_CHANGED, SHARED_TRIAL, Side, Standing, StandingReason, Status
 
 MARKS: Final = {Status.HELD_BACK: "held back", Status.CONTESTED: "contested"}
-"""The words with which lists mark agents, keyed by the agent's status."""
+"""The words that mark agents in lists, keyed by the agents' status."""
 
 LEAST_RATING: Final = 70
 """The minimum rating for an agent to be accepted, which is the default in policies (`bilateral.checks.policy`)."""
@@ -20,7 +20,7 @@ _UNLESS_OK: Final = {
     Status.CONTESTED: "Only if you know it yourself. It is suspected of arranging false ratings (unproven).",
     Status.THIN: "Not enough evidence yet. Start with a small amount.",
 }
-"""The advice on whether to deal with an agent, by each status other than `ok`."""
+"""The advice on dealing with an agent, for each status other than `ok`."""
 
 _BY_CODE: Final = {
     "links": "{accounts} linked to it by owner, wallet or funding rated it highly",
@@ -45,7 +45,7 @@ _SAME: Final = {
     SHARED_TRIAL: "another new agent with the same source of funds has to be tried first",
     "no_payments": "no payment is on record",
 }
-"""The wording for reasons that have no figures."""
+"""The wording for reasons without figures."""
 
 _OTHER: Final = "{accounts} are part of a finding in the analysis"
 

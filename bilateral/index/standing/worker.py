@@ -30,7 +30,7 @@ _GRACE_SECONDS: Final = 5.0
 """Seconds within which a process may exit by itself and store its results."""
 
 _NOTE_SECONDS: Final = 2.0
-"""The interval in seconds at which new registries get a record of why the analysis cannot run."""
+"""The interval in seconds at which a lasting problem is recorded for registries that were indexed since."""
 
 _NODE_SECONDS: Final = 10.0
 """Seconds after which nodes are queried again if they did not report their chain."""
@@ -93,7 +93,7 @@ class StandingsProcess:
             self._stop.wait(_RESTART_SECONDS)
 
     def _note_end(self, code: int | None) -> None:
-        """Record that the process exited by itself, unless the process has already recorded a problem."""
+        """Record that the process ended unexpectedly, unless it has recorded a problem itself."""
         if code not in (0, _NOTED):
             _LOGGER.warning("standings=ended code=%s", code)
             note_everywhere(self._engine, f"the analysis process exited with code {code} and will be restarted")
@@ -104,7 +104,7 @@ _NOTED: Final = 3
 
 
 def note_everywhere(engine: Engine, problem: str) -> None:
-    """Record a problem for each identity registry in an index for which it is not recorded yet."""
+    """Record a problem for each of an index's identity registries that has no record of it yet."""
     try:
         with engine.begin() as connection:
             for key in identity_registries(connection):
@@ -152,7 +152,7 @@ def _keep_current(url: str, rpc_urls: Sequence[Sequence[str]], stop: Event, pare
 
 
 def _with_chain(urls: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
-    """Return the chain that nodes report, with the URLs of the nodes that respond; None if no node responds."""
+    """Return the chain id that nodes report, and the URLs of the responding nodes; None if no node responds."""
     chains: dict[str, int] = {}
     for url in urls:
         with suppress(*NODE_FAILURES):
