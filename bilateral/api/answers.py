@@ -39,7 +39,7 @@ FAILED: Final = "the service failed: try again later"
 """The message that callers receive for an internal error, whose details only the operator sees."""
 
 _RETRY_SECONDS: Final = 1
-"""Seconds after which to retry: a busy reader becomes free within its time limit, which is about this long."""
+"""Seconds after which a client should retry. A busy database reader becomes free within about this time."""
 
 _MOST_ERRORS: Final = 20
 """The maximum number of errors per response. A body of 1 MiB can contain about ten thousand errors."""
@@ -132,14 +132,14 @@ def existing(value: T | None, kind: str, name: object) -> T:
 
 
 def indexed(value: T | None, kind: str, name: object) -> T:
-    """Return a value, or raise an error if the value is missing or empty."""
+    """Return a value, or raise `NotIndexedError` if it is missing or empty."""
     if not value:
         raise NotIndexedError(kind, name)
     return value
 
 
 def problem_of(error: BilateralError | BuyerRefusalError | ProblemError) -> ProblemError:
-    """Return the problem that reports one of the package's errors to callers. Omitted details are logged."""
+    """Return the problem that reports an error to callers. Confidential details are only logged."""
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, BuyerRefusalError):
@@ -184,7 +184,7 @@ def _problem_of_any(error: Exception) -> ProblemError:
 
 
 def answer_to(path: str, problem: ProblemError) -> Response:
-    """Respond with a problem. Published clients of `/api/` read the message from the member `error`."""
+    """Respond with a problem. Under `/api/`, the member `error` repeats its message for published clients."""
     if path.startswith("/api/"):
         problem.members = {**problem.members, "error": problem.detail}
     return problem.response()
@@ -197,7 +197,7 @@ CSV: Final = "text/csv; charset=utf-8"
 _SIGNS: Final = (
     "=+@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}-"
 )
-"""The characters that start a formula. The hyphen is last, so that they can be used in a character class."""
+"""The characters that start a spreadsheet formula. The hyphen is last, as a regex character class requires."""
 
 _RARE_ENDS: Final = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """The characters, other than carriage return and line feed, that some programs treat as line ends."""
@@ -213,12 +213,12 @@ _ESCAPED_ENDS: Final = tuple(
 
 _BLANKS: Final = " \N{NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}\N{ZERO WIDTH SPACE}\N{ZERO WIDTH NO-BREAK SPACE}"
 _DROPPED: Final = f'"{_BLANKS}{_RARE_ENDS}'
-"""The characters that some programs strip from the start of a cell."""
+"""The characters that some programs strip from the start of a spreadsheet cell."""
 
 _BEGINNING: Final = re.compile(
     f"(?:^[{_BLANKS}]*+(?:[{_RARE_ENDS}][{_DROPPED}]*+)?|(?<=[;\t\r\n{_RARE_ENDS}])[{_DROPPED}]*+)[{_SIGNS}]?"
 )
-"""The beginning of a cell. If it ends with a formula character, a spreadsheet evaluates the cell.
+"""The beginning of a cell. If a match ends with a formula character, a spreadsheet evaluates the cell.
 
 Some programs also start a cell after a semicolon, a tab or a line end, and strip quotation marks and blanks before its
 text. A match consumes these characters whether or not a formula character follows. Otherwise, backtracking over each of

@@ -153,10 +153,10 @@ def describe(app: FastAPI) -> None:
 
 
 _LOOK_SECONDS: Final = 1.0
-"""Seconds between checks for the database, which a follower creates within a few seconds."""
+"""Seconds between checks for the database, which the indexer creates within a few seconds."""
 
 _RETRY_SECONDS: Final = 5
-"""Seconds after which a client should retry. A follower takes less time to create the tables."""
+"""Seconds after which a client should retry. The indexer creates the tables in less time."""
 
 _DETAIL: Final = "the index has no tables of this version yet: try again later"
 _NOT_READY: Final = f'{{"ready":false,"problems":["{_DETAIL}"],"chains":[],"missing":[]}}'.encode()
@@ -172,7 +172,7 @@ def make_app(settings: ApiSettings) -> ASGIApp:
 
 
 class AwaitingDatabase:
-    """Responds with 503 to everything except `/healthz` until there is a database, then uses the application.
+    """Responds with 503 to everything except `/healthz` until the database exists, then runs the application.
 
     Args:
         problem: The error from the first attempt to open the database.
@@ -194,7 +194,7 @@ class AwaitingDatabase:
             await _answer_until_then(scope["path"])(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Check for the database for as long as the process runs."""
+        """Wait for the database, and run the application until shutdown."""
         await receive()
         ended = asyncio.Event()
         work = asyncio.create_task(self._become(ended))
@@ -205,7 +205,7 @@ class AwaitingDatabase:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _become(self, ended: asyncio.Event) -> None:
-        """Wait for the database, and then run the application. Start-up and shutdown run in one task."""
+        """Wait for the database, then run the application. Start-up and shutdown use the same task."""
         while not ended.is_set():
             try:
                 await to_thread.run_sync(_require_database, self._settings.database)
@@ -220,7 +220,7 @@ class AwaitingDatabase:
                 await ended.wait()
 
     def _tell(self, problem: BilateralError) -> None:
-        """Log the reason once. It contains hosts and paths that only the operator may see."""
+        """Log why the database is unavailable, once per reason. Only the operator may see this."""
         if str(problem) != self._told:
             self._told = str(problem)
             _LOGGER.warning("the service waits for its database: %s", problem)

@@ -42,7 +42,7 @@ def read_buyer(
 
 
 def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tuple[int, str, int]:
-    """Return the buyer that a caller specified."""
+    """Return a buyer's chain and address, and the chain's last read block."""
     of_id, buyer = parse_buyer(text)
     if None not in (of_id, chain_id) and of_id != chain_id:
         detail = f"the buyer is on chain {of_id}, but chainId is {chain_id}"
@@ -92,7 +92,7 @@ def buyer_registries(registries: Registries, chain_id: int) -> tuple[tuple[int, 
 
 
 def described_body(body: type[BaseModel], answer: type, *statuses: int) -> dict[str, Any]:
-    """Return the OpenAPI description of a route that reads its own body."""
+    """Return the OpenAPI description of a route that parses its request body itself."""
     problems = {status: dict(PROBLEM) for status in (400, 401, 404, 409, 413, 414, 422, 429, 431, 500, 503, *statuses)}
     schema = body.model_json_schema()
     for definition in schema.pop("$defs", {}).items():
@@ -115,7 +115,7 @@ def _inlined(schema: Any, name: str, definition: Any) -> Any:
 async def answer_to_buyer(
     request: Request, buyer: str, answer: Callable[[Request, str, dict[str, Any]], Any]
 ) -> Response:
-    """Handle a buyer's POST request in a thread that may wait for a node. The response is not cacheable."""
+    """Handle a POST request about a buyer in a thread that may wait for a node. Prevent caching."""
     value = await json_body(request)
     content = await service_of(request).buyer_work.run(answer, request, parse_buyer(buyer)[1], value)
     return Response(msgspec.json.encode(content), media_type=JSON, headers={"Cache-Control": "no-store"})
@@ -161,7 +161,7 @@ class SignedMessage:
 
 @dataclass(frozen=True)
 class Profile(BuyerProfile):
-    """A buyer's profile, with the records in the chain's buyer registries, which count attested payments separately."""
+    """A buyer's profile, with records from on-chain buyer registries, which count attested payments separately."""
 
     registryRecords: tuple[RegistryRecords, ...] = ()
 

@@ -21,7 +21,7 @@ MOST_OF_ADDRESS: Final = 10
 """The maximum number of long polls and streams per address, which suffices for a browser and a few programs."""
 
 _READS: Final = 20
-"""The number of reads without a match after which a response ends. The caller then continues from the cursor."""
+"""The number of reads without a match after which a response ends. The caller can continue from its cursor."""
 
 
 class Reading(Protocol):
@@ -35,7 +35,7 @@ class Reading(Protocol):
 
 
 class Feed:
-    """The change feed, as the routes read it."""
+    """The feed of changes to the index, for routes."""
 
     def __init__(self, service: Reading) -> None:
         self._service = service
@@ -73,7 +73,7 @@ class Feed:
         return self._last
 
     async def read(self, since: str, chosen: FeedFilter, limit: int) -> FeedPage:
-        """Return the next changes that match a filter; none at the feed's end or after many other changes."""
+        """Return the next changes that match a filter; none at the end of the feed or if many do not match."""
         for _ in range(_READS):
             page: FeedPage = await self._service.read_aside(read_feed, since, chosen, limit)
             if page.items or page.is_end:
@@ -82,7 +82,7 @@ class Feed:
         return page
 
     async def wait(self, since: str, chosen: FeedFilter, limit: int, seconds: float) -> FeedPage:
-        """Return the next changes that match a filter. If there are none, wait for them."""
+        """Return the next changes that match a filter. If there are none, wait for up to `seconds`."""
         deadline = time.monotonic() + seconds
         while True:
             page = await self.read(since, chosen, limit)

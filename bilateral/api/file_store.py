@@ -1,6 +1,6 @@
 """The operator's store for visitors' registration files, which the service publishes under `/files`.
 
-An account signs a file before it is stored, and can store a few files per hour. Files remain in a separate folder until
+An account must sign each file to store, and can store a few per hour. Files remain in a separate folder until
 an indexed agent refers to them. The number of such files is limited, and the oldest are evicted. Files to which an
 agent has referred do not count towards the limit, because each of them cost an agent's owner a transaction.
 """
@@ -36,7 +36,7 @@ OF_ACCOUNT: Final = 10
 """The maximum number of files that one account can store per hour. Each process counts separately."""
 
 _UNCLAIMED_SECONDS: Final = 1_200
-"""The age in seconds from which a file without a reference may be evicted. Signing and mining take minutes."""
+"""The age, in seconds, at which an unreferenced file may be evicted. Signing and mining take minutes."""
 
 _AT_ONCE: Final = 400
 """The maximum number of URIs per statement, so that statements do not grow with the store."""
@@ -64,7 +64,7 @@ class OperatorStore:
     """Stores registration files according to the settings `store` and `store_url`.
 
     Attributes:
-        service: The service whose index shows to which files agents refer.
+        service: The service whose index shows which files agents refer to.
         account: The account that signed the file to store.
         url: The URL at which the files are published.
         most: The maximum number of files to which no agent refers.

@@ -29,13 +29,13 @@ MAX_STORED_OF_ADDRESS: Final = 16 * 1024 * 1024
 
 _MOST_BRACKETS: Final = 20_000
 _MOST_QUOTES: Final = 100_000
-"""The maximum number of opening brackets, and of quotation marks, in a body. SDK queries have up to 10,000 strings."""
+"""The maximum numbers of opening brackets and of quotation marks in a body. SDK queries have up to 10,000 strings."""
 
 _FREE: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 """The paths that are exempt from the rate limit, because monitors request them."""
 
 _IPV6_PREFIX: Final = 64
-"""The prefix length of IPv6 networks that count as one address. Providers assign one to each customer."""
+"""The prefix length of IPv6 networks, each of which counts as one address. Customers usually get one each."""
 
 
 _SCHEMES: Final = ("http", "https")
@@ -43,7 +43,7 @@ _HOST: Final = re.compile(r"([a-zA-Z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\])(:[0-9
 
 
 class StoredBodies:
-    """Counts the bytes of the bodies in memory by the address that sent them."""
+    """Counts the bytes of request bodies in memory, by sender address."""
 
     def __init__(self) -> None:
         self._of: Counter[str] = Counter()
@@ -64,7 +64,7 @@ class StoredBodies:
 
 
 class Guard:
-    """Rejects requests that exceed the limits. The application only receives complete bodies."""
+    """Rejects requests that exceed the limits. The application never sees incomplete bodies."""
 
     def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
         self._app = app
@@ -202,7 +202,7 @@ class _Body:
 
 
 def _require_parsable(body: bytes) -> None:
-    """Reject a body that is too expensive to parse as JSON, because deep nesting could crash a recursive parser."""
+    """Reject a body that is too expensive to parse as JSON, or whose nesting could crash a recursive parser."""
     brackets, quotes = body.count(b"[") + body.count(b"{"), body.count(b'"')
     if brackets > _MOST_BRACKETS or quotes > _MOST_QUOTES:
         detail = f"the body has {brackets} brackets and {quotes} quotation marks: send a smaller request"
@@ -237,7 +237,7 @@ def client_address(scope: Scope, proxies: tuple[object, ...]) -> str:
 
 
 def origin_of(scope: Scope, settings: ApiSettings) -> str:
-    """Return the service's public address, such as `https://explorer.example`, for links that require a host."""
+    """Return the service's public address, such as `https://explorer.example`, for absolute links."""
     if settings.public_url is not None:
         return settings.public_url.rstrip("/")
     headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
@@ -277,6 +277,6 @@ def _is_within(text: str, networks: tuple[object, ...]) -> bool:
 
 
 def _plain(text: str) -> IPv4Address | IPv6Address:
-    """Return an address. IPv4-mapped IPv6, which dual-stack sockets report, is converted to IPv4."""
+    """Convert an IPv4-mapped IPv6 address, as dual-stack sockets report, to IPv4. Return others as is."""
     address = ip_address(text.partition("%")[0])
     return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address

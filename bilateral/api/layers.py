@@ -56,7 +56,7 @@ def _may_post(path: str) -> bool:
 HEADER: Final = "Index-State"
 """The name of the index state header, an RFC 9651 list such as `8453;block=46123456;lag=2;seconds=5, 1;block=…`.
 
-A replica's response also contains `;behind=3`, the number of blocks by which the replica lagged behind the primary.
+`lag` counts blocks to the chain's head. A replica adds `;behind=3`, the number of blocks it lags behind the primary.
 """
 
 _READ_AFTER: Final = 1.0
@@ -140,12 +140,12 @@ def _value_of_copies(copies: Copies, client: str) -> Callable[[], bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """A fast path for a frequent kind of GET request. The route documents the path, and handles the remaining requests.
+    """A fast path for a frequent kind of GET request. The path's normal route handles all requests that it leaves.
 
     Attributes:
         path: The route's path, for the metrics.
-        pattern: A pattern that matches the paths without the query.
-        answer: Returns the JSON for a path and query, or None to leave the request to the route.
+        pattern: A pattern for the paths, without the query string.
+        answer: Returns the JSON for a path and query, or None if the route must handle the request.
     """
 
     path: str
@@ -157,7 +157,7 @@ class Shortcuts:
     """Handles requests that match a `Shortcut`, and passes on all others.
 
     Args:
-        shortcuts: The kinds of requests.
+        shortcuts: The shortcuts, in order.
     """
 
     def __init__(self, app: ASGIApp, service: Service, shortcuts: Sequence[Shortcut]) -> None:

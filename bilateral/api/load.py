@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Recent(Generic[T]):
-    """A value that is read again when it is a few seconds old. Failed reads are not cached.
+    """A cached value that expires after a few seconds. Failed reads are not cached.
 
     Args:
         read: Reads the value.
@@ -34,7 +34,7 @@ class Recent(Generic[T]):
         self._stored: tuple[float, T] | None = None
 
     def get(self) -> T:
-        """Return the value, after reading it again if necessary."""
+        """Return the value, which is read again if it has expired."""
         stored = self._stored
         if stored is None or self._clock() >= stored[0]:
             value = self._read()
@@ -53,7 +53,7 @@ class HourlyLimit:
         self._times: dict[str, list[float]] = {}
 
     def add(self, account: str, limit: int) -> bool:
-        """Count an action. Return False if its account has reached the limit, or if too many accounts are acting."""
+        """Count an account's action. Return False if its limit is reached or too many accounts are active."""
         with self._lock:
             oldest = time.monotonic() - self._HOUR
             if len(self._times) >= self._ACCOUNTS:
@@ -68,17 +68,17 @@ class HourlyLimit:
 P = ParamSpec("P")
 
 AT_ONCE: Final = 16
-"""The maximum number of concurrent requests that may use a node: twice the number of queries, as half use no node."""
+"""The maximum number of concurrent requests that may use a node: twice the number of queries, as half need none."""
 
 MOST_UNDER_WAY: Final = 2 * AT_ONCE
-"""The maximum number of running and waiting requests. On a slow node, each takes seconds, so more would time out."""
+"""The maximum number of running and waiting requests. On slow nodes, additional requests would time out."""
 
 _RETRY_SECONDS: Final = 5
 """Seconds after which a rejected client should retry."""
 
 
 class NodeWork:
-    """Runs one kind of work that may query a node. Work that exceeds the limit is rejected."""
+    """Runs one kind of work that may query a node. Excess work is rejected."""
 
     def __init__(self) -> None:
         self._limiter = CapacityLimiter(AT_ONCE)
@@ -108,7 +108,7 @@ _WAIT_SECONDS: Final = 1.0
 
 
 class SearchQueue:
-    """Runs a few searches at a time, and rejects those that would have to wait too long. Other requests pass.
+    """Runs a few searches at a time, and rejects those that would have to wait too long. Other requests pass through.
 
     Args:
         at_once: The number of searches that run concurrently.

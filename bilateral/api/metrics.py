@@ -48,12 +48,12 @@ class Metrics:
     """One application's metrics.
 
     Args:
-        reader: The database, whose progress is also exported.
+        reader: Reads the chains' progress from the database.
         copies: The database and its replicas, whose states are also exported; None if there are no replicas.
 
     Attributes:
         registry: The registry for additional metrics, which each process counts for itself.
-        shared: The registry for additional metrics from the database, which are the same in all processes.
+        shared: The registry for additional metrics from the database, which all processes share.
     """
 
     def __init__(self, reader: Reader, copies: Copies | None = None) -> None:
@@ -161,7 +161,7 @@ _COUNTERS: Final = {
 
 
 class AggregatorCounters:
-    """Counters of the aggregator's events. Each process counts its own, and Prometheus's library adds up the counts.
+    """Counters of the aggregator's events. Each process counts its own; the Prometheus library adds them up.
 
     Args:
         registry: The registry for metrics that each process counts.

@@ -42,7 +42,7 @@ SECURITY: Final = {
 
 
 class _Number(IntegerConvertor):
-    """A number in a path. It limits the digits, because Python refuses to parse several thousand of them."""
+    """A number in a path. Its digits are limited, because Python refuses to parse thousands of them."""
 
     regex = f"[0-9]{{1,{_MOST_DIGITS}}}"
 
@@ -56,7 +56,7 @@ def page_answer(
     """Respond with a page as HTML or JSON. Clients that request HTML also receive problems as pages.
 
     While a database server is not responding, the HTML page lists the affected chains and shows the rows of all other
-    chains. JSON is never incomplete.
+    chains. JSON requests for affected chains fail.
     """
     if _wants_json(request):
         response = answer(request, kind, read())
@@ -106,7 +106,7 @@ def _rendered(request: Request, read: Callable[[], Any], render: Callable[[rende
 
 
 async def problem_page(request: Request, problem: ProblemError) -> Response | None:
-    """Respond with a problem, as a page if a browser sent the request, whether or not the path exists."""
+    """Return a problem as a page, even for unknown paths; None unless a browser expects a page."""
     path = request.url.path
     wants_page = "text/html" in request.headers.get("accept", "") and request.method in ("GET", "HEAD")
     if (
@@ -147,7 +147,7 @@ def html(request: Request, body: str) -> Response:
 
 
 def indexed_chain(service: Service, network: str) -> int:
-    """Return the indexed chain for the name or number in a path."""
+    """Return the id of the indexed chain that a path names."""
     chain_id, registries = chain_of(network), service.registries()
     if chain_id is None or chain_id not in registries.by_chain:
         raise ChainNotIndexedError(network if chain_id is None else chain_id, registries.chains)
@@ -155,7 +155,7 @@ def indexed_chain(service: Service, network: str) -> int:
 
 
 def agent_of(service: Service, network: str, agent_id: int) -> AgentKey:
-    """Return the agent in a path. See `indexed_chain` for errors."""
+    """Return the key of the agent in a path. See `indexed_chain` for errors."""
     return service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
 
 
@@ -169,7 +169,7 @@ _LEVEL: Final = 5
 """The compression level. A 78 kB page takes 1 ms; a higher level would save only 1 % more."""
 
 _LEAST: Final = 1_000
-"""The minimum size of a body, in bytes, at which compression saves a network packet."""
+"""The minimum body size, in bytes, for compression to save a network packet."""
 
 
 def compressed(request: Request, response: Response) -> Response:

@@ -22,7 +22,7 @@ _SINGLE: Final = ("/v1/", "/api/")
 """The prefixes of paths that reject repeated parameters."""
 
 _STRICT: Final = "/v1/"
-"""The prefix of the service's own API. Pages and paths of other APIs ignore additional parameters."""
+"""The prefix of the service's own API. Pages and compatible APIs ignore unknown parameters."""
 
 AgentPath = Annotated[
     str,
@@ -45,7 +45,7 @@ ListFormat = Annotated[Format, Query(alias="format", description="The format of 
 """The format of a list. The default is `Format.JSON`."""
 
 ChainId = Annotated[int, Query(alias="chain", ge=1, lt=2**63, description="The chain's EIP-155 id.")]
-"""A chain in the query."""
+"""The id of the chain to query."""
 
 AddressPath = Annotated[
     str,
@@ -83,7 +83,7 @@ class ListQuery(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        """Move the fields that all lists share after the subclass's own, to order them in documents and errors."""
+        """Move the shared fields after the subclass's own, so that the documentation lists them last."""
         for name in ListQuery.model_fields:
             cls.model_fields[name] = cls.model_fields.pop(name)
         cls.model_rebuild(force=True)
@@ -154,7 +154,7 @@ T = TypeVar("T", str, str | None)
 
 
 def require_storable(text: T) -> T:
-    """Check that the database could store a text. It cannot compare a text that it could not store."""
+    """Check that the database can store a text. Otherwise, it could not even search for the text."""
     if text is not None and ("\0" in text or any("\ud800" <= character <= "\udfff" for character in text)):
         raise InvalidArgumentError("the text contains U+0000 or a lone surrogate, which no record can contain")
     return text

@@ -67,7 +67,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def waits_since(self) -> float:
-        """The time since which the connection has been idle; infinity while a request is in progress."""
+        """The time at which the connection became idle; infinity while a request is in progress."""
         is_answering = self.cycle is not None and not self.cycle.response_complete
         return float("inf") if is_answering else self._waits_since
 
@@ -94,7 +94,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._watch_reader()
 
     def data_received(self, data: bytes) -> None:
-        """Receive bytes that belong to requests."""
+        """Receive a request's bytes. Limit the size of its headers."""
         if not self._is_complete and self._timer is None:
             self._wait()
         self._size = 0 if self._is_complete else self._size + len(data)
@@ -126,7 +126,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _watch_reader(self) -> None:
-        """If the client has not read everything, check later how much it has read in the meantime."""
+        """If part of the response is unread, schedule a check that the client keeps reading."""
         unread = self.transport.get_write_buffer_size()
         if unread and self._reader_timer is None:
             self._reader_timer = self.loop.call_later(READ_SECONDS, self._look_at_reader, unread)

@@ -27,13 +27,13 @@ SETTINGS_VARIABLE: Final = "BILATERAL_API_SETTINGS"
 """The environment variable that passes the settings to the API's processes, as JSON."""
 
 _GRACE_SECONDS: Final = 10
-"""Seconds in which requests in progress can finish at shutdown before they are aborted."""
+"""Seconds that requests in progress have to finish at shutdown before they are aborted."""
 
 _KEEP_ALIVE_SECONDS: Final = 30
-"""Seconds for which an idle connection stays open, within which pages send their next requests."""
+"""Seconds for which an idle connection stays open. Pages usually send their next request sooner."""
 
 _PARENT_SECONDS: Final = 1.0
-"""Seconds between checks for the parent process. An orphaned process occupies the port until it notices."""
+"""Seconds between checks for the parent process. Until it notices, an orphaned process occupies the port."""
 
 _NODE_SECONDS: Final = 5.0
 """The timeout in seconds for querying a node's chain id at startup."""
@@ -92,7 +92,7 @@ def _create_tables(settings: ApiSettings) -> None:
 
 
 def _nodes(index: IndexSettings) -> dict[str, str]:
-    """Return the first node of each followed chain, by chain id, without nodes that do not respond."""
+    """Return the URL of each indexed chain's first node, by chain id. Omit chains of unknown id."""
     from bilateral.client import Client  # noqa: PLC0415  # slow to import
     from bilateral.client.operations.registries import chain_id_of_node  # noqa: PLC0415
 
@@ -182,7 +182,7 @@ class _Several:
 
 
 class _Follower:
-    """Follows the chains in a thread while the API serves requests."""
+    """Indexes the chains in a thread while the API serves requests."""
 
     def __init__(self, settings: IndexSettings, stop_service: Callable[[], None]) -> None:
         self._settings = settings
@@ -192,7 +192,7 @@ class _Follower:
         self.failure: BilateralError | None = None
 
     def start(self) -> None:
-        """Start following."""
+        """Start indexing."""
         self._thread.start()
 
     def end(self) -> None:

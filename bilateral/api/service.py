@@ -37,10 +37,10 @@ class Service:
         copies: The database and its replicas; None if there are no replicas.
         metrics: The metrics for Prometheus.
         progress: The progress of the chains, cached for a few seconds, for monitors.
-        payments: The progress with which the chains' payments were read, cached for a few seconds.
-        buyer_work: Runs work about buyers that may query a node.
+        payments: The progress of reading the chains' payments, cached for a few seconds.
+        buyer_work: Runs work for buyer routes that may query a node.
         visitor_work: Runs node requests for visitors who prepare actions.
-        kept_files: Limits the number of files that an account may store per hour.
+        stored_files: Limits the number of files that an account may store per hour.
     """
 
     def __init__(self, settings: ApiSettings) -> None:

@@ -138,7 +138,7 @@ class ApiSettings:
 
 
 def _plain(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
-    """Return a network. IPv4-mapped IPv6 is converted to IPv4, as the guard does with addresses."""
+    """Convert an IPv4-mapped IPv6 network to IPv4, as the guard does with addresses. Keep others."""
     carried = getattr(network.network_address, "ipv4_mapped", None)
     if carried is None or network.prefixlen < _MAPPED_PREFIX:
         return network

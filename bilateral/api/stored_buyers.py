@@ -22,7 +22,7 @@ def stored_buyers(connection: Connection, as_of: AsOfBlock, account: str) -> Buy
     """Return a buyer's record for a check, based on the payments and reviews on chain up to a block.
 
     The scoring policy is the one that discounts wash payments. A payment counts from the block at which the index read
-    it, and a funder from the block after an analysis found it.
+    it. A funder counts from the block after an analysis found it.
     """
     if read_cursors(connection, as_of.chain_id).get(as_of.chain_id, -1) < 0:
         return None

@@ -44,13 +44,13 @@ _RENEW_SECONDS: Final = 5.0
 """Seconds after which the lease is renewed: a sixth of its duration, because the database may be busy for a while."""
 
 _THREADS: Final = 16
-"""The limit on concurrent deliveries. A hanging receiver blocks one for ten seconds, and is then retried less often."""
+"""The maximum number of concurrent deliveries. A hanging receiver blocks a thread for ten seconds per attempt."""
 
 _OF_OWNER: Final = 2
 """The maximum number of concurrent deliveries per owner, so that one owner's hanging receivers do not delay others."""
 
 _LIMITS: Final = Limits(bytes=64 * 1024, seconds=10.0, redirects=0)
-"""The limits for one delivery attempt and for the response, whose content is ignored."""
+"""The limits for one delivery attempt and its response, whose content is ignored."""
 
 _AT_ONCE: Final = 100
 """The maximum number of changes per delivery: at most about 600 kB."""
@@ -66,14 +66,14 @@ _STOP_SECONDS: Final = 3 * 86_400
 """Seconds of continuous failure after which a subscription stops. A receiver may be down for a weekend."""
 
 _NOTE_SECONDS: Final = 60.0
-"""Seconds after which the cursor of a subscription without matches is stored, from which a restart resumes."""
+"""Seconds after which the cursor of a subscription without matches is stored, so a restart resumes there."""
 
 _MOST_PROBLEM: Final = 300  # characters: the status and the first words show the cause
 
 
 @dataclass
 class _Position:
-    """How far a subscription has read if nothing has matched since its stored cursor."""
+    """The position to which a subscription has read without a match since its stored cursor."""
 
     since: str
     cursor: str
@@ -123,7 +123,7 @@ class Deliverer:
             return  # the lease expires by itself
 
     def _look(self, threads: ThreadPoolExecutor) -> None:
-        """Start the deliveries that are due if this process holds the lease."""
+        """If this process has the lease, start the deliveries that are due."""
         now = int(time.time())
         if time.monotonic() >= self._renew_at:
             with self._engine.begin() as connection:
@@ -180,7 +180,7 @@ class Deliverer:
         return None
 
     def _send(self, row: Any, batch: _Batch) -> None:
-        """Attempt a delivery, and store its outcome. The last change is stored first, so retries send the same."""
+        """Attempt a delivery, and store its outcome. Its last change is stored first, so retries are identical."""
         if row.pending != batch.cursor and not self._note(row, pending=batch.cursor):
             return  # the subscription was removed, or another process was faster
         delivery = f"{row.id}/{row.since}"
@@ -222,7 +222,7 @@ def _cut(items: tuple[FeedChange, ...], pending: str | None) -> _Batch | None:
 
 
 TAG: Final = "bilateral-webhook"
-"""The tag of the signatures. Receivers require it, and so reject signatures by the same key for other purposes."""
+"""The tag of the signatures. Receivers require it, so signatures made for other purposes are rejected."""
 
 COVERED: Final = ("@method", "@target-uri", "content-type", "webhook-delivery")
 """The signed parts of a request, in addition to `content-digest`, which covers the body."""
@@ -265,9 +265,9 @@ def read_key(path: Path) -> OKPKey:
     except OSError as problem:
         raise InvalidArgumentError(f"the key {path} cannot be read: {problem.strerror}") from None
     if os.name == "posix" and mode & 0o077:
-        raise InvalidArgumentError(f"the key {path} is readable by other users: run chmod 600 {path}")
+        raise InvalidArgumentError(f"the key {path} is readable by other users: run `chmod 600 {path}`")
     unusable = InvalidArgumentError(
-        f"{path} is not an Ed25519 private key in PEM format: create one with bilateral webhooks new-key"
+        f"{path} is not an Ed25519 private key in PEM format: create one with `bilateral webhooks new-key`"
     )
     try:
         key = OKPKey.import_key(content)
@@ -337,7 +337,7 @@ def subscribe(  # noqa: PLR0913  # two have defaults
 
 
 def _is_private(host: str) -> bool:
-    """Return True for a non-public address or a name of this machine. Other names are resolved when delivering."""
+    """Return True for a non-public address or a name of this machine. Other names are resolved at delivery."""
     name = host.strip("[]").rstrip(".").lower()
     try:
         return not is_public(name if ":" in name else inet_ntoa(inet_aton(name)))  # for example, 127.1 is 127.0.0.1

@@ -51,7 +51,7 @@ class StateTree:
                 raise InvalidArgumentError(f"there are two states for buyer {state.buyer} on chain {state.chain_id}")
             self._states[key] = (state, leaf_of(state))
         if not self._states:
-            raise InvalidArgumentError("pass at least one state")
+            raise InvalidArgumentError("pass the state of at least one buyer")
         self._leaves = sorted(leaf for _, leaf in self._states.values())
         self._nodes = _nodes_above(self._leaves)
 

@@ -12,7 +12,7 @@ from bilateral.cli.secrets import KEY_VARIABLE
 
 app = make_group("account")
 
-Alias = Annotated[str, argument("ALIAS", "The account's name.")]
+Alias = Annotated[str, argument("ALIAS", "The alias of the account's keystore.")]
 
 
 @command(app, creates=True)
@@ -48,7 +48,7 @@ def list_accounts(invocation: Invocation) -> None:
             row["problem"] = str(error)
         rows.append(row)
     fields = columns("alias", address=lambda row: row["address"] or row["problem"] or "not stored in the keystore")
-    invocation.output.results(rows, fields, none="no accounts: create one with bilateral account new ALIAS")
+    invocation.output.results(rows, fields, none="no accounts: create one with `bilateral account new ALIAS`")
 
 
 def _create(invocation: Invocation, alias: str, key: bytes | None, title: str) -> None:

@@ -106,7 +106,7 @@ def set_uri(
 ) -> None:
     """Replace the URI of an agent's registration file."""
     if (uri is None) == (file is None):
-        raise InvalidArgumentError("pass the registration file either as a URI or with --file")
+        raise InvalidArgumentError("pass exactly one of the registration file's URI and --file")
     document = _registration(invocation, file)
     invocation.write("URI replaced", lambda client: client.set_agent_uri(agent, uri or "", file=document))
 
@@ -116,7 +116,7 @@ def edit(
     invocation: Invocation,
     agent: Agent,
     description: FileOptions,
-    removed: list[str] | None = optional("NAME", "Remove a service; may be repeated.", "--remove-service"),
+    removed: list[str] | None = optional("NAME", "The service to remove; may be repeated.", "--remove-service"),
 ) -> None:
     """Change fields of an agent's registration file. A new service replaces an existing one with the same name."""
     added = services_of(description.services or ())
@@ -257,7 +257,7 @@ def hexadecimal(text: str) -> bytes:
     try:
         return bytes.fromhex(text.removeprefix("0x"))
     except ValueError:
-        raise InvalidArgumentError("{quoted(text[:80])} is not an even number of hexadecimal digits") from None
+        raise InvalidArgumentError(f"{quoted(text[:80])} is not an even number of hexadecimal digits") from None
 
 
 def _metadata(entries: Sequence[str]) -> dict[str, str]:
@@ -265,9 +265,9 @@ def _metadata(entries: Sequence[str]) -> dict[str, str]:
     for entry in entries:
         key, equals, value = entry.partition("=")
         if not equals:
-            raise InvalidArgumentError("metadata must have the form KEY=VALUE")
+            raise InvalidArgumentError("--metadata must have the form KEY=VALUE, such as region=eu")
         if key in fields:
-            raise InvalidArgumentError(f"the metadata {quoted(key)} is specified twice")
+            raise InvalidArgumentError(f"--metadata specifies the key {quoted(key)} twice")
         fields[key] = value
     return fields
 
@@ -291,7 +291,7 @@ def services_of(services: Sequence[str]) -> list[dict[str, str]]:
     """Return services as objects for a registration file."""
     pairs = [service.partition("=") for service in services]
     if not all(kind and endpoint for kind, _, endpoint in pairs):
-        raise InvalidArgumentError("a service must have the form NAME=ENDPOINT, such as MCP=https://agent.example/mcp")
+        raise InvalidArgumentError("--service must have the form NAME=ENDPOINT, such as MCP=https://agent.example/mcp")
     return [{"name": kind, "endpoint": endpoint} for kind, _, endpoint in pairs]
 
 

@@ -78,7 +78,7 @@ def tables_of_index(engine: Engine) -> dict[int, Tables]:
             for chain_id in registries.chains
         }
     if not tables:
-        raise UsageProblemError("the index has no chains yet: start bilateral index run")
+        raise UsageProblemError("the index has no chains yet: start `bilateral index run`")
     return tables
 
 
@@ -88,5 +88,5 @@ def _keys(engines: Sequence[Engine], chain_id: int | None) -> list[tuple[Engine,
         with engine.connect().execution_options(bilateral_reader=True) as connection:
             keys += [(engine, key) for key in identity_registries(connection) if chain_id in (None, key.chain_id)]
     if not keys:
-        raise UsageProblemError("the index does not contain this chain: list its chains with bilateral index status")
+        raise UsageProblemError("the index does not contain this chain: list its chains with `bilateral index status`")
     return keys

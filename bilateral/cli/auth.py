@@ -25,7 +25,7 @@ from bilateral.core.errors import InvalidArgumentError, MissingRegistryError, No
 app = make_group("auth")
 
 Client = Annotated[str, argument("CLIENT", "The client's address.")]
-Authorization = Annotated[str, argument("AUTH", "The output of create, in hexadecimal; - for standard input.")]
+Authorization = Annotated[str, argument("AUTH", "The output of `auth create`, in hexadecimal; - for standard input.")]
 
 
 @command(app, signs=True)
@@ -74,7 +74,7 @@ def show(invocation: Invocation, authorization: Authorization) -> None:
 @command(app, writes=True, stores=True)
 def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
-    score: Annotated[int, argument("SCORE", "0 to 100.")],
+    score: Annotated[int, argument("SCORE", "The score to give, from 0 to 100.")],
     authorization: Authorization,
     tag1: Tag1 = "",
     tag2: Tag2 = "",

@@ -25,7 +25,7 @@ app = make_group("buyer")
 Buyer = Annotated[str, argument("BUYER", "The account that pays.")]
 PaymentTransaction = Annotated[str, argument("TRANSACTION", "The payment's transaction hash.")]
 Terms = Annotated[Path, argument("FILE", "A JSON file (docs/buyers.md); - for standard input.")]
-Role = Annotated[str, argument("ROLE", "The role: attestor or anchorer.")]
+Role = Annotated[str, argument("ROLE", "attestor (attests payments and tiers) or anchorer (posts Merkle roots).")]
 
 
 @command(app)
@@ -162,7 +162,7 @@ def verify(invocation: Invocation, state: Terms) -> None:
 
     proven = object_of(invocation.read_file(state), "state", "epoch", "proof")
     if not isinstance(proven["proof"], list):
-        raise InvalidArgumentError("proof must be a JSON list")
+        raise InvalidArgumentError("the field proof must be a JSON list")
     proof = [bytes_of(node, f"proof[{number}]") for number, node in enumerate(proven["proof"])]
     claimed = term_of(proven["state"], BuyerState, "state")
     with invocation.reading() as client:
@@ -192,7 +192,7 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     from bilateral.core.signatures import Domain  # noqa: PLC0415
 
     if tier not in list(BuyerTier):
-        raise InvalidArgumentError(f"tier must be one of {', '.join(BuyerTier)}, not {tier}")
+        raise InvalidArgumentError(f"--tier must be one of {', '.join(BuyerTier)}, not {tier}")
     place.require()
     with invocation.signing() as client:
         deployment = client.get_deployment()
@@ -281,14 +281,14 @@ def _role(name: str) -> BuyerRole:
 
     roles = {role.name.lower(): role for role in BuyerRole}
     if name not in roles:
-        raise InvalidArgumentError(f"role must be {' or '.join(roles)}, not {name}")
+        raise InvalidArgumentError(f"ROLE must be {' or '.join(roles)}, not {name}")
     return roles[name]
 
 
 buyer_service.add_commands(app)
 
 
-Message = Annotated[str, argument("MESSAGE", "The id of the message.")]
+Message = Annotated[str, argument("MESSAGE", "The id of the message or dispute.")]
 
 
 @command(app, "anchor-states", signs=True, needs=require_extra)

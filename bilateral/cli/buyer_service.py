@@ -66,12 +66,12 @@ class PlaceOptions:
     """Where a credential is used: a gate contract or a scope."""
 
     gate: Gate = None
-    scope: str | None = optional("WORD", "The 32-byte scope of the credential, if no --gate is passed.")
+    scope: str | None = optional("WORD", "32 bytes that identify where the credential is used, instead of --gate.")
 
     def require(self) -> None:
         """Check that exactly one place is specified."""
         if (self.gate is None) is (self.scope is None):
-            raise InvalidArgumentError("specify where the credential is used with either --gate or --scope")
+            raise InvalidArgumentError("pass exactly one of --gate and --scope to specify where the credential is used")
 
     def on(self, chain_id: int) -> bytes:
         """Return the place's 32-byte scope."""
@@ -116,11 +116,11 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
     """
     if incentives is not None:
         if seller is not None:
-            raise InvalidArgumentError("pass either --incentives or --seller")
+            raise InvalidArgumentError("pass --incentives or --seller, not both")
         invocation.output.result(_by_policy(invocation, buyer, incentives, service, policy), title="Discount")
         return
     if service is None or seller is None:
-        raise InvalidArgumentError("pass --service and --seller, or --incentives")
+        raise InvalidArgumentError("pass either --incentives, or both --service and --seller")
     discount = buyers_module("remote").ask_discount(service, buyer, seller, policy=policy)
     source = _source_of_service(service, discount.get("scoringPolicy"), None)
     invocation.output.result({**discount, "sources": [source]}, title="Discount")
@@ -129,7 +129,7 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
 def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     invocation: Invocation,
     buyer: Buyer,
-    score: Annotated[int, option("NUMBER", "0 to 100.")],
+    score: Annotated[int, option("NUMBER", "The score of the buyer, from 0 to 100.")],
     paid: PaymentOptions,
     tags: list[str] | None = optional("TAG", "A word that describes the buyer; may be repeated.", "--tag"),
     note: Note = "",
@@ -228,7 +228,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
         policy = policy.get("buyerIncentives", policy)
     further = {} if details is None else json_of(invocation.read_file(details))
     if not isinstance(further, dict) or not isinstance(policy, dict | None):
-        raise InvalidArgumentError("the files for --incentives and --details must contain a JSON object")
+        raise InvalidArgumentError("the files for --incentives and --details must each contain a JSON object")
     remote = buyers_module("remote")
     offer = remote.ServiceOffer(seller, name, _price(price), policy, further)
     accepted = remote.send(service, offer, invocation.signer)
@@ -237,7 +237,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
 
 def send_review(  # noqa: PLR0913, PLR0917  # one a field of the message
     invocation: Invocation,
-    score: Annotated[int, argument("SCORE", "0 to 100.")],
+    score: Annotated[int, argument("SCORE", "The score to give, from 0 to 100.")],
     paid: ReviewOptions,
     tag1: str = option("TAG", "The main tag.", default=""),
     tag2: str = option("TAG", "The second tag.", default=""),

@@ -60,7 +60,7 @@ class LiveOptions:
 class PolicyOptions:
     """The options for a policy: its name or file, and its fields."""
 
-    policy: str | None = optional("NAME|FILE", "balanced, strict, own-list, or a TOML file (docs/checks.md).")
+    policy: str | None = optional("NAME|FILE", "A policy: balanced, strict, own-list or a TOML file (docs/checks.md).")
     minimum_rating: str | None = optional("RATING", "The lowest acceptable rating, 0 to 100.")
     trust: list[str] | None = optional("ADDRESS", "Count ratings by this account; may be repeated.")
     trust_agent: list[str] | None = optional("AGENT", "Count ratings by this agent; may be repeated.")
@@ -209,7 +209,7 @@ def _repeated(question: OfServer | OfClient, as_of: Snapshot, repeat: Path) -> t
     side = "server" if isinstance(question, OfServer) else "client"
     sources = _SOURCES[side]
     if (question.model_fields_set | as_of.model_fields_set) & {"at_block", "history", "analysis", *sources}:
-        raise UsageProblemError("--repeat sets the block, history and sources, so do not set them with other options")
+        raise UsageProblemError("--repeat sets the block, history and sources: remove the options that also set them")
     try:
         answer = json.loads(repeat.read_bytes())
         if answer["side"] != side:

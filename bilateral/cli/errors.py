@@ -193,4 +193,4 @@ def transaction_of(error: BaseException | None) -> str | None:
 
 def unknown_chain(chain_id: int) -> UsageProblemError:
     """Return the error for a database that contains no rows for a chain."""
-    return UsageProblemError(f"the database has no chain {chain_id}: list its chains with bilateral index status")
+    return UsageProblemError(f"the database has no chain {chain_id}: list its chains with `bilateral index status`")

@@ -74,7 +74,7 @@ class FeedbackOptions:
     capability: str | None = optional("KIND", "The MCP capability used: tools, prompts or resources.")
     name: str | None = optional("NAME", "The name of the MCP capability.")
     skill: Skills = None
-    task: str | None = optional("TASK", "The A2A task.")
+    task: str | None = optional("TASK", "The id of the A2A task.")
     file: Path | None = optional("FILE", "A feedback file to complete and store; - for standard input.")
     uri: FileUri = ""
     file_hash: FileHash = None
@@ -132,7 +132,7 @@ class SearchOptions:
         "NAME", "The name of a capability that the file must mention; may be repeated.", "--name"
     )
     skills: Skills = None
-    tasks: list[str] | None = optional("TASK", "An A2A task; may be repeated.", "--task")
+    tasks: list[str] | None = optional("TASK", "The id of an A2A task; may be repeated.", "--task")
     min_value: str | None = optional("VALUE", "The minimum value.", "--min")
     max_value: str | None = optional("VALUE", "The maximum value.", "--max")
     include_revoked: WithRevoked = False
@@ -152,7 +152,7 @@ def parse_feedback(text: str) -> FeedbackId:
         client, index = rest
         address = read_keystore(keystore_path(client))[1] if client in aliases() else None
         if address is None:
-            problem = f"the client {quoted(client)} is neither an address nor an alias in bilateral account list"
+            problem = f"the client {quoted(client)} is neither an address nor an alias in `bilateral account list`"
             raise MalformedIdentifierError("a feedback id", text, problem)
         text = f"{agent}:{address}:{index}"
     return FeedbackId.parse(text)
@@ -323,9 +323,9 @@ def respond(
     from bilateral.client.state import ResponseLink, hash_bytes  # noqa: PLC0415  # slow to import
 
     if (text is None) == (not uri):
-        raise InvalidArgumentError("pass the response with either --text or --uri")
+        raise InvalidArgumentError("pass exactly one of --text and --uri")
     if text == "":
-        raise InvalidArgumentError("the response is empty")
+        raise InvalidArgumentError("--text must not be empty")
     if text is not None and file_hash is not None:
         raise InvalidArgumentError("--hash requires --uri and cannot be combined with --text")
     feedback_id = parse_feedback(feedback)

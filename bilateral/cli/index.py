@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 _REMOVED: Final = {
-    "backfill": "bilateral index backfill has been removed: bilateral index run also indexes the past of each chain",
-    "plan": "bilateral index plan has been removed: use the figures in docs/scale.md to estimate sizes",
+    "backfill": "`bilateral index backfill` has been removed: `bilateral index run` also indexes each chain's past",
+    "plan": "`bilateral index plan` has been removed: use the figures in docs/scale.md to estimate sizes",
 }
 """The message for each command that was removed from this group, which names the replacement."""
 
@@ -103,7 +103,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     seed: int = option(None, "The seed for random choices.", default=0),
     owners: int = option(
         None,
-        "Compare the owners of this many random agents with ownerOf; requires the state at the last indexed block.",
+        "Compare the owners of this many random agents with `ownerOf`; requires the state at the last indexed block.",
         default=0,
         min=0,
     ),
@@ -156,7 +156,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     judged: ReviewOptions,
     database: index_options.Database = None,
-    chain_id: int | None = optional(None, "The chain; all chains by default."),
+    chain_id: int | None = optional(None, "The chain to analyse; all chains by default."),
     rpc_urls: list[str] | None = optional(
         "URL",
         "An archive node, used to find where accounts' first funds came from; may be repeated.",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bilateral.core.contracts.buyer_terms import BuyerTier
 
 
-Policy = Annotated[str, option("NAME", "The scoring policy.", "--policy")]
+Policy = Annotated[str, option("NAME", "The scoring policy that determines the tiers.", "--policy")]
 Day = Annotated[int | None, option("DAY", "The UTC day, in days since 1970-01-01; today by default.", "--epoch")]
 Gate = Annotated[
     str, option("ADDRESS", "The contract where the proof is used; it inherits PrivateTierGated.", "--gate")
@@ -95,7 +95,7 @@ def post_roots(
     from bilateral.core.contracts.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
 
     if not all(root.isascii() and root.isdecimal() for root in roots):
-        raise InvalidArgumentError("each root must be a whole number in decimal digits")
+        raise InvalidArgumentError("each --root must be a whole number in decimal digits")
     numbers = [int(root) for root in roots]
     invocation.write("Roots posted", lambda client: client.post_tier_roots(epoch, policy_hash(policy), numbers))
 
@@ -167,7 +167,7 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
 
 def verify(
     invocation: Invocation,
-    proof: Annotated[Path, argument("FILE", "A proof written by prove-tier; - for standard input.")],
+    proof: Annotated[Path, argument("FILE", "A proof written by `buyer prove-tier`; - for standard input.")],
     holder: Annotated[str, option("ADDRESS", "The account that uses the proof.")],
     gate: Gate,
     request: RequestHash = "0x" + "00" * 32,
@@ -192,7 +192,7 @@ def _tier(name: str) -> BuyerTier:
 
     names = [tier.value for tier in BuyerTier if tier is not BuyerTier.NEW]
     if name not in names:
-        raise InvalidArgumentError(f"a private proof is only possible for the tiers {', '.join(names)}, not for {name}")
+        raise InvalidArgumentError(f"--tier must be one of {', '.join(names)} for a private proof, not {name}")
     return BuyerTier(name)
 
 

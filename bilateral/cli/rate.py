@@ -40,7 +40,7 @@ class RatingOptions:
     """The rating of one agent, the agent that rates it, and the checks before the rating is sent."""
 
     subject: Annotated[str, argument("SUBJECT", "The agent to rate: 42 or 84532:42.")]
-    rating: Annotated[int, argument("RATING", "0 to 100.")]
+    rating: Annotated[int, argument("RATING", "The rating to give, from 0 to 100.")]
     server_id: Server = None
     owner: str | None = optional(
         "ADDRESS", "The expected owner of the rated agent. Fails if it is not the current owner, which is the default."

@@ -34,10 +34,10 @@ class ServeOptions:
 
     host: str | None = optional(None, "The address to listen on; 127.0.0.1 by default.", envvar="BILATERAL_HOST")
     port: int | None = optional(
-        None, "The port; 8004 by default, 0 for any free port.", envvar="BILATERAL_PORT", min=0, max=65535
+        None, "The port to listen on; 8004 by default, 0 for any free port.", envvar="BILATERAL_PORT", min=0, max=65535
     )
     workers: int | None = optional(
-        None, "The number of processes that handle requests.", envvar="BILATERAL_WORKERS", min=1, max=256
+        None, "The number of processes that handle requests; 1 by default.", envvar="BILATERAL_WORKERS", min=1, max=256
     )
     rate: str | None = optional("LIMIT", "The rate limit per address, such as 1200/minute.", envvar="BILATERAL_RATE")
     trusted_proxies: list[str] | None = optional(

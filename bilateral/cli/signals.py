@@ -68,9 +68,9 @@ def _signals(content: bytes) -> Sequence[Signal]:
     try:
         entries = json.loads(content, parse_float=str, parse_int=str)
     except (ValueError, RecursionError):
-        raise InvalidArgumentError("the measurements are not JSON") from None
+        raise InvalidArgumentError("FILE is not valid JSON") from None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise InvalidArgumentError("the measurements are not a list of objects")
+        raise InvalidArgumentError("FILE must contain a JSON list of objects")
     signals = []
     for entry in entries:
         unknown = entry.keys() - {*_REQUIRED, *_OPTIONAL}

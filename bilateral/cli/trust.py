@@ -82,7 +82,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     cases, trusted = judged.cases(), judged.trusted or []
     run = Run(_Pace(invocation.output.note))
     if bool(tables) == (database is not None):
-        raise UsageProblemError("pass either --tables or the --database of an index")
+        raise UsageProblemError("pass exactly one of --tables and --database (the database of an index)")
     with nullcontext(_folders(tables)) if tables else _indexed(database) as (read, by_chain):
         engine = Engine(run=run).fit(run.step("tables", read), cases, trusted)
         run.step("results", lambda: by_chain(Results.of(engine)).write(out))
@@ -201,7 +201,7 @@ def decide(
 def propose_seeds(
     invocation: Invocation,
     tables: _Tables,
-    count: int = option(None, "The number of accounts to propose.", default=20, min=1),
+    count: int = option(None, "The number of accounts to propose as trusted.", default=20, min=1),
 ) -> None:
     """Propose accounts to trust, with supporting figures. Use --trust to specify accounts that you already trust."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415  # pyarrow is heavy, and an extra

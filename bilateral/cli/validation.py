@@ -80,7 +80,7 @@ def list_requests(
 ) -> None:
     """List the validation requests for an agent or to a validator, with their latest responses."""
     if (agent is None) == (validator is None):
-        raise InvalidArgumentError("pass either --agent or --validator")
+        raise InvalidArgumentError("pass exactly one of --agent and --validator")
     with invocation.reading() as client:
         hashes = client.get_agent_validations(agent) if agent else client.get_validator_requests(str(validator))
         statuses = [client.get_validation_status(request) for request in hashes]

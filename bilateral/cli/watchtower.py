@@ -153,7 +153,7 @@ def probe(  # noqa: PLR0913, PLR0917  # one a setting
     probing: ProbeOptions,
     protocol: str = option("PROTOCOL", "The protocol expected at the URL: web, mcp, a2a, oasf or x402.", default="web"),
     is_paid: bool = flag(
-        "--sells", "The endpoint sells through x402, so the probe may send POST {} to request its price."
+        "--sells", "Treat the endpoint as paid through x402: the probe may send POST {} to request its price."
     ),
     database: Database = None,
 ) -> None:

@@ -129,7 +129,7 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
     with open_index(database) as index:
         leaves = periods.measurements(store, index, week)
     if not leaves:
-        raise InvalidArgumentError(f"nothing was measured in {week.name}")
+        raise InvalidArgumentError(f"nothing was measured in {week.name}: choose a different --period")
     tree = publishing.MerkleTree(leaves)
     file.write_bytes(tree.content)
     value = {"file": str(file), "measurements": len(leaves), "root": tree.root.hex()}
@@ -152,7 +152,7 @@ def merge(
     try:
         key, content = OKPKey.import_key(public_key.read_bytes()), file.read_bytes()
     except (OSError, JoseError, ValueError, TypeError) as problem:
-        raise InvalidArgumentError(f"the file or the key cannot be read: {problem}") from None
+        raise InvalidArgumentError(f"FILE or --public-key cannot be read: {problem}") from None
     hours = add(opened(store_url), content, vantage, key)
     invocation.output.result({"vantage": vantage, "hours": hours}, title="Merged")
 
@@ -183,7 +183,7 @@ class BudgetOptions:
         try:
             return Budget(decimals_of, *(int(Decimal(dollars) * _MICROS) for dollars in (self.call, self.day)))
         except (ArithmeticError, ValueError):
-            raise InvalidArgumentError(f"--call {self.call} and --day {self.day} must be amounts in dollars") from None
+            raise InvalidArgumentError(f"--call {self.call} or --day {self.day} is not an amount in dollars") from None
 
 
 def buy(

@@ -101,7 +101,7 @@ def _row_of(row: Any) -> dict[str, Any]:
 @command(app, "remove", is_local=True, needs=require_api)
 def remove_webhook(
     invocation: Invocation,
-    webhook_id: Annotated[str, argument("WEBHOOK", "The id of a webhook.")],
+    webhook_id: Annotated[str, argument("WEBHOOK", "The webhook's id, as shown by `webhooks list`.")],
     database: Database = None,
 ) -> None:
     """Remove a webhook."""
@@ -109,7 +109,7 @@ def remove_webhook(
 
     with open_index(database) as engine, engine.begin() as connection:
         if not remove(connection, webhook_id):
-            raise InvalidArgumentError(f"there is no webhook {quoted(webhook_id)}: see bilateral webhooks list")
+            raise InvalidArgumentError(f"there is no webhook {quoted(webhook_id)}: see `bilateral webhooks list`")
     invocation.output.result({"id": webhook_id}, title="Removed")
 
 

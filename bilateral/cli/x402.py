@@ -105,8 +105,8 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
     public_key_file: Path | None = optional(
         "FILE", "A file containing the public key in hexadecimal, if another program holds the key."
     ),
-    algorithm: str = option("NAME", "secp256k1 or ed25519.", default="secp256k1"),
-    role: str = option("ROLE", "owner or delegate.", default="delegate"),
+    algorithm: str = option("NAME", "The algorithm of the key: secp256k1 or ed25519.", default="secp256k1"),
+    role: str = option("ROLE", "The role of the key's holder: owner or delegate.", default="delegate"),
     valid_from: int | None = optional("SECONDS", "When the key becomes valid, in Unix time; a minute ago by default."),
     valid_until: int | None = optional("SECONDS", "The Unix time at which the key expires; by default, it never does."),
     comment: str | None = optional("TEXT", "A note for human readers."),
@@ -115,7 +115,7 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
     from bilateral.x402.server.rotation import add_public_key, add_signer  # noqa: PLC0415  # slow, and an extra
 
     if signing_keystore is not None and public_key_file is not None:
-        raise InvalidArgumentError("pass either --signing-keystore or --public-key-file")
+        raise InvalidArgumentError("pass --signing-keystore or --public-key-file, not both")
     options: dict[str, Any] = {
         "role": role,
         "valid_from": parse_time(valid_from),

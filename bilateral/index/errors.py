@@ -8,7 +8,7 @@ from bilateral.core.text import quoted
 
 
 class CursorMovedError(FormattedError):
-    """Another worker moved the cursor first. No data was lost; read the cursor again.
+    """Another worker moved the cursor (last indexed block) first. No data was lost; read the cursor again.
 
     Attributes:
         block: The block at which the cursor was expected.
@@ -35,8 +35,8 @@ class EndpointRefusesError(FormattedError):
         endpoint: The endpoint's host.
         first_block: The first block that was requested.
         last_block: The last block that was requested.
-        wait_seconds: The wait that the endpoint requests, in seconds; None if it requests none.
-        is_final: True if waiting and trying again will not help either.
+        wait_seconds: The wait in seconds that the endpoint's response demands; None if it states none.
+        is_final: True if waiting and retrying will not help.
     """
 
     reason = "endpoint_refuses"
@@ -55,7 +55,7 @@ class EndpointLiesError(FormattedError):
 
     Attributes:
         endpoint: The endpoint's host.
-        may_pass: True if the cause may be a reorganisation, or a node that lags behind other nodes on its host.
+        may_pass: True if the cause may be temporary: a reorganisation, or a node that lags behind others on its host.
     """
 
     reason = "endpoint_lies"
@@ -82,7 +82,7 @@ class EndpointLagsError(FormattedError):
 
 
 class FinalizedBlockError(BilateralError):
-    """An endpoint lacks finalized blocks that are indexed, and no second endpoint confirms this. Nothing was removed.
+    """An endpoint lacks finalized blocks that are indexed, and no other endpoint confirms this. Nothing was removed.
 
     Attributes:
         endpoint: The endpoint's host.
@@ -104,7 +104,7 @@ class FinalizedBlockError(BilateralError):
 
 
 class MissingLogsError(FormattedError):
-    """A block's filter indicates registry logs that no endpoint returns. Nothing from the block was stored.
+    """A block's Bloom filter indicates registry logs that no endpoint returns. Nothing from the block was stored.
 
     Attributes:
         endpoint: The endpoint's host.
@@ -121,7 +121,7 @@ class MissingLogsError(FormattedError):
 
 
 class ChainChangedError(FormattedError):
-    """The chain changed while blocks were read, for example in a reorganisation. Nothing was stored; read them again.
+    """The chain changed while blocks were read, for example in a reorganisation. Nothing was stored; retry the read.
 
     Attributes:
         endpoint: The endpoint's host.
@@ -137,7 +137,7 @@ class NoEndpointError(BilateralError):
     """No endpoint of a chain is currently usable.
 
     Attributes:
-        chain_id: The chain; None if no endpoint reported its chain.
+        chain_id: The chain's id; None if no endpoint reported one.
         is_final: True if waiting does not help, because every endpoint rejects requests permanently.
     """
 
@@ -153,7 +153,7 @@ class NoEndpointError(BilateralError):
 
 
 class OtherRegistriesError(BilateralError):
-    """The database contains the chain with other registries than those to be indexed."""
+    """The database indexes the chain with different registries than those requested."""
 
     reason = "other_registries"
 
@@ -168,7 +168,7 @@ class OtherRegistriesError(BilateralError):
 
 
 class EarlierRegistryError(FormattedError):
-    """A registry to be added may have events before the chain's first indexed block. The arguments are both blocks."""
+    """A registry to be added may have events before the chain's first indexed block."""
 
     reason = "earlier_registry"
     template = (
@@ -240,7 +240,7 @@ class OlderSchemaError(FormattedError):
     template = "the tables have version {stored}, but this package needs {supported}: {remedy}"
     stored: str
     supported: str
-    remedy: InitVar[str] = "run bilateral index schema"
+    remedy: InitVar[str] = "run `bilateral index schema`"
 
 
 class DatabaseUnavailableError(BilateralError):
@@ -250,11 +250,11 @@ class DatabaseUnavailableError(BilateralError):
 
 
 class ChainServerFailedError(DatabaseUnavailableError):
-    """A shard failed while its coordinator was queried. The next query skips the shard."""
+    """A shard (a server for some of the chains) failed while its coordinator was queried. The next query skips it."""
 
 
 class MissingChainError(FormattedError, DatabaseUnavailableError):
-    """A chain's shard is not responding, so a response about the chain would lack rows. Other chains can be queried."""
+    """A chain's shard is not responding, so results for the chain would be incomplete. Other chains can be queried."""
 
     template = "the database of chain {chain_id} is not responding: try again later, or query other chains"
     chain_id: int
@@ -278,7 +278,7 @@ class NotIndexedError(BilateralError):
 
 
 class ShardError(BilateralError):
-    """A server in a sharded index does not match its settings. Nothing was changed.
+    """A server in a sharded index does not match the index's settings. Nothing was changed.
 
     Attributes:
         shard: The name of the shard, or `coordinator`.
@@ -292,7 +292,7 @@ class ShardError(BilateralError):
 
 
 class MisplacedChainError(FormattedError):
-    """A worker tried to write a chain to a database that does not own it. Nothing was changed."""
+    """A worker tried to write a chain to a database that is not assigned this chain. Nothing was changed."""
 
     reason = "misplaced_chain"
     template = "chain {chain_id} {problem}"
@@ -301,7 +301,7 @@ class MisplacedChainError(FormattedError):
 
 
 class ChainNotIndexedError(NotIndexedError):
-    """The index does not follow the chain, or has no identity registry on it.
+    """The index does not include the chain, or includes no identity registry on it.
 
     Attributes:
         kind: `chain`.

@@ -1,6 +1,6 @@
-"""The projections of the log, in the order in which they run. To derive more tables, add a folder and one line here.
+"""The log's projections (derived tables), in the order in which they run. To add one, add a package and list it here.
 
-A projection imports only projections that precede it. Search is not a projection but a reader of file contents.
+A projection may import only those listed before it. Search is not a projection, because it reads file contents.
 """
 
 from collections import defaultdict

@@ -95,11 +95,11 @@ class FeedbackData:
         fields = Fields(content, "an attestation's data")
         version = fields.number(1)
         if version != _VERSION:
-            raise fields.malformed(f"version {version} is unknown")
+            raise fields.malformed(f"its version {version} is unknown")
         task_ref, agent, counterparty = fields.take(32), address_text(fields.take(32)), address_text(fields.take(32))
         outcome, data_hash, content_type = fields.number(1), fields.take(32), fields.number(1)
         if outcome not in tuple(Outcome):
-            raise fields.malformed(f"outcome {outcome} is unknown")
+            raise fields.malformed(f"its outcome {outcome} is unknown: expected 0, 1 or 2")
         try:
             return cls(
                 task_ref, agent, counterparty, Outcome(outcome), data_hash, content_type, fields.take(fields.left)

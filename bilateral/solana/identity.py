@@ -96,7 +96,7 @@ class SatiIdentity(Closing):
     def set_metadata(self, mint: str, key: str, value: str) -> str:
         """Set an additional field in an agent's metadata. See `set_uri`. To set the wallet, use `set_wallet`."""
         if not key or key in _OWN_FIELDS or key == WALLET_KEY:
-            raise SolanaWriteError(f"the key {key!r} is reserved: use set_uri or set_wallet", "reserved_key")
+            raise SolanaWriteError(f"the key {key!r} is reserved: use `set_uri` or `set_wallet`", "reserved_key")
         return self._run(self._set(mint, key, value))
 
     def set_wallet(self, mint: str, wallet: str) -> str:

@@ -124,7 +124,7 @@ def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], p
     if holder != record.owner:
         problem = (
             f"the agent {asset} was transferred to {holder}, but the registry still has the wallet and URI of its "
-            f"former owner {record.owner}: call sync_owner first"
+            f"former owner {record.owner}: call `sync_owner` first"
         )
         raise AgentRefusedError(problem, MISMATCH)
     return Agent8004(

@@ -68,7 +68,7 @@ class SignedTransaction:
         is_versioned = bool(signers & _VERSIONED)
         if is_versioned:
             if signers != _VERSIONED:
-                raise fields.malformed(f"version {signers - _VERSIONED} is unknown")
+                raise fields.malformed(f"its version {signers - _VERSIONED} is unknown")
             signers = fields.number(1)
         fields.take(2)  # the numbers of read-only accounts
         accounts = tuple(address_text(fields.take(32)) for _ in range(fields.compact()))

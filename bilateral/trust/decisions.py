@@ -51,7 +51,7 @@ def read_asks(path: Path) -> pa.Table:
     columns = {}
     for field in ASKS:
         if field.name not in table.column_names:
-            raise InvalidArgumentError(f"the asks have no column {quoted(field.name)}: add it")
+            raise InvalidArgumentError(f"the table of payment requests has no column {quoted(field.name)}: add it")
         values = cast(f"asks.{field.name}", table.column(field.name), field.type)
         if values.null_count:
             row = pc.index(pc.is_null(values), True).as_py() + 1

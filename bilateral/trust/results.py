@@ -88,7 +88,7 @@ class Results:
             return cls(**{field.name: pq.read_table(folder / f"{field.name}.parquet") for field in fields(cls)})
         except (OSError, pa.ArrowException):
             raise InvalidArgumentError(
-                f"{quoted(str(folder))} contains no results: run bilateral trust analyse --tables DIR --out {folder}"
+                f"{quoted(str(folder))} contains no results: run `bilateral trust analyse --tables DIR --out {folder}`"
             ) from None
 
     @classmethod

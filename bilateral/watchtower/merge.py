@@ -97,5 +97,5 @@ def _add(store: Store, vantage: str, lines: list[dict[str, Any]]) -> int:
 def _counts(line: dict[str, Any]) -> dict[str, int]:
     counts = {str(key): int(count) for key, count in line["counts"].items()}
     if min(counts.values()) < 0 or sum(counts.get(outcome, 0) for outcome in Outcome) > counts["scheduled"]:
-        raise ValueError("the file lists an hour with more results than probes")
+        raise ValueError("the counts of an hour are negative or exceed its scheduled probes")
     return counts

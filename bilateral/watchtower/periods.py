@@ -131,10 +131,10 @@ def measurements(store: Store, index: Engine, period: Period) -> list[Leaf]:
 def freeze(store: Store, index: Engine, period: Period, *, dry_run: bool = False) -> tuple[list[Leaf], list[Leaf]]:
     """Return the measurements of a period and of the one published before it, and store both for later runs."""
     if time.time() < period.end + _SETTLING_SECONDS:
-        raise InvalidArgumentError(f"{period.name} can be published no earlier than an hour after its end")
+        raise InvalidArgumentError(f"{period.name} cannot be published until an hour after it has ended")
     leaves = measurements(store, index, period)
     if not leaves:
-        raise InvalidArgumentError(f"nothing was measured in {period.name}")
+        raise InvalidArgumentError(f"nothing was measured in {period.name}: choose a different period")
     frozen: dict[str, list[Leaf]] = store.setting(_FROZEN) or {}
     previous = max((name for name in frozen if name < period.name), default="")
     if not dry_run:

@@ -283,7 +283,7 @@ def test_the_key_is_a_file_that_its_owner_alone_reads(tmp_path):
     with pytest.raises(InvalidArgumentError, match="cannot be written"):
         write_key(path)
     path.chmod(0o644)
-    with pytest.raises(InvalidArgumentError, match="is readable by other users: run chmod 600"):
+    with pytest.raises(InvalidArgumentError, match="is readable by other users: run `chmod 600"):
         read_key(path)
     for content in (b"", key.as_pem(private=False), OKPKey.generate_key("X25519").as_pem(private=True)):
         path.write_bytes(content)

@@ -69,7 +69,7 @@ def test_number_out_of_range_is_refused_by_the_name_of_its_field(auth, name, bit
     assert getattr(replace(auth, **{name: 0}), name) == 0
     assert getattr(replace(auth, **{name: 2**bits - 1}), name) == 2**bits - 1
     for outside in (-1, 2**bits):
-        with pytest.raises(ValueError, match=rf"{name} must be from 0 to 2\*\*{bits} - 1, not {outside}"):
+        with pytest.raises(ValueError, match=rf"{name} must be from 0 to 2\^{bits} - 1, not {outside}"):
             replace(auth, **{name: outside})
 
 

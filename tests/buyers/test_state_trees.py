@@ -77,7 +77,7 @@ def test_a_state_is_found_by_buyer_chain_and_policy(states):
 
 
 def test_an_empty_tree_is_refused():
-    with pytest.raises(InvalidArgumentError, match="at least one state"):
+    with pytest.raises(InvalidArgumentError, match="at least one buyer"):
         StateTree([])
 
 

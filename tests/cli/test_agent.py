@@ -92,7 +92,7 @@ def test_a_uri_is_replaced(done, identity, agent, owner):
 @pytest.mark.parametrize("arguments", [[], ["ipfs://x", "--file", "agent.json"]], ids=["neither", "both"])
 def test_a_registration_file_is_a_uri_or_a_file(refused, agent, owner, arguments):
     error = refused(3, "agent", "set-uri", agent, *arguments, key=owner)
-    assert (error["reason"], "as a URI or with --file" in error["message"]) == ("invalid_argument", True)
+    assert (error["reason"], "file's URI and --file" in error["message"]) == ("invalid_argument", True)
 
 
 def test_a_wallet_is_set_by_its_own_keystore_and_unset(done, identity, agent, owner, wallet_key, keystore):
@@ -216,7 +216,7 @@ def test_a_written_result_is_shown_as_a_table(bilateral, owner):
 
 def test_metadata_that_is_given_twice_is_refused(refused, owner):
     error = refused(3, "agent", "register", "--metadata", "tier=gold", "--metadata", "tier=lead", key=owner)
-    assert (error["reason"], error["message"]) == ("invalid_argument", 'the metadata "tier" is specified twice')
+    assert (error["reason"], error["message"]) == ("invalid_argument", '--metadata specifies the key "tier" twice')
 
 
 @pytest.mark.parametrize("metadata", ["tier", ""])

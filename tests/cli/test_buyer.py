@@ -164,7 +164,7 @@ def test_a_credential_for_another_gate_or_policy_is_refused(bilateral, with_buye
 def test_a_credential_names_one_place(bilateral, with_buyers, attestor, place):
     issue = ("buyer", "issue", new_address(), "--tier", "new", "--pseudonym", "0x" + "5c" * 32)
     ran = bilateral(*issue, *place, "--json", key=attestor, **with_buyers)
-    assert (ran.code, "with either --gate or --scope" in ran.err) == (3, True)
+    assert (ran.code, "exactly one of --gate and --scope" in ran.err) == (3, True)
 
 
 def test_a_role_is_handed_over_in_two_steps(buyer, attestor, client):
@@ -189,7 +189,7 @@ def test_the_tokens_are_shown(buyer, token):
         ([], "the file must be an object with the fields state, epoch, proof"),
         ({"state": {}, "epoch": 1}, "the file lacks the field proof"),
         ({"state": {}, "epoch": 1, "proof": [], "x": 1}, "the file has an unknown field: x"),
-        ({"state": {}, "epoch": 1, "proof": "0x"}, "proof must be a JSON list"),
+        ({"state": {}, "epoch": 1, "proof": "0x"}, "the field proof must be a JSON list"),
         ({"state": {}, "epoch": 1, "proof": ["5c"]}, "proof[0] must be hexadecimal, such as 0x5c1f"),
         ({"state": {}, "epoch": 1, "proof": []}, "state lacks the field buyer"),
         ({"state": [], "epoch": 1, "proof": []}, "state must be an object with the fields"),
@@ -226,11 +226,11 @@ def test_a_malformed_vote_is_refused(mistake, attestor, vote):
 
 
 def test_an_unknown_role_is_refused(mistake, attestor):
-    assert "role must be attestor or anchorer, not owner" in mistake(3, "take-role", "owner", key=attestor)
+    assert "ROLE must be attestor or anchorer, not owner" in mistake(3, "take-role", "owner", key=attestor)
 
 
 def test_an_unknown_tier_is_refused(mistake, attestor):
-    sentence = "tier must be one of new, verified, trusted, premium, not gold"
+    sentence = "--tier must be one of new, verified, trusted, premium, not gold"
     place = ("--gate", new_address(), "--pseudonym", "0x" + "5c" * 32)
     assert sentence in mistake(3, "issue", new_address(), "--tier", "gold", *place, key=attestor)
 

@@ -302,13 +302,13 @@ AGENT = "eip155:1:0x8004A818BFB912233c491871b3d84c89A494BD9e#1"
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--seller", AGENT], "pass --service and --seller"),
+        (["--seller", AGENT], "both --service and --seller"),
         (["--seller", AGENT, "--service", "ftp://x"], '"ftp://x" is not the http or https URL of a service'),
         (
             ["--seller", AGENT, "--service", "https://x?y=1"],
             '"https://x?y=1" is not the http or https URL of a service',
         ),
-        (["--seller", AGENT, "--incentives", "-"], "pass either --incentives or --seller"),
+        (["--seller", AGENT, "--incentives", "-"], "pass --incentives or --seller, not both"),
     ],
     ids=["no service", "scheme", "query", "both"],
 )

@@ -96,7 +96,7 @@ def test_the_client_of_a_feedback_is_an_account_of_ones_own_by_name(done, refuse
     names = keystore("bob", client)
     assert done("feedback", "show", f"{agent}:bob:{index}", **names)["feedback"]["id"] == feedback_id
     error = refused(3, "feedback", "show", f"{agent}:alice:{index}", **names)
-    assert 'the client "alice" is neither an address nor an alias in bilateral account list' in error["message"]
+    assert 'the client "alice" is neither an address nor an alias in `bilateral account list`' in error["message"]
 
 
 def test_a_feedback_is_shown_with_its_answers(done, bilateral, feedback_id, owner, client):

@@ -200,7 +200,7 @@ def test_a_database_that_does_not_exist_is_named_and_not_made(refused, tmp_path,
     path = tmp_path / "folder" / "mistyped.sqlite"
     problem = refused(11, *arguments, "--database", url.format(path))
     assert problem["reason"] == "database_unavailable"
-    assert problem["message"] == f'the database "{path}" does not exist: create it with bilateral index run'
+    assert problem["message"] == f'the database "{path}" does not exist: create it with `bilateral index run`'
     assert list(tmp_path.iterdir()) == []
 
 

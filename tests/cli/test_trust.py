@@ -120,7 +120,7 @@ def test_several_folders_without_their_chains_are_refused(refused, tables, tmp_p
 @pytest.mark.parametrize("sources", [(), ("--tables", "tables", "--database", "sqlite:///index.sqlite")])
 def test_analysis_of_no_rows_or_of_two_sources_is_refused(refused, sources, tmp_path):
     told = refused(2, "trust", "analyse", *sources, "--out", tmp_path / "r")["message"]
-    assert told == "pass either --tables or the --database of an index"
+    assert told == "pass exactly one of --tables and --database (the database of an index)"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_folder_without_tables_is_refused(refused, tmp_path):
 
 def test_an_explanation_without_results_says_what_to_run(refused, tmp_path):
     error = refused(3, "trust", "explain", "1", "--out", tmp_path)
-    assert "run bilateral trust analyse" in error["message"]
+    assert "run `bilateral trust analyse" in error["message"]
 
 
 def test_asks_are_answered_and_written(done, tables, tmp_path):

@@ -219,7 +219,7 @@ def test_ratings_outside_one_to_five_stars_are_refused(stars):
 
 @pytest.mark.parametrize("value", [FeedbackValue(101), FeedbackValue(-1), FeedbackValue(10001, 2)])
 def test_values_outside_a_hundred_have_no_stars(value):
-    with pytest.raises(UnrepresentableValueError, match="is not between 0 and 100"):
+    with pytest.raises(UnrepresentableValueError, match=r"is out of range 0..100"):
         value_to_stars(value)
 
 

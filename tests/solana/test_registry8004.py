@@ -89,7 +89,7 @@ def test_owner_is_paid_if_the_agent_has_no_wallet(run, reader, listed, owner, co
 def test_agent_that_was_transferred_past_the_registry_is_refused(run, reader, verifier, listed, owner, stranger, core):
     """Metaplex Core alone moved it, so the proven wallet is still that of the seller."""
     declared = declare_solana_reputation(listed(wallet=owner.pubkey(), live=stranger.pubkey()), MAINNET, registry=NAME)
-    with pytest.raises(AgentRefusedError, match="call sync_owner first") as refused:
+    with pytest.raises(AgentRefusedError, match="call `sync_owner` first") as refused:
         read(run, reader, core)
     assert refused.value.code == "authority_mismatch"
     with pytest.raises(PaymentRefusedError) as refused:

@@ -113,5 +113,5 @@ def test_asks_that_make_no_sense_are_refused(tmp_path, column, value, told):
 
 def test_a_missing_column_is_named(tmp_path):
     parquet.write_table(asked((HONEST, 1.0, 1.0)).drop_columns(["ts"]), tmp_path / "asks")
-    with pytest.raises(InvalidArgumentError, match='the asks have no column "ts": add it'):
+    with pytest.raises(InvalidArgumentError, match='the table of payment requests has no column "ts": add it'):
         read_asks(tmp_path / "asks")

@@ -130,6 +130,6 @@ def test_an_hour_with_more_results_than_probes_is_refused(here, there, key):
     with there.store.engine.begin() as connection:
         connection.execute(hour.update().values(counts={"scheduled": 1, "up": 4}))
     before = rows(here)
-    with pytest.raises(InvalidArgumentError, match="more results than probes"):
+    with pytest.raises(InvalidArgumentError, match="exceed its scheduled probes"):
         merge(here.store, export_vantage(there.store, WEEK, "us-1", key), "us-1", key)
     assert rows(here) == before

@@ -238,7 +238,7 @@ def test_only_the_payer_gives_feedback_about_a_payment_that_is_not_provable(
     blind_verifier, through_a_contract, payer, stranger
 ):
     verification = blind_verifier.verify(through_a_contract)
-    with pytest.raises(InvalidArgumentError, match=f"{payer.address} paid, so {stranger.address} cannot"):
+    with pytest.raises(InvalidArgumentError, match=f"{payer.address} made the payment, so {stranger.address} cannot"):
         paid_feedback(verification, 40, stranger)
 
 

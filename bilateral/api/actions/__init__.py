@@ -1,1 +1,1 @@
-"""Actions of website visitors: the service prepares what a visitor's wallet signs, and never sees the wallet's keys."""
+"""Actions that website visitors take: the service prepares what their wallets sign, but never sees their keys."""

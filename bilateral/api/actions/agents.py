@@ -16,7 +16,7 @@ from bilateral.core.signatures import Domain
 from bilateral.documents import RegistrationFile
 
 _PARTS = (2, 3)
-"""The numbers of words in a service's line: its name, its endpoint and, optionally, its version."""
+"""The number of words in a line that describes a service: name, endpoint and, optionally, version."""
 
 _MOST_SERVICES = 50  # the form shows all of them; larger files are written by hand
 
@@ -62,7 +62,7 @@ _TakesX402 = Annotated[bool, Field(description="True if the agent accepts paymen
 
 
 class _Keepable(Action):
-    """An action with a registration file, which the service stores once the account has signed it."""
+    """An action with a registration file, which the service can store off chain if the account signs it."""
 
     keep: Annotated[
         bool,
@@ -100,7 +100,7 @@ def _fields_of(action: BaseModel) -> dict[str, Any]:
 
 
 class RegisterAgent(_Keepable):
-    """Register an agent that the account owns (ERC-8004, `register`)."""
+    """Register an agent, with the account as its owner (ERC-8004, `register`)."""
 
     final: ClassVar[str] = (
         "The registration stays on the chain permanently. You can still change the file or transfer the agent."
@@ -152,7 +152,7 @@ class _OfAgent(Action):
 
 
 class EditRegistration(_OfAgent, _Keepable):
-    """Change an agent's registration file, which the URI embeds or the service stores (ERC-8004, `setAgentURI`)."""
+    """Change an agent's registration file, embedded in the URI or stored by the service (ERC-8004, `setAgentURI`)."""
 
     final: ClassVar[str] = "The new file replaces the current one immediately. Earlier URIs remain on the chain."
 

@@ -86,11 +86,11 @@ class Prepared:
         account: The acting account; None if only the fields were checked.
         summary: Sentences that describe what the wallet is asked to sign.
         final: A sentence that states which effects of the action cannot be undone.
-        document: The complete file that is signed with the action or, without an account, the fields from the form.
+        document: The complete file that the action refers to; if `account` is None, only the fields from the form.
             None if there is no file.
         transaction: The transaction for `eth_sendTransaction`; None if a signature is required first.
         signature: The first or only signature required; None if none is required.
-        result: The result of an action that needs no transaction. The visitor passes this result on to its recipient.
+        result: The result of an action that needs no transaction, for the visitor to pass on.
         block: The chain's last indexed block.
     """
 
@@ -135,7 +135,7 @@ class Action(BaseModel, ABC):
 
     @property
     def sentence(self) -> str:
-        """A sentence that describes the action: `words`, with the field values filled in."""
+        """A sentence that describes the action: `words` with the fields filled in."""
         return self.words.format(self=self)
 
     def document(self) -> Any:
@@ -152,7 +152,7 @@ class Action(BaseModel, ABC):
         return "signature"
 
     def request_of(self, typed_data: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
-        """Return the path and body for submitting a signature: by default, this action again."""
+        """Return the path and body for submitting a signature. By default, the body is this action."""
         del typed_data
         return PATH, self.model_dump(mode="json", exclude_none=True)
 

@@ -201,7 +201,7 @@ class RespondToValidation(Action):
 
 
 class AuthorizeFeedback(Action):
-    """Authorise a client to rate an agent in a registry that requires it (FeedbackAuth). No transaction is sent."""
+    """Authorise a client to rate an agent, in registries that require this (FeedbackAuth). No transaction is sent."""
 
     final: ClassVar[str] = "You cannot withdraw the authorisation: it is valid until it expires or is used up."
 

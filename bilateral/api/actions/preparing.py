@@ -31,7 +31,7 @@ _NODE_SECONDS: Final = 5.0
 """The timeout in seconds for each node request, because a visitor has to wait for several requests."""
 
 _LOADER: Final = Loader(limits=Limits(seconds=_NODE_SECONDS))
-"""Loads an agent's current registration file, which the agent's owner wants to change."""
+"""The loader for an agent's current registration file, which the owner wants to change."""
 
 _LOGGER: Final = logging.getLogger("bilateral.api")
 
@@ -94,7 +94,7 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
 
 
 class _Recorder:
-    """A store that only remembers the last document, so that its URI can be signed."""
+    """A wrapper around a store that remembers the last document."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -106,12 +106,12 @@ class _Recorder:
         return self._store.put(content)
 
     def completed(self, prepared: Prepared) -> Prepared:
-        """Return an action with the complete document instead of its form fields."""
+        """Return a prepared action with the complete document instead of form fields."""
         return prepared if self._content is None else replace(prepared, document=decode_object(self._content))
 
 
 class _InlineRecorder(_Recorder, DataUriStore):
-    """The recorder for files in data URIs. The SDK recognises such a store by its class."""
+    """A recorder for files embedded in data URIs. The SDK recognises such stores by their class."""
 
 
 def _to_sign(action: Action, prepared: Prepared, needed: SignatureNeededError) -> Prepared:
@@ -147,7 +147,7 @@ def _with_transaction(service: Service, prepared: Prepared, handle: Handle[Any],
 
 
 def _cost(transaction: Mapping[str, Any], gas: int) -> Cost:
-    """Return a transaction's cost, whose maximum fee is twice the base fee plus the tip (see `fees.quote`)."""
+    """Return a transaction's cost. The maximum fee per gas is twice the base fee plus the tip (see `fees.quote`)."""
     chain_id = transaction["chainId"]
     if "gasPrice" in transaction:
         price = transaction["gasPrice"]
@@ -160,7 +160,7 @@ def _cost(transaction: Mapping[str, Any], gas: int) -> Cost:
 
 
 def _problem(error: BilateralError) -> ProblemError:
-    """Return the problem for a rejected action, without the node's own error message, which may contain its URL."""
+    """Return the problem for a rejected action. It omits the node's error message, which may contain the node's URL."""
     if isinstance(error, (*NODE_FAILURES, UnexpectedAnswerError)):
         _LOGGER.warning("a node failed while an action was prepared: %s", error)
         detail = "the node for this chain did not respond correctly: try again later"

@@ -1,4 +1,4 @@
-"""Actions that cost the visitor no gas: feedback that this service's aggregator sends (two signatures), and reviews."""
+"""Actions that cost the visitor no gas: feedback, signed twice and sent by the aggregator, and reviews."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bilateral.x402.proof.types import InteractionData
 
 _LONGEST = 20_000
-"""The maximum length of a statement in characters; 2,000 is typical."""
+"""The maximum length of a payment statement in characters; 2,000 is typical."""
 
 _UNSIGNED = b"\0"
 _TAG2 = "x402"
@@ -44,7 +44,7 @@ def _object(value: Any) -> Any:
 
 
 class SponsoredFeedback(Action):
-    """Rate an agent for a paid answer, and have this service's aggregator pay for the gas (`giveFeedbackBySig`)."""
+    """Rate an agent for a paid request, and let this service's aggregator pay for the gas (`giveFeedbackBySig`)."""
 
     final: ClassVar[str] = (
         "The feedback stays on the chain permanently, with its tags and its file. If you revoke it, in a transaction "

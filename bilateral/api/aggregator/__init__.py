@@ -1,4 +1,4 @@
-"""The aggregator over HTTP. `routes` requires the `x402` extra, and is loaded only if an aggregator is configured."""
+"""The aggregator's HTTP API. `routes` requires the `x402` extra, and is loaded only if an aggregator is configured."""
 
 from typing import Final
 

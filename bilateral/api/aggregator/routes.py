@@ -71,7 +71,7 @@ class LogEntry:
         state: `queued`, `sent`, `included`, `confirmed` or `failed`.
         agent_id: The rated agent.
         client: The reviewing client.
-        task_ref: The reference of the payment.
+        task_ref: The payment's reference.
         value: The integer value.
         tag1: The first tag (untrusted text).
         tag2: The second tag (untrusted text).
@@ -134,9 +134,9 @@ class SponsoredTerms:
         identity_registry: The identity registry whose agents are served (CAIP-10).
         reputation_registry: The reputation registry (CAIP-10).
         account: The account that pays for the gas.
-        tokens: The minimum payment that is accepted, by token.
+        tokens: The minimum accepted payment, by token address.
         confirmations: The number of confirmations that a payment needs, including its own block.
-        requires_bound_proof: True if messages must include `bodies`.
+        requires_bound_proof: True if messages must include `bodies` as proof.
         requires_checked_file: True if the feedback file must be published before the message is sent.
         budget: The daily budget in wei.
         spent_today: The amount charged to today's budget (UTC), in wei.
@@ -192,7 +192,7 @@ _PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
 async def submit_feedback(request: Request) -> Response:
     """Accept signed feedback on a paid request, and pay for the gas.
 
-    Returns 201 if there is a transaction, 202 if it is queued, and 200 if the same message was accepted before.
+    Returns 201 if a transaction was sent, 202 if the feedback is queued, and 200 if the message was accepted before.
     """
     aggregator = _aggregator(request)
     accepted, is_new = await _take(request, aggregator.submit)
@@ -217,7 +217,7 @@ class LogQuery(ListQuery):
     state: Annotated[State | None, Query(description="The state.")] = None
 
     def filter(self) -> dict[str, Any]:
-        """Return the filter for the log, by column."""
+        """Return the value to filter by for each column; None for any."""
         chain_id = agent_id = payment = None
         if self.agent is not None:
             parsed = GlobalAgentId.parse(self.agent).agent_id if "#" in self.agent else AgentId.parse(self.agent)
@@ -258,9 +258,9 @@ def read_sponsored_feedback(request: Request, feedback_id: int) -> Response:
     openapi_extra={"requestBody": {"required": True, "content": _BODY}},
 )
 async def submit_blind_rating(request: Request) -> Response:
-    """Accept one side's envelope and opening for a pair of blind ratings, and put both ratings on chain together.
+    """Accept one side's half (envelope and opening) of a pair of blind ratings. Both halves are sent on chain together.
 
-    Returns 202 if the side is new, 200 if it was submitted before. Openings stay secret until they are sent on chain,
+    Returns 202 if the half is new, 200 if it was submitted before. Openings stay secret until they are sent on chain,
     and are then deleted.
     """
     accepted, is_new = await _take(request, _aggregator(request).relay)
@@ -278,7 +278,7 @@ async def read_blind_ratings(request: Request, pair_id: int) -> Response:
 
 @router.get("/tally", responses=one_of(tuple[Tally, ...]))
 def read_tally(request: Request) -> Response:
-    """Count accepted and rejected feedback in bands of ten values, to show that rejections are unbiased."""
+    """Count accepted and rejected feedback by value, in bands of ten, so that bias would be visible."""
     _aggregator(request).flush_refusals()
     return answer(request, tuple[Tally, ...], tuple(service_of(request).read(tally_feedback)))
 

@@ -26,12 +26,12 @@ from bilateral.index.standing.tables import standing
 
 
 def agent_id_text(rows: FromClause, scope: Scope) -> ColumnElement[str]:
-    """Return the id of the agent that the rows are about."""
+    """Return an SQL expression for the id of each row's agent."""
     return text_of(cast(rows.c.chain_id, Text), scope.dialect.whole(rows.c.agent_id))
 
 
 def agent_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]], Condition]:
-    """Return a function that finds rows by agent id. Ids from other chains match nothing."""
+    """Return a function that creates a condition on agent ids. Ids from other chains match nothing."""
 
     def find(ids: Sequence[str]) -> Condition:
         chains: dict[int, list[int]] = {}
@@ -45,7 +45,7 @@ def agent_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]], Co
 
 
 def uri_type(uri: ColumnElement[str]) -> ColumnElement[str]:
-    """Return the kind of a URI, by the name that the public subgraph uses for this kind."""
+    """Return the kind of a URI, with the same name as in the public subgraph."""
     cid = or_(and_(uri.like("Qm%"), func.length(uri) == 46), and_(uri.like("baf%"), func.length(uri) >= 8))  # noqa: PLR2004
     gateways = ("gateway.pinata.cloud", "ipfs.io", "cloudflare-ipfs.com")
     hosts = ("w3s.link", "dweb.link", "gateway.pinata.cloud", "ipfs.io", "cloudflare-ipfs.com")
@@ -127,7 +127,7 @@ class AgentRows(Rows):
         return None if column is None else [self._times()[column]]
 
     def _times(self) -> ReadOnlyColumnCollection[str, Any]:
-        """Return the columns for the agent's times, after joining their table, which has one row per agent."""
+        """Join the table of agents' times, which has one row per agent, and return its columns."""
         if self._activity is None:
             agent = self.agent
             self._activity = activity = agent_activity.alias()
@@ -182,7 +182,7 @@ class AgentRows(Rows):
 
 
 class RowsOfAgents(Rows):
-    """The rows of a table that are about registered agents, from registries of one kind."""
+    """The rows of one table that are about registered agents and come from one kind of registry."""
 
     of_entity: ClassVar[Any]
     kind: ClassVar[str] = "identity"
@@ -234,11 +234,11 @@ class MetadataRows(RowsOfAgents):
 
 
 _DECIMALS: Final = 4
-"""The number of decimals to which figures are rounded, because the last digits differ between engines."""
+"""The number of decimals to which figures are rounded, because the last digits differ between databases."""
 
 
 class StandingRows(RowsOfAgents):
-    """The rows of `Standing`: one for each agent as a server and, if it is rated as a client, one as a client."""
+    """The rows of `Standing`: one for each agent as a server, and another if the agent is rated as a client."""
 
     entity: ClassVar = "Standing"
     of_entity: ClassVar = standing

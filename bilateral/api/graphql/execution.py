@@ -46,10 +46,10 @@ from bilateral.index.reading.registries import Registries
 
 
 class Deadline:
-    """A limit on a query thread's processor time. All instances compare equal, so that cache keys can contain them.
+    """A limit on a query thread's processor time. All instances compare equal, so that caches ignore them.
 
     Args:
-        seconds: The number of seconds from now until the deadline.
+        seconds: The thread's remaining processor time, in seconds.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -70,11 +70,11 @@ class Deadline:
             raise QueryTimeoutError(self._seconds)
 
     def rule(self) -> type[ASTValidationRule]:
-        """Return a validation rule that does nothing but check the clock at each node of the query."""
+        """Return a validation rule that only checks the deadline, at each node of the query."""
         require = self.require
 
         class InTimeRule(ASTValidationRule):
-            """Requires validation to stay within its time limit."""
+            """Stops validation at the deadline."""
 
             def enter(self, *_args: Any) -> None:
                 """Check the clock."""
@@ -84,7 +84,7 @@ class Deadline:
 
 
 class ExistingFieldsRule(FieldsOnCorrectTypeRule):
-    """Requires fields to exist. The error messages are those of graph-node, because published SDKs search for them."""
+    """Requires fields to exist. Error messages match graph-node's, because published SDKs search for them."""
 
     def enter_field(self, node: ast.FieldNode, *_args: Any) -> None:
         """Check one field."""
@@ -94,7 +94,7 @@ class ExistingFieldsRule(FieldsOnCorrectTypeRule):
 
 
 class VariablesAsIdsRule(VariablesInAllowedPositionRule):
-    """Requires variables to have the types expected where they occur. A `String` may be an `ID`, as in SDKs."""
+    """Requires variables to have the types expected where they occur. SDKs may pass a `String` as an `ID`."""
 
     def leave_operation_definition(self, operation: ast.OperationDefinitionNode, *_args: Any) -> None:
         """Check the variables of one operation."""
@@ -181,7 +181,7 @@ class Checked:
     """A request that has been checked: it is valid and within the limits.
 
     Args:
-        seconds: The processor time available for the request.
+        seconds: The processor time that checking may take.
 
     Raises:
         GraphQLError: The request is malformed, invalid or too large. `errors` lists all reasons.

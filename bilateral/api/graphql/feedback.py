@@ -1,4 +1,4 @@
-"""The rows of the entities in reputation and validation registries, and of the deployments themselves."""
+"""The rows of the entities in reputation and validation registries, and of `Protocol`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KEY = ("registry", "agent_id", "client_address", "feedback_index")
 
 
 def _place(rows: FromClause) -> ColumnElement[Any]:
-    """Return an event's position as a sum, because SQLite would otherwise scan all later blocks through an index."""
+    """Return an event's position. Without `+ 0`, SQLite would use an index to scan all later blocks."""
     return tuple_(rows.c.block_number + 0, rows.c.log_index)
 
 
@@ -34,14 +34,14 @@ def _same(scope: Scope, rows: FromClause, other_rows: FromClause) -> list[Condit
 
 
 def feedback_id_text(rows: FromClause, scope: Scope) -> ColumnElement[str]:
-    """Return the id of the feedback that the rows are about."""
+    """Return an SQL expression for the id of each row's feedback."""
     return text_of(
         agent_id_text(rows, scope), lowered(rows.c.client_address), scope.dialect.whole(rows.c.feedback_index)
     )
 
 
 def feedback_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]], Condition]:
-    """Return a function that finds rows by feedback id. Ids from other chains match nothing."""
+    """Return a function that creates a condition on feedback ids. Ids from other chains match nothing."""
 
     def find(ids: Sequence[str]) -> Condition:
         chains: dict[int, list[tuple[int, str, int]]] = {}
@@ -133,7 +133,7 @@ class FeedbackRows(RowsOfAgents):
         ]
 
     def _revoked(self) -> tuple[FromClause, list[Condition]]:
-        """Return the feedback's revocations, which follow it and precede any later feedback with the same index."""
+        """Return the feedback's revocations: later ones that precede any new feedback with the same index."""
         feedback, revoked, again = self.table, FEEDBACK_REVOKED.alias(), NEW_FEEDBACK.alias()
         same = partial(_same, self.scope)
         between = and_(*same(again, feedback), _place(again) > _place(feedback), _place(again) < _place(revoked))

@@ -1,4 +1,4 @@
-"""The rows for the files of agents and of feedback, and the ids of these files."""
+"""The rows of agents' registration files and feedback files, and these files' ids."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CID_START: Final = 8
 
 
 class RegistrationFileRows(Rows):
-    """The rows of `AgentRegistrationFile`: the loaded files at agents' current URIs."""
+    """The rows of `AgentRegistrationFile`: the files loaded from agents' current URIs."""
 
     entity: ClassVar = "AgentRegistrationFile"
 
@@ -145,7 +145,7 @@ class RegistrationFileRows(Rows):
 
 
 def file_cid(uri: ColumnElement[str], transaction: ColumnElement[str], log_index: ColumnElement[int]) -> Any:
-    """Return a file's CID as in the public subgraph, which identifies data URIs and web addresses by event."""
+    """Return a file's CID. As in the public subgraph, data URIs and web addresses get an id from the event."""
     place = text_of(transaction, cast(log_index, Text))
     return case(
         (starts_with(uri, "ipfs://"), func.substr(uri, _CID_START)),

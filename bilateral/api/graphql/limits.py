@@ -32,7 +32,7 @@ MAX_ROOT_FIELDS: Final = 20
 """The maximum number of root fields, each of which becomes a statement."""
 
 MAX_ITEMS: Final = 10_000
-"""The maximum total number of entries in all lists, in the query's text and in its variables."""
+"""The maximum total number of list entries in a query's text and variables."""
 
 MAX_DEFINITIONS: Final = 50
 """The maximum number of operations and fragments. Each is validated, and fragments may be nested."""
@@ -41,7 +41,7 @@ MAX_CONDITIONS: Final = 300
 """The maximum total number of conditions in all filters."""
 
 LINKED_CONDITIONS: Final = 10
-"""The number of conditions that one on a linked entity counts as, because the database plans a query for it."""
+"""How many conditions a condition on a linked entity counts as, because it requires a subquery."""
 
 MAX_FILTER_LEVELS: Final = 6
 """The maximum depth of nested `and`, `or` and linked entities in a filter. SQLite's parser allows only a few more."""
@@ -53,10 +53,10 @@ MAX_FIRST: Final = 1_000  # as in graph-node
 MAX_SKIP: Final = 100_000  # the engine reads the skipped rows, within the time limit of a read
 
 _MAX_BRACKETS: Final = 60
-"""The maximum number of open brackets, because the parser recurses for each."""
+"""The maximum nesting depth of brackets, because the parser recurses at each level."""
 
 _MAX_VARIABLE_DEPTH: Final = 20
-"""The maximum depth of variables, which is more than filters need and far below Python's recursion limit."""
+"""The maximum nesting depth of variables: more than filters need, but far below Python's recursion limit."""
 
 _STRINGS: Final = re.compile(r'"""(?:\\"""|[\s\S])*?(?:"""|\Z)|"(?:\\.|[^"\\\n])*"?|#[^\n]*')
 _CLOSING: Final = {"}": "{", "]": "[", ")": "("}
@@ -145,7 +145,7 @@ class SizeOfQuery:
     """Measures the size of a document's operations.
 
     Args:
-        variables: The variables, before they are checked.
+        variables: The request's variables, which may be invalid.
     """
 
     def __init__(self, document: ast.DocumentNode, variables: Mapping[str, Any]) -> None:

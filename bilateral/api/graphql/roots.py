@@ -25,7 +25,7 @@ class Root(ABC):
     key: str
 
     def require_block(self, connection: Connection, chains: Sequence[ChainRegistries]) -> None:  # noqa: B027
-        """Check that the index contains the block that the field requests."""
+        """Check that the index contains the block in the field's arguments."""
 
     @abstractmethod
     def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> bytes:
@@ -47,7 +47,7 @@ class _AtBlock(Root):
     """A field with an optional block argument.
 
     Attributes:
-        block: `number`, `number_gte` or `hash`.
+        block: The argument: `number`, `number_gte` or `hash`.
     """
 
     block: Mapping[str, Any]
@@ -108,7 +108,7 @@ class Many(_AtBlock):
 
 @dataclass(frozen=True)
 class Meta(_AtBlock):
-    """The progress of the index, which is that of the chain whose last indexed block is the oldest.
+    """The index's progress: that of the chain whose last indexed block is the oldest.
 
     Attributes:
         names: The requested fields by response name, each with its subfields.

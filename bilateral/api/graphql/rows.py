@@ -28,7 +28,7 @@ class ChainRegistries:
 
     Attributes:
         identity: The identity registry.
-        reputation: The registry of open feedback; None if there is none.
+        reputation: The registry of feedback that needs no authorisation; None if there is none.
         validation: The validation registry; None if there is none.
     """
 
@@ -51,7 +51,7 @@ class Scope:
     chains: tuple[ChainRegistries, ...]
 
     def of(self, kind: str, chain_id: ColumnElement[Any], registry: ColumnElement[Any]) -> Condition:
-        """Return the condition that rows belong to one of the chains, and to that chain's registry of a given kind."""
+        """Return the condition that rows belong to one of the chains and come from its registry of a given kind."""
         places = [(chain.chain_id, address) for chain in self.chains if (address := getattr(chain, kind)) is not None]
         return or_(false(), *(and_(chain_id == chain, registry == address) for chain, address in places))
 
@@ -106,8 +106,8 @@ class Rows(ABC):
         conditions: The conditions that select the entity's rows, starting with the condition on chains.
         key: The columns that uniquely identify a row.
         block: The block in which a row last changed; None if there is no such block.
-        sort_aliases: Aliases of the fields to sort by.
-        parents: The links to the row in whose list these rows appear, which is the parent of all entries.
+        sort_aliases: The field that each alias sorts by.
+        parents: The links from these rows to their parent, which is the row whose list contains them.
     """
 
     entity: ClassVar[str]
@@ -125,7 +125,7 @@ class Rows(ABC):
         self._children: dict[str, Rows] = {}
 
     def __init_subclass__(cls) -> None:
-        """Register the rows under the name of their entity, if they have one."""
+        """Register the class under the name of its entity, if it has one."""
         if "entity" in vars(cls):
             ENTITIES[cls.entity] = cls
 
@@ -164,7 +164,7 @@ class Rows(ABC):
         return {}
 
     def value(self, name: str) -> Value:
-        """Return a field's values."""
+        """Return a field's SQL expression."""
         if self._fields is None:
             self._fields = self.fields  # computed once, because a statement needs many of them
         name = self.aliases.get(name, name)
@@ -183,7 +183,7 @@ class Rows(ABC):
         del self._children[name]
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
-        """Return the columns with which a database index sorts by a field; None to sort by the field's values."""
+        """Return the indexed columns that sort rows by a field; None to sort by the field's values."""
         return None
 
 
@@ -192,7 +192,7 @@ ENTITIES: Final[dict[str, type[Rows]]] = {}
 
 
 def text_of(*parts: ColumnElement[Any]) -> ColumnElement[str]:
-    """Return the parts of an id, joined by colons."""
+    """Join the parts of an id with colons, in SQL."""
     joined: ColumnElement[Any] = parts[0]
     for part in parts[1:]:
         joined = joined + literal_column("':'", Text) + part
@@ -205,7 +205,7 @@ def lowered(expression: ColumnElement[Any]) -> ColumnElement[str]:
 
 
 def parsed_agent(text: str) -> tuple[int, int] | None:
-    """Return the chain and token from an agent id such as `8453:247`; None for any other string."""
+    """Return the chain id and token id from an agent id such as `8453:247`; None for any other string."""
     chain, _, agent = text.partition(":")
     return (
         None if (number := _number(chain, _LARGEST_CHAIN)) is None or (of := _number(agent)) is None else (number, of)
@@ -213,7 +213,7 @@ def parsed_agent(text: str) -> tuple[int, int] | None:
 
 
 def parsed_feedback(text: str) -> tuple[int, int, str, int] | None:
-    """Return the chain, token, client and index from a feedback id; None for any other string."""
+    """Return the parts of a feedback id (chain, token, client, index); None for any other string."""
     parts = text.split(":")
     if len(parts) != 4 or parts[2] != parts[2].lower():  # noqa: PLR2004  # chain, agent, client, index
         return None

@@ -77,10 +77,10 @@ _MAX_PARAMETERS: Final = 64
 """The maximum number of filter values in a cached statement."""
 
 _FIRSTS: Final = (100, 1_000)
-"""The values of `first` that are written into statements: the schema's and SDKs' defaults. Others are parameters."""
+"""The values of `first` that become literals in statements: the schema's and SDKs' defaults. Others are parameters."""
 
 _MAX_COUNTED: Final = 1_024
-"""The number of counted statements at which counting starts again."""
+"""The number of distinct statements at which the counts of uses are reset."""
 
 _COUNTS: Final[Counter[int]] = Counter()
 
@@ -91,7 +91,7 @@ _Parameters: TypeAlias = Sequence[BindParameter[Any]]
 
 
 class _Query:
-    """A query for entities. Two queries are equal if one statement serves both, with different values.
+    """A query for entities. Two queries are equal if they differ only in the statement's parameters.
 
     Args:
         page: The page of the list or, for a single entity, a filter that finds the entity.
@@ -111,7 +111,7 @@ class _Query:
         self.key = (is_list, scope, entity, shape, *(key for key, _ in filters)) if is_kept else None
 
     def __eq__(self, other: object) -> bool:
-        """Return True if one statement serves both queries."""
+        """Return True if both queries can use the same statement."""
         return isinstance(other, _Query) and self.key == other.key
 
     def __hash__(self) -> int:
@@ -148,7 +148,7 @@ def _prepared(query: _Query) -> Prepared:
 
 
 def _pages(entity: str, selection: Sequence[Selected], page: Page | None) -> Iterator[tuple[str, Page]]:
-    """Yield the pages of lists in a query, each with the entity that it lists."""
+    """Yield each page of a list in a query, with the type of the listed entities."""
     if page is not None:
         yield entity, page
     for selected in selection:
@@ -171,7 +171,7 @@ def _filter(scope: Scope, entity: str, page: Page) -> tuple[Hashable, _Parameter
 
 @lru_cache(_MAX_STATEMENTS)
 def _rows_of_filters(scope: Scope, entity: str) -> Rows:
-    """Return cached rows for filters that only need keys, because building tables takes longer than most queries."""
+    """Return cached rows for computing filters' keys, because creating rows takes longer than most queries."""
     return ENTITIES[entity](scope)
 
 
@@ -206,7 +206,7 @@ _NESTED: Final = 2
 def read_list(
     connection: Connection, chains: Sequence[ChainRegistries], entity: str, selection: Sequence[Selected], page: Page
 ) -> bytes:
-    """Return a list of entities as JSON, using one statement. Each row is an entity."""
+    """Return a list of entities as JSON, using one statement that returns an entity per row."""
     query = _Query(Scope(entity_dialect(connection), tuple(chains)), entity, selection, page, is_list=True)
     return _listed(text for (text,) in query.rows(connection))
 
@@ -229,7 +229,7 @@ def read_one(
     selection: Sequence[Selected],
     entity_id: str,
 ) -> bytes:
-    """Return one entity as JSON, using one statement; `null` if there is none."""
+    """Return one entity as JSON, using one statement; `null` if it does not exist."""
     scope = Scope(entity_dialect(connection), tuple(chains))
     ((answer,),) = _Query(scope, entity, selection, Page({"id": entity_id}), is_list=False).rows(connection)
     return b"null" if answer is None else str(answer).encode()
@@ -268,7 +268,7 @@ class _Assembly:
         return condition
 
     def rows(self, rows: Rows, selection: Sequence[Selected], page: Page) -> Select[Any]:
-        """Return the entities in a root list, each as JSON. Joining them in the engine would copy long texts."""
+        """Return a root list's entities as JSON, one per row. Joining them in the database would copy long texts."""
         item, numbered = self._entries(rows, selection, page, 1)
         return select(cast(item, Text)).select_from(numbered)
 
@@ -297,7 +297,7 @@ class _Assembly:
         return self._by_key(rows, key, selection, level, shared), numbered
 
     def _shared(self, rows: Rows, selection: Sequence[Selected], level: int) -> Subquery | None:
-        """Return the objects to which all entries of a list link, by position in the selection; None without any."""
+        """Return the objects to which all entries of a list link, by position in the selection; None if empty."""
         # The objects are computed once per list. The limit keeps the engine from computing them for each entry.
         # Response names cannot be column names: SQLite ignores their case, and PostgreSQL truncates long ones.
         if self._is_apart(level):
@@ -312,7 +312,7 @@ class _Assembly:
     def object(
         self, rows: Rows, selection: Sequence[Selected], level: int = 1, shared: Subquery | None = None
     ) -> ScalarSelect[Any]:
-        """Return the first row as a JSON object. Some of its members may already be computed in `shared`."""
+        """Return the first row as a JSON object. `shared` may contain members that are already computed."""
         if self._is_apart(level):
             content: Any = self._by_key(rows, rows.key, selection, level)
         else:

@@ -181,7 +181,7 @@ class Flag(Value):
 
 
 class String(MatchedValue):
-    """A text."""
+    """A string."""
 
     def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
         return dialect.ordered(self.expression)

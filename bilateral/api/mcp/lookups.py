@@ -33,7 +33,7 @@ _MOST: Final = 100
 """The maximum number of rows per response, because a model reads all of them and each costs tokens."""
 
 AgentText = Annotated[str, Field(description="Such as 8453:247.", max_length=200)]
-"""An agent as a tool argument."""
+"""An agent's id as a tool argument."""
 
 Limit = Annotated[int, Field(ge=1, le=_MOST, description="1 to 100.")]
 Cursor = Annotated[str | None, Field(max_length=1_200, description="`next` from the previous page.")]
@@ -56,12 +56,12 @@ def read_agent_of(reader: Reader, text: str) -> Agent:
 
 
 def account_of(connection: Connection, address: str) -> Account:
-    """Read an account on all chains. Raise an error if the address is malformed."""
+    """Read an account's records on all chains. Raise an error if the address is malformed."""
     return account(connection, checksummed(address), tuple(read_registries(connection).by_chain))
 
 
 async def words_of_strangers(kind: Any, read: Callable[..., Any], *arguments: Any) -> Untrusted:
-    """Call `read` in a thread, and mark its result as untrusted. See `tool_errors` for the errors."""
+    """Call `read` in a thread, and mark its result as untrusted. For errors, see `tool_errors`."""
     with tool_errors():
         return untrusted(kind, await to_thread.run_sync(read, *arguments))
 
@@ -77,9 +77,9 @@ def tool_errors() -> Iterator[None]:
 
 
 def brief(model: type[BaseModel], about: Mapping[str, str], **others: Any) -> Any:
-    """Return a model whose descriptions are short enough for a tool.
+    """Return a copy of a model with descriptions short enough for a tool.
 
-    Arguments have the same names as over HTTP, where a list is passed as a repeated parameter with a singular name.
+    Arguments are named as over HTTP, except lists: instead of these, HTTP repeats a parameter with a singular name.
     """
     fields: dict[str, Any] = {
         name: (
@@ -103,7 +103,7 @@ def _published(name: str, field: FieldInfo) -> str | None:
 
 
 def asks(model: type[BaseModel]) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]]:
-    """Turn a model's fields into tool arguments, which precede the tool's own. Required arguments come first."""
+    """Turn a model's fields into arguments of a tool, before its own arguments. Required arguments come first."""
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         @wraps(function)

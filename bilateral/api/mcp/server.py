@@ -67,7 +67,7 @@ _EVERYTHING: Final = FeedFilter()
 
 
 class Reads:
-    """Reads a database in threads, for a feed that runs without the service."""
+    """Reads a database in threads, for a change feed that runs without the service."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

@@ -62,7 +62,7 @@ class FeedbackWithResponses:
     """A feedback entry and the responses to it.
 
     Attributes:
-        feedback: The entry, or several entries, newest first, if several registries contain its id.
+        feedback: The entry. If several registries contain its id, there are several, newest first.
         responses: At most 1,000 responses, newest first.
     """
 
@@ -94,7 +94,7 @@ def read_one_feedback(
 def read_services(
     request: Request, url: Annotated[str, Query(max_length=2_000, description="An https URL, or just a host.")]
 ) -> Response:
-    """Return the agents whose registration files list a URL, or another URL on the same host. Nothing is fetched.
+    """Return the agents whose registration files list a URL, or another URL on that host. The URL is not fetched.
 
     Anyone can list somebody else's host, so check the agent and its wallet before you pay.
     """

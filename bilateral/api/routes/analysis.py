@@ -74,10 +74,10 @@ def _analysed(service: Service, chain_id: int) -> tuple[int, str]:
 
 @router.get("/agents/{agent}/standing", responses=one_of(Standing, 404))
 def read_standing(request: Request, agent: AgentPath, side: Literal["server", "client"] = "server") -> Response:
-    """Return an agent's standing: its status, figures, reasons, and the amount of money behind it.
+    """Return an agent's standing: its status, figures and reasons, and how much money backs it.
 
-    A standing exists once an analysis has included the agent and, on the client side, once the agent has been rated as
-    a client.
+    A standing exists once an analysis has included the agent. On the client side, the agent must also have been rated
+    as a client.
     """
     service = service_of(request)
     key = service.agent_key(agent)

@@ -77,7 +77,7 @@ def _secret(variable: str) -> bytes:
     except ValueError:
         secret = b""
     if len(secret) != 32:  # noqa: PLR2004  # bytes of a key
-        raise InvalidArgumentError(f"the environment variable {variable} does not contain a 32-byte private key")
+        raise InvalidArgumentError(f"the environment variable {variable} must contain a 32-byte key in hexadecimal")
     return secret
 
 
@@ -111,7 +111,7 @@ async def submit_enrichment(request: Request) -> Response:
 
 @router.post("/api/buyer/{address}/disputes", **described_body(DisputeBody, MessageTaken, 403))
 async def submit_dispute(request: Request, address: BuyerPath) -> Response:
-    """Accept a seller's dispute about a payment, or its withdrawal. Disabled unless the operator enables it."""
+    """Accept a seller's dispute about a payment, or a withdrawal. Disabled unless the operator enables it."""
     buyer = parse_buyer(address)[1]
     take = _messages(request).take_dispute
     accepted = await _take(request, "dispute", lambda value: take(buyer, value))

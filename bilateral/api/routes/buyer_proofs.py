@@ -39,12 +39,12 @@ _REQUEST_SECONDS: Final = 600
 """The maximum validity of a signed request, in seconds, after which a copy of the request is useless."""
 
 _LIFETIME: Final = 3_600
-"""The validity of a credential, in seconds. After a tier drops, the old tier can be shown for at most this long."""
+"""The validity of a credential, in seconds. When its tier drops, a buyer can show the old one for this long."""
 
 
 @dataclass(frozen=True)
 class AnchoredState:
-    """A buyer's state in the latest tree whose root is on chain, in the format that `verifyBuyer` accepts.
+    """A buyer's state in the latest Merkle tree whose root is on chain, in the format that `verifyBuyer` accepts.
 
     Attributes:
         registry: The buyer registry that contains the root, as `eip155:8453:0x…`.
@@ -134,7 +134,7 @@ def _fields_of(state: BuyerState) -> dict[str, Any]:
 
 @router.post("/api/buyer/{address}/credential", **buyers.described_body(CredentialBody, Credential, 403, 404, 429))
 async def issue(request: Request, address: buyers.BuyerPath) -> Response:
-    """Issue a credential for a buyer's tier to another address, as requested by the buyer's signature (EIP-712).
+    """Issue a credential for a buyer's tier to another address. The buyer signs the request (EIP-712).
 
     It is valid for an hour, but not beyond the end of the UTC day. `scope` specifies where it is used. Within a scope,
     all addresses that hold credentials of the same buyer (at most eight) share one `pseudonym` per day.
@@ -241,10 +241,10 @@ class TierGroups:
 
 @router.post("/api/buyer/{address}/tier-member", **buyers.described_body(TierMemberBody, MemberTaken, 403))
 async def join(request: Request, address: buyers.BuyerPath) -> Response:
-    """Add a buyer to the groups for private proofs of its tier, as requested by its signature (EIP-712).
+    """Add a buyer to the groups for private proofs of its tier. The buyer signs the request (EIP-712).
 
-    The commitment belongs to a Semaphore v4 identity. That identity also signs the hash of the digest that the buyer
-    signs, with the last byte removed (EdDSA-Poseidon). All of this becomes public with the first day's list.
+    The commitment belongs to a Semaphore v4 identity. The identity also signs (EdDSA-Poseidon) the hash of the buyer's
+    signed digest, with the last byte removed. All of this becomes public with the first day's list.
     """
     return await buyers.answer_to_buyer(request, address, _join)
 
@@ -282,7 +282,7 @@ def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
 def read_list(
     request: Request, policy: _Policy, epoch: Annotated[int, Path(ge=0, lt=2**32, description="The UTC day.")]
 ) -> Response:
-    """Return the list of a day's members, which is the same for everyone. The roots of its trees are on chain."""
+    """Return a day's list of members, which is the same for all callers. The roots of its trees are on chain."""
     document = read_published(_engine(request), policy, epoch)
     if document is None:
         raise ProblemError(HTTPStatus.NOT_FOUND, "no_tier_list", f"no member list for day {epoch} and policy {policy}")
@@ -306,5 +306,5 @@ def _engine(request: Request) -> Engine:
 
 
 def _any(value: str) -> Any:
-    """Return a string with the type `Any`. The string is an address in checksum form."""
+    """Return a string, which is a checksum address, with the static type `Any`."""
     return value

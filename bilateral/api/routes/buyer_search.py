@@ -66,7 +66,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class SearchMeta:
-    """The size of the result: `total` is the number of results on this page, `next` the cursor of the next page."""
+    """The size of the result: `total` is the number of results on this page; `next` is the next page's cursor."""
 
     total: int
     next: str | None
@@ -107,7 +107,7 @@ class PricedSearch(BaseModel):
 
 @router.get("/api/search", responses=one_of(SearchAnswer, 404, 422))
 def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]) -> Response:
-    """Find agents, with the prices that each of them offers a buyer."""
+    """Find agents, with the prices that each offers a buyer."""
     service = service_of(request)
     gates = () if query.minScore is None else (Gate(tag="starred", minimum=Decimal(query.minScore)),)
     search = AgentSearch(
@@ -136,7 +136,7 @@ def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]
 
 
 def _result(agent: FoundAgent, offer: Offer | None, standing: Standing | None, *, is_withheld: bool) -> SearchResult:
-    """Return a result with the buyer's price for the cheapest service, under that service's policy."""
+    """Return a result. Its price is the buyer's for the cheapest service, under that service's policy."""
     prices = {} if offer is None else offer.prices
     cheapest = min(prices, key=lambda name: (prices[name], name), default=None)
     percentage, discount = Decimal(0), None

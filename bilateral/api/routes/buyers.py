@@ -37,7 +37,7 @@ INCENTIVES_TYPE: Final = "https://agentarena.site/spec/buyer-incentives#v1"
 """The media type of the well-known document (section 9)."""
 
 _MAX_AGE: Final = 300
-"""The number of seconds for which caches keep a response, which limits the age of a displayed score."""
+"""Seconds for which caches may store a response, which limits the age of a displayed score."""
 
 _PROOF_SECONDS: Final = 600
 """The maximum validity of a proof, in seconds, after which a copied proof is useless."""
@@ -117,7 +117,7 @@ def consent_text(buyer_id: str, until: int) -> str:
 
 
 def _require_consent(request: Request, standing: Standing) -> None:
-    """Check that the buyer itself requests its payments, unless the service shows them to everyone."""
+    """Require the buyer's signature to show its payments, unless the service shows them to everyone."""
     settings = service_of(request).settings.buyers
     if settings.shows_transactions:
         return
@@ -256,7 +256,7 @@ def signer_of(request: Request) -> ResultSigner:
 
 @router.get("/.well-known/jwks.json", responses=one_of(dict[str, Any], 404))
 def read_keys(request: Request) -> Response:
-    """Return the key that signs results (RFC 7517)."""
+    """Return the public key for signed results (RFC 7517)."""
     return _cached(request, encode(signer_of(request).key_set))
 
 

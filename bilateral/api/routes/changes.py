@@ -75,7 +75,7 @@ class ChangesEnd:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """A stream's `reset` event: the changes since the client's last event are lost. Read everything again.
+    """A stream's `reset` event: changes were lost, so the client must read everything again.
 
     Attributes:
         code: The reason: `invalid_cursor` or `cursor_pruned`.
@@ -90,7 +90,7 @@ class Reset:
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Create the feed, which counts the requests that wait for changes."""
+    """Create the change feed, which also counts waiting requests."""
     app.state.feed = Feed(app.state.service)
     yield
 
@@ -158,7 +158,7 @@ async def read_changes(
     since, limit, is_stream = query.since, query.limit, query.list_format is FeedFormat.EVENTS
     if is_stream:
         if query.wait:
-            raise InvalidArgumentError("wait: streams always wait, so remove this parameter")
+            raise InvalidArgumentError("remove the parameter wait, because streams always wait")
         since = last_event_id or since
     cursor = since if since is not None else await service.read_briefly(last_cursor)
     if not is_stream and not query.wait:

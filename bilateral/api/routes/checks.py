@@ -23,7 +23,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def _texts(about: str, alias: str | None = None) -> tuple[Any, list[str]]:
-    """Return a repeatable parameter in the format for `create_model`."""
+    """Return a repeatable parameter as a field for `create_model`."""
     return Annotated[list[Text], Field(max_length=200, alias=alias, description=about)], []
 
 
@@ -37,7 +37,7 @@ _OF_SERVERS: Final = (
     "maximum_measurement_age_hours",
 )
 _OF_CLIENTS: Final = ("anonymous", "minimum_buyer_score")
-"""The policy fields that apply to only one side."""
+"""The policy fields for checks of clients only."""
 
 _AS_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "name": {
@@ -56,7 +56,7 @@ _AS_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "watchtowers": {"watchtowers": _texts("A watchtower whose signals count; may be repeated.", "watchtower")},
     "severities": {"severity": _texts("code:severity, such as inactive:decline; may be repeated.")},
 }
-"""The policy fields that have a different form in queries. All other fields become parameters unchanged."""
+"""Query parameters for policy fields that need a different form. Other fields become parameters as they are."""
 
 
 def _asks_for(*names: str) -> Callable[[type[M]], type[M]]:
@@ -72,14 +72,14 @@ def _asks_for(*names: str) -> Callable[[type[M]], type[M]]:
 
 
 def _parameter(kind: Any) -> Any:
-    """Return a policy field's type, made optional and without limits. The policy itself parses text values."""
+    """Return a policy field's type, but optional and without limits. The policy parses text values later."""
     options = [get_args(part)[0] if get_origin(part) is Annotated else part for part in get_args(kind) or (kind,)]
     return Optional[Union[tuple(Text if option in (str, Newcomers) else option for option in options)]]  # noqa: UP007, UP045
 
 
 @_asks_for(*(name for name in Policy.model_fields if name not in (*_OF_SERVERS, *_OF_CLIENTS)))
 class PolicyQuery(Snapshot):
-    """A check's policy and block. Policy fields that are omitted have defaults (see docs/checks.md)."""
+    """A check's policy and block. Omitted policy fields get defaults (see docs/checks.md)."""
 
     def options(self) -> dict[str, Any]:
         """Return the check's options: its policy, its block, and whether findings count."""

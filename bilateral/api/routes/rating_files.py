@@ -20,7 +20,7 @@ from bilateral.explorer.listing import rating_rows
 router = APIRouter(include_in_schema=False, default_response_class=Response)
 
 _MOST_FILES: Final = 2
-"""The maximum number of files that a process sends at a time. A file with a million ratings takes 1,000 queries."""
+"""The maximum number of files that a process sends at once. A file with a million ratings takes 1,000 queries."""
 
 _SLOTS: Final = BoundedSemaphore(_MOST_FILES)
 

@@ -33,11 +33,11 @@ class AgentQuery(ListQuery, AgentQuestion):
 
 @router.get("/v1/search/agents", responses=list_of(FoundAgent, 404, page=FoundAgents))
 def read_agents(request: Request, query: Annotated[AgentQuery, Query()]) -> Response:
-    """Find agents by text, capabilities and gates on their ratings. Text in the response is untrusted.
+    """Find agents by text, capabilities and conditions on their ratings. Text in the response is untrusted.
 
-    The conditions on ratings form the first gate. Each `gate` adds a further gate, for example for a different tag or
-    side. If no agent matches all words and no order is specified, the agents closest in meaning are returned, and
-    `is_closest` is true.
+    The conditions on ratings form one gate. Each `gate` adds another, for example for a different tag or side. If no
+    agent matches all words and no order is specified, the agents closest in meaning are returned, and `is_closest` is
+    true.
     """
     return query.answer(request, FoundAgent, search_indexed, query.search())
 
@@ -64,7 +64,7 @@ class FeedbackSearchQuery(ListQuery):
     blind: SealedOnly = None
 
     def search(self, agents: Iterable[AgentKey]) -> FeedbackSearch:
-        """Return the search."""
+        """Return the search of feedback on agents."""
         names = ("tag1", "tag2", "minimum", "maximum", "given_from", "given_to", "tool", "blind")
         return FeedbackSearch(
             self.chain_id,
@@ -80,7 +80,7 @@ class FeedbackSearchQuery(ListQuery):
 
 @router.get("/v1/search/feedback", responses=list_of(Feedback, 404))
 def read_feedback(request: Request, query: Annotated[FeedbackSearchQuery, Query()]) -> Response:
-    """Find open feedback on one chain, newest first."""
+    """Find open feedback (given without authorisation) on one chain, newest first."""
     service = service_of(request)
     service.require_indexed((query.chain_id,))
     return query.answer(request, Feedback, search_feedback, query.search(map(service.agent_key, query.agent or ())))
@@ -97,9 +97,9 @@ class LeadersQuery(ListQuery):
 
 @router.get("/v1/leaders", responses=list_of(Leader, 404))
 def read_leaders(request: Request, query: Annotated[LeadersQuery, Query()]) -> Response:
-    """Rank agents by standing among those with ratings for a tag. Agents that are held back have a separate board.
+    """Rank the agents that have ratings for a tag by standing. Agents that are held back have a separate board.
 
-    Validators have no standing, so they are ranked by lower bound. A chain that has not been analysed has no leaders.
+    Validators have no standing; they rank by lower confidence bound. A chain that has not been analysed has no leaders.
     """
     chains = tuple(query.chains or ())
     service_of(request).require_indexed(chains)
@@ -115,7 +115,7 @@ class Keywords(BaseModel):
 
 
 class KeywordResult(BaseModel):
-    """An agent found by a keyword search, with its relevance relative to the best match."""
+    """An agent found by a keyword search, with its relevance relative to a perfect match."""
 
     chainId: int  # noqa: N815  # the name of the SDKs
     agentId: str  # noqa: N815

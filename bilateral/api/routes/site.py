@@ -109,6 +109,6 @@ def _opened(path: Path) -> zipfile.ZipFile:
 
 
 def _order(version: str) -> tuple[tuple[int, int, str], ...]:
-    """Return a sort key for versions. It is numeric, and a release follows its release candidates."""
+    """Return a sort key for versions. Numbers sort numerically, and a release follows its release candidates."""
     parts = re.findall(r"[0-9]+|[A-Za-z]+", version)
     return (*((1, int(part), "") if part.isdigit() else (-1, 0, part) for part in parts), (0, 0, ""))

@@ -64,13 +64,13 @@ def _key(service: Service, text: str) -> AgentKey:
 
 @router.get("/network")
 def first_network(request: Request) -> Response:
-    """Redirect to the network of the first chain."""
+    """Redirect to the first chain's network page."""
     return _first_chain(request, "network")
 
 
 @router.get("/analysis")
 def first_analysis(request: Request) -> Response:
-    """Redirect to the trust analysis of the first chain."""
+    """Redirect to the first chain's trust analysis."""
     return _first_chain(request, "analysis")
 
 
@@ -102,7 +102,7 @@ def chain_network(
 @router.get("/{network}/{agent_id:number}/network.json")
 @router.get("/{network}/{agent_id:number}/network")
 def agent_network(request: Request, network: str, agent_id: int, number: _Number = 1) -> Response:
-    """Show an agent's counterparts and their counterparts."""
+    """Show an agent's counterparts, and the counterparts of those."""
     service = service_of(request)
 
     def read() -> NetworkPage:

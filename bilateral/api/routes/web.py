@@ -1,6 +1,6 @@
 """Routes for the agent, account and home pages, and for the files that pages load.
 
-The module's name makes its routes come last, which they must, because an agent's path begins with a chain's name.
+The module's name sorts last, so other routes take precedence over agents' paths, which begin with a chain's name.
 """
 
 from typing import Annotated, Any, Final, Literal

@@ -45,7 +45,7 @@ def identity_secret(signer: TransactionSigner) -> bytes:
         first, second = (bytes(signer.sign_message(signable).signature) for _ in range(2))
     if first != second:
         raise InvalidArgumentError(
-            "the signer's signatures are not deterministic: create a secret with new_secret and store it"
+            "the signer's signatures are not deterministic: create a secret with `new_secret` and store it"
         )
     return keccak(first)
 

@@ -128,7 +128,7 @@ class TierProof:
         except (KeyError, AttributeError, ValueError, TypeError):
             raise _malformed("policy or tier", "is missing or not recognised") from None
         if len(policy) != _WORD or minimum not in TIERS:
-            raise _malformed("policy or tier", "is invalid: a policy has 32 bytes, and the tier must have a group")
+            raise _malformed("policy or tier", "is invalid: policy has 32 bytes, and tier must be verified or higher")
         nullifier = _number(fields.get("nullifier"), "nullifier", SCALAR_ORDER)
         numbers = tuple(_number(point, f"points[{place}]", BASE_ORDER) for place, point in enumerate(points))
         return cls(policy, minimum, epoch, nullifier, numbers)
@@ -138,7 +138,7 @@ def _number(text: Any, field: str, order: int) -> int:
     """Read a decimal number below a field's order."""
     is_decimal = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) <= len(str(order))
     if not is_decimal or int(text) >= order:
-        raise _malformed(field, "must be a decimal string below its field's order")
+        raise _malformed(field, "must be a decimal string smaller than the order of its finite field")
     return int(text)
 
 
@@ -194,7 +194,7 @@ class MemoryNullifiers:
                 self._holders = {key: entry for key, entry in self._holders.items() if entry[0] >= today - 1}
                 if len(self._holders) >= _MOST_HOLDERS:
                     raise TierProofRefusedError(
-                        "verifier_busy", "today's limit on the number of buyers has been reached"
+                        "verifier_busy", "this service has reached its daily limit of buyers: try again tomorrow"
                     )
             return self._holders.setdefault(nullifier, (epoch, holder))[1]
 

@@ -324,7 +324,7 @@ def changed_file(state: ClientState, agent_id: AgentLike, changes: RegistrationC
     agent = registries.agent_of(deployment, agent_id)
     (uri,) = yield from registries.call(state, Registry.IDENTITY, "tokenURI", agent.token_id)
     if not uri:
-        raise InvalidArgumentError(f"agent {agent} has no registration file: set one with set_agent_uri(file=…)")
+        raise InvalidArgumentError(f"agent {agent} has no registration file: set one with `set_agent_uri(file=…)`")
     file, problem = yield from documents.load(state, RegistrationFile, uri)
     if problem is not None:
         raise problem

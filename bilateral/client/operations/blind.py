@@ -183,7 +183,7 @@ def exchange(
     if not has_private_mempool(chain_id) and not accept_public_mempool:
         raise InvalidArgumentError(
             f"chain {chain_id} may have a public mempool, which would reveal both ratings before they are stored: "
-            "use seal_ratings and then open_ratings, or pass accept_public_mempool"
+            "call `seal_ratings` and then `open_ratings`, or pass accept_public_mempool"
         )
     arguments = (pair.arguments, *signatures, *client.arguments, *server.arguments)
     decode = partial(_opened, pair, chain_id)
@@ -259,7 +259,7 @@ def _require_agent(state: ClientState, side: str, account: str, expected: int) -
     agent_id = yield from speaks_as(state, account)
     if agent_id != expected:
         raise InvalidArgumentError(
-            f"{side}: the primary agent of {account} is {agent_id}, not {expected}; change it with set_primary_agent"
+            f"{side}: the primary agent of {account} is {agent_id}, not {expected}; change it with `set_primary_agent`"
         )
 
 
@@ -276,7 +276,7 @@ def _openings_of(
             require_fit(pair.rating_envelope, opening)
             server = opening
     if client is None and server is None:
-        raise InvalidArgumentError("openings: pass the opening from one side or from both")
+        raise InvalidArgumentError("openings: pass at least one side's opening")
     return client, server
 
 

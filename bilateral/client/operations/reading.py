@@ -286,7 +286,7 @@ def search(
     if not agents and not reviewers:
         raise InvalidArgumentError("pass an agent or a reviewer: searching without either requires an index")
     if unknown := query.capabilities - set(get_args(Capability)):
-        raise InvalidArgumentError(f"capability must be {', '.join(get_args(Capability))}, not {quoted(min(unknown))}")
+        raise InvalidArgumentError(f"{quoted(min(unknown))} is not a capability: use {', '.join(get_args(Capability))}")
     about = dict.fromkeys(registries.agent_of(deployment, agent) for agent in agents)
     clients = None if reviewers is None else distinct([checksummed(reviewer) for reviewer in reviewers])
     needs_files = query.load_files or query.asks_files

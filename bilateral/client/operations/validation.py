@@ -109,7 +109,7 @@ def request(
     agent = registries.agent_of((yield from registries.connect(state)), agent_id)
     uri, digest = link
     if (document is None) == (digest is None) or (document is not None and uri):
-        raise InvalidArgumentError("pass either a document or its hash and URI")
+        raise InvalidArgumentError("pass either a document, or its hash and URI, but not both")
     unstored = None if document is None else Unstored(bytes(document))
     request_hash = unstored.hash if unstored else hash_bytes(digest, "the request's hash")
 

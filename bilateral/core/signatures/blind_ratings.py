@@ -80,7 +80,7 @@ class Envelope(TypedMessage):
         for name in ("client_id", "server_id", "deadline"):
             value = getattr(self, name)
             if not is_whole(value) or not 0 < value < 1 << _WIDTH:
-                raise InvalidArgumentError(f"{name} must be from 1 to 2**{_WIDTH} - 1, not {value!r}")
+                raise InvalidArgumentError(f"{name} must be from 1 to 2^{_WIDTH} - 1, not {value!r}")
         for name in ("client", "server"):
             if not is_checksum_address(getattr(self, name)):
                 raise InvalidArgumentError(f"{name} must be an EIP-55 checksummed address")

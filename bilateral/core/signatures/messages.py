@@ -232,7 +232,7 @@ class FeedbackAuth(TypedMessage):
         for name, bits in {"agent_id": 256, "index_limit": 64, "expiry": 256, "chain_id": 256}.items():
             value = getattr(self, name)
             if not is_whole(value) or not 0 <= value < 1 << bits:
-                raise InvalidArgumentError(f"{name} must be from 0 to 2**{bits} - 1, not {value!r}")
+                raise InvalidArgumentError(f"{name} must be from 0 to 2^{bits} - 1, not {value!r}")
         if not is_checksum_address(self.client_address):
             address = quoted(str(self.client_address))
             raise InvalidArgumentError(f"client_address must be an EIP-55 checksummed address, not {address}")

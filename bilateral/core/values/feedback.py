@@ -271,7 +271,7 @@ def value_to_stars(value: FeedbackValue) -> Decimal:
         UnrepresentableValueError: The value is not between 0 and 100.
     """
     if not 0 <= value.human <= 100:  # noqa: PLR2004  # the scale itself
-        raise UnrepresentableValueError(f"{value} is not between 0 and 100")
+        raise UnrepresentableValueError(f"value {value} is out of range 0..100 for a number of stars")
     fifths = Decimal(f"{value.value * 5}e-{value.decimals + 2}")  # a twentieth is five hundredths
     return Decimal(format(fifths, "f").rstrip("0").rstrip(".")) if fifths else Decimal(0)
 

@@ -40,7 +40,7 @@ IDENTITY_EVENTS: Final[Mapping[type[events.Event], Callable[[Row], Any]]] = {
         (events.PrimaryAgentSet, "account"),
     )
 }
-"""The events that change an agent's state. Each maps to a function that picks the relevant columns, agent first."""
+"""The events that change an agent's state. Each maps to a function that picks the relevant columns, agent id first."""
 
 _BLOCK, _TIME, _TRANSACTION, _REGISTRY = (
     list(schema.EVENT_TABLES[events.Transfer].c.keys()).index(name)
@@ -162,7 +162,7 @@ def _registry(change: _Change) -> str:
 
 
 def _accounts(kind: type[events.Event], values: list[Any]) -> tuple[str, ...]:
-    """Return the accounts whose primary agent may change, except for the agent's previous owner and wallet."""
+    """Return an event's accounts whose primary agent may change. Callers add the agent's stored owner and wallet."""
     if kind is events.Transfer:
         return values[0], values[1]
     if kind is events.PrimaryAgentSet:
@@ -175,7 +175,7 @@ def _accounts(kind: type[events.Event], values: list[Any]) -> tuple[str, ...]:
 
 
 AgentPlace: TypeAlias = tuple[str, int]
-"""An agent on a chain: its identity registry's address and its id."""
+"""An agent on a chain: the identity registry's address and the agent's id."""
 
 Times: TypeAlias = tuple[int, int]
 """The times of an agent's last feedback and of its last event of any kind; 0 if there is none."""
@@ -201,7 +201,7 @@ class ActivityTable:
         self._identities = self._feedback_registries()
 
     def derive(self, batch: EventRows, agents: Mapping[Row, Row | None]) -> None:
-        """Update the table with new events, which the event tables may already contain."""
+        """Update the table with new events, whether or not the event tables already contain them."""
         # Use each combination of registry, agent and time once: most events of an agent share a block's time.
         raising = ((table, *entry) for table in _RAISING for entry in set(map(_pick[table], batch.get(table, ()))))
         times = self._times(raising)
@@ -255,7 +255,7 @@ class ActivityTable:
         self.renew(map(tuple, self._rows.connection.execute(query)))
 
     def _feedback_registries(self) -> dict[str, str]:
-        """Return the identity registry for each registry whose open feedback counts."""
+        """Map each registry whose open feedback counts to its identity registry."""
         column = schema.registry.c
         query = select(column.identity_registry, column.kind, column.address).order_by(
             column.first_block, column.address
@@ -267,7 +267,7 @@ class ActivityTable:
         return {address: identity for address, identity in counted if address is not None}
 
     def _identity(self, table: Table, registry: str) -> str | None:
-        """Return the identity registry of an event's agent, or None if the event does not count."""
+        """Return the identity registry of an event's agent; None if the event's registry does not count."""
         is_of_identity = table is _RAISING[-1] or table in _CHANGING
         return registry if is_of_identity else self._identities.get(registry)
 

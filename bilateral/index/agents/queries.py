@@ -17,7 +17,7 @@ from bilateral.index.reading.registries import AgentKey
 
 
 def feedback_registry(registries: Iterable[tuple[str, str]]) -> str | None:
-    """Return the registry from which an identity registry's agents receive open feedback, or None if there is none."""
+    """Return the registry that records open feedback on an identity registry's agents; None if there is none."""
     kinds: dict[str, str] = {}
     for kind, address in registries:
         kinds.setdefault(kind, address)

@@ -23,7 +23,7 @@ ENDPOINT_FAILURES: Final = (
 """The errors after which another endpoint is worth trying."""
 
 _RECEIPTS_EVERY: Final = 600.0
-"""Seconds to wait before requesting receipts again from an endpoint without them, because a try wastes two calls."""
+"""Seconds to wait before requesting receipts again from an endpoint without them, as each try wastes two calls."""
 
 
 class Checks:
@@ -58,7 +58,7 @@ class Checks:
         is_thorough: bool = False,
         is_proof_due: bool = False,
     ) -> BlockLogs | None:
-        """Check a block's logs against its header. If either seems wrong, read the block's logs again."""
+        """Check a block's logs against its header. If they disagree, read the logs again, and return any correction."""
         number = header.block.number
         if logs is not None and logs.hash != header.block.hash:
             raise of_another_block(source, number)
@@ -118,7 +118,7 @@ class Checks:
             raise errors.EndpointLiesError(source.name, problem)
 
     def look_twice(self, source: Source, logs: Sequence[BlockLogs], first: int, last: int) -> bool:
-        """Read a range again and compare the results, using another endpoint if one has the range's last block."""
+        """Compare logs with a second read, if possible from another endpoint. Return True if others confirm them."""
         is_confirmed = True
         while first <= last:
             second = self._pool.second(source, last)
@@ -176,7 +176,7 @@ def of_another_block(source: Source, number: int) -> errors.EndpointLiesError:
 
 
 def take_time(source: Source, header: Header, logs: BlockLogs) -> None:
-    """Set the logs' time from the block's header. The logs' own time is only a hint, unless the hash proves it."""
+    """Set the logs' time from the block's header. Raise an error if only the logs' own time matches the hash."""
     hint, logs.time = logs.time, header.block.time
     if hint not in (None, logs.time) and not header.is_sealed() and header.is_sealed(hint):
         raise errors.EndpointLiesError(

@@ -27,7 +27,7 @@ _READABLE_ERRORS: Final = (400, 401, 402, 403, 408, 413, 422, 429, 503)
 
 
 class HeaderEntry(msgspec.Struct, gc=False):
-    """A block header in JSON-RPC form, without the fields that are not needed here."""
+    """A block header in JSON-RPC form, with only the fields that the index uses."""
 
     number: str | int
     hash: str
@@ -151,7 +151,7 @@ _BUILDING: Final = threading.RLock()
 
 
 def _decoder(kind: Any, is_batch: bool) -> msgspec.json.Decoder[Any]:  # serves as a cache key
-    """Return the decoder for responses with a given result type. It is fully built before any thread uses it."""
+    """Return the decoder for responses with a given result type, fully built before any thread uses it."""
     with _BUILDING:
         return _built_decoder(kind, is_batch)
 

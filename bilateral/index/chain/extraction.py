@@ -27,7 +27,7 @@ from bilateral.index.log.rows import Row
 from bilateral.index.log.text import is_exact, storable
 
 Reader: TypeAlias = Callable[[Sequence[str], str], Row]
-"""Returns an event's column values from the log's topics and data, or raises one of the errors in `_DECLINED`."""
+"""A function that decodes a log's topics and data to column values, or raises one of the errors in `_DECLINED`."""
 
 _Plan: TypeAlias = tuple[str, Mapping[str, tuple[Callable[[Row], None], Reader]]]
 
@@ -181,7 +181,7 @@ def _source_of_reader(entry: Mapping[str, Any]) -> str:
 
 
 def _below(number: int, limit: int) -> int:
-    """Return a number if it is below a limit; otherwise, leave the log to the strict decoder."""
+    """Return a number if it is below a limit; otherwise, raise an error, so that the strict decoder is used."""
     if number >= limit:
         raise ValueError
     return number

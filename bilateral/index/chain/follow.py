@@ -29,7 +29,7 @@ _MOST_CHANGES: Final = 3
 
 ENOUGH_LOGS: Final = 50_000
 _ENOUGH_BYTES: Final = 40 * 1024**2
-"""The maximum number of logs, and of bytes in their data, that one transaction stores far from the head."""
+"""The number of logs, and the size of their data in bytes, at which a transaction far from the head ends."""
 
 _MOST_SECONDS: Final = 2.0
 """The number of seconds of reading after which logs are stored, however few they are."""
@@ -77,7 +77,7 @@ class Follower:
         registries: The registries, by checksummed address.
         first_block: The first block to index.
         enough: The number of logs after which a transaction ends. SQLite allows only one write transaction at a time,
-            so the writers in one process share the default number to avoid long waits.
+            so writers in one process divide the default number among themselves to avoid long waits.
         trusts_reorganisation: True to remove finalized blocks on the evidence of a single endpoint.
     """
 
@@ -160,7 +160,7 @@ class Follower:
             raise
 
     def _recheck(self, source: Source, cursor: Block, head: int) -> Step | None:
-        """Check again a range of blocks that only a distrusted endpoint delivered; return None if none remain."""
+        """Recheck a range of blocks that only a distrusted endpoint delivered; return None if no such range remains."""
         # If stored rows differ, the index returns to the block before them.
         for suspect in [other for other in self._pool.sources if other.loses_logs and other.alone_from is not None]:
             first, last = suspect.alone_from or 0, self._recheck_ends.setdefault(suspect, cursor.number)
@@ -266,7 +266,7 @@ class Follower:
         return True
 
     def _fork(self, source: Source, cursor: Block, head: int) -> Block:
-        """Return the latest block whose stored hash is still in the chain, or else the block before the first one."""
+        """Return the latest block whose stored hash is still in the chain, or the block before the first to index."""
         checkpoints = self._store.checkpoints(cursor.number)
         # `removed` is the index of a block that is not in the chain. The blocks before a canonical one are canonical.
         removed, step = -1, 1
@@ -306,7 +306,7 @@ class _PendingBatches:
 
     Attributes:
         count: The number of waiting logs.
-        size: The approximate size of their data in memory, in bytes.
+        size: The approximate size of the waiting logs' data in memory, in bytes.
     """
 
     def __init__(self, store: ChainStore, cursor: Block) -> None:

@@ -20,11 +20,11 @@ from bilateral.node import rlp
 BLOOM_BYTES: Final = 256  # 2,048 bits (Yellow Paper, section 4.3.1)
 _BITS: Final = 2047  # masks the number of a bit among 2,048
 _SPARSE_BITS: Final = _BITS // 8
-"""The maximum number of bits set in a useful filter. With an eighth of all bits set, one in 500 unrelated topics
+"""The maximum number of bits set in a useful Bloom filter. With an eighth of all bits set, one in 500 unrelated topics
 matches by chance."""
 
 _EVERYBODYS: Final = frozenset({"Transfer", "Approval", "ApprovalForAll", "MetadataUpdate"})
-"""Events that other tokens emit too, so that nearly every block's filter matches them."""
+"""Events that other tokens also emit, so nearly every block's Bloom filter matches them."""
 
 
 @lru_cache(maxsize=1 << 13)  # hashing costs more than the rest of the check, and blocks share agents and accounts
@@ -67,7 +67,7 @@ class Announcements:
     def are_missing(self, bloom: bytes | None, logs: BlockLogs | None, *, is_thorough: bool) -> bool:
         """Check whether a block's filter indicates logs that an endpoint did not return.
 
-        A filter may indicate logs that do not exist but never misses an existing one, so True needs a second check.
+        A filter may indicate logs that do not exist but never misses an existing one, so True must be verified.
         """
         if bloom is None:
             return False
@@ -80,7 +80,7 @@ class Announcements:
         )
 
     def are_hidden(self, bloom: bytes | None, logs: BlockLogs, *, is_thorough: bool) -> bool:
-        """Check whether an endpoint returned logs that a block's filter excludes, so that one of them must be wrong."""
+        """Check whether a block's filter excludes logs that were returned. If so, the filter or a log is wrong."""
         if bloom is None:
             return False
         bits = int.from_bytes(bloom)
@@ -89,7 +89,7 @@ class Announcements:
         return any(bits & mask != mask for mask in masks)
 
     def are_proven(self, bloom: bytes | None, logs: BlockLogs | None) -> bool:
-        """Check whether a filter indicates both a registry for which no log was returned and one of its events.
+        """Check whether a filter indicates a registry for which no log was returned, and one of that registry's events.
 
         With a sparse filter, this happens by chance in at most one in 10,000 blocks. Other filters prove nothing.
         """
@@ -99,7 +99,7 @@ class Announcements:
         return any(address not in addresses and topics for address, topics in self._announced(bloom))
 
     def _announced(self, bloom: bytes) -> Iterator[tuple[str, list[str]]]:
-        """Yield the registries that a filter indicates, each with its first topics that the filter indicates."""
+        """Yield the registries that a filter indicates, each with the event topics that the filter also indicates."""
         bits = int.from_bytes(bloom)
         for address, mask, topics in self._items:
             if bits & mask == mask:

@@ -121,7 +121,7 @@ class BlockLogs:
         return {address_of(text) for text in {entry.address for entry in self.entries}}
 
     def contents(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the fields of each log on which two endpoints must agree, except the block time, which some omit."""
+        """Yield the fields of each log on which two endpoints must agree, except the block time, which is optional."""
         for index, entry in zip(self.indices, self.entries, strict=True):
             topics = tuple([topic.lower() for topic in entry.topics])
             origin = entry.address.lower(), entry.transactionHash.lower()

@@ -21,7 +21,7 @@ _ALONE_SECONDS: Final = 10.0
 """The maximum time in seconds for which the only endpoint is benched, because it has no substitute."""
 
 _LIAR_SECONDS: Final = 3600.0
-"""Seconds for which an endpoint that returned false logs is benched: it seldom recovers within an hour."""
+"""Seconds for which an endpoint that returned false logs is benched, because it seldom recovers sooner."""
 
 _FINALIZED_EVERY: Final = 30.0
 """Seconds between checks for the last finalized block, which changes every few minutes on most chains."""
@@ -88,8 +88,8 @@ class HeadComparison:
     """Finds endpoints that lag behind other endpoints of the same chain.
 
     An endpoint lags if it lacks an old block that another endpoint has. A block is old if the other endpoint already
-    had it in a comparison at least `LONGEST_LAG` seconds ago, or if the other endpoint's head is more than
-    `LONGEST_LAG` seconds later by block time.
+    had it in a comparison at least `LONGEST_LAG` seconds ago, or if the block's time is more than `LONGEST_LAG` seconds
+    before that of the other endpoint's head.
 
     Args:
         clock: A function that returns the monotonic time, in seconds.
@@ -202,7 +202,7 @@ class Pool:
                 yield place
 
     def second(self, source: Source, last: int = -1) -> Source:
-        """Return an endpoint for a second check: if possible another one, preferably one that has not lost any logs."""
+        """Return an endpoint for a second check: if possible another one, preferably one that never omitted logs."""
         candidates = sorted(self._usable(besides=source), key=lambda place: place.source.loses_logs)
         return next((place.source for place in candidates if self._reaches(place, last)), source)
 
@@ -227,12 +227,12 @@ class Pool:
 
     @staticmethod
     def note_lie(source: Source, problem: Exception) -> None:
-        """Distrust an endpoint that contradicted itself or other endpoints, even if it is queried again at once."""
+        """Distrust an endpoint that contradicted itself or other endpoints, but do not bench it."""
         if isinstance(problem, EndpointLiesError) and not problem.may_pass:
             source.distrust()
 
     def compare_heads(self) -> None:
-        """Bench the endpoints that lag behind others. Call this at each step; it compares heads twice a minute."""
+        """Bench the endpoints that lag behind others. Call this at each step; heads are compared twice a minute."""
         if self._comparison.is_done:
             self._bench_all(self._comparison.take(None))
         now = time.monotonic()
@@ -270,7 +270,7 @@ class Pool:
             raise EndpointLiesError(source.name, f"it is on chain {chain_id} instead of {self.chain_id}", may_pass=True)
 
     def finalized(self, source: Source) -> int | None:
-        """Return the last finalized block's number, queried twice a minute; None if the endpoint reports none."""
+        """Return the last finalized block's number, cached for half a minute; None if the endpoint reports none."""
         read_at, number = self._finalized
         if time.monotonic() - read_at < _FINALIZED_EVERY:
             return number
@@ -300,7 +300,7 @@ class Pool:
         return len(problems or {})
 
     def _keeps_up(self, place: _Place) -> bool:
-        """Check that an endpoint that lagged behind has caught up with the others before it is used again."""
+        """Check that an endpoint that lagged behind others has caught up, before it is used again."""
         if not place.is_lagging:
             return True
         problem = self._heads.problems(self.usable()).get(place.source)
@@ -323,10 +323,10 @@ class Pool:
 
 
 class Limits:
-    """What has been discovered about one chain's endpoints, stored so that it survives a restart.
+    """The limits and faults discovered in one chain's endpoints, stored to survive a restart.
 
-    For each endpoint, this is the number of blocks that the endpoint returns per request, whether it returned false
-    responses, and the first block that no other endpoint has confirmed.
+    These are an endpoint's maximum number of blocks per request, the time of its last false response, and the first
+    block that no other endpoint has confirmed.
 
     Args:
         sources: The endpoints.
@@ -349,7 +349,7 @@ class Limits:
                 source.size.resume(blocks, ceiling)
 
     def store(self) -> None:
-        """Store what has been discovered about the endpoints since the last call."""
+        """Store the changes since the last call."""
         now, new = int(time.time()), dict[str, Row | None]()
         for source in self._sources:
             blocks, ceiling, learnt_at, _ = stored = self._stored.get(source.key) or _NO_LIMIT

@@ -30,19 +30,19 @@ _SAMPLE: Final = 4
 """The number of blocks per range deep in the chain whose filters are checked, in addition to blocks with logs."""
 
 _ONE_OF: Final = 16
-"""One in this many ranges is read twice and compares a block with its receipts, because both requests are large."""
+"""One range in this many is read twice and has a block compared with its receipts, because both are costly."""
 
 _FEW_BLOCKS: Final = 8
-"""The maximum length of a short range near the head, where each filter is tested for every topic."""
+"""The maximum length of a range near the head in which each block's filter is tested for every topic."""
 
 _MAX_LOGS: Final = 10_000
 """The maximum number of logs per batch, unless a single block has more."""
 
 _LONG_DATA: Final = 32_000
-"""The length of a log's data, in characters, up to which the data is assumed to use that many bytes of memory."""
+"""The maximum length of log data, in characters, that is assumed to use one byte of memory per character."""
 
 _TIMES_IN_MEMORY: Final = 3
-"""The memory use of a log with longer data, as a multiple of the data's size."""
+"""The memory use of log data longer than `_LONG_DATA`, as a multiple of its length."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class _Range:
         parts: The blocks with logs, split into parts that can each be stored as one batch, with each part's last block.
         later: A later block, read before the logs; None if all headers are read.
         headers: The headers of all blocks of a range near the head; empty deep in the chain.
-        mismatched: The numbers of blocks whose logs belong to a different block.
+        mismatched: The numbers of blocks whose logs and header have different block hashes.
         doubtful: The numbers of blocks deep in the chain whose logs contradict other fields of the header.
     """
 
@@ -68,7 +68,7 @@ class _Range:
     doubtful: list[int] = field(default_factory=list)
 
     def replace(self, block: BlockLogs | None) -> None:
-        """Replace what the endpoint returned for one block, if there is a replacement."""
+        """Replace the logs of one block, unless the replacement is None."""
         if block is None:
             return
         part = next(logs for logs, last in self.parts if block.number <= last)
@@ -94,7 +94,7 @@ class Reader:
         self._ahead: Ahead[_Range] = Ahead()
 
     def start(self, source: Source, cursor: Block, head: int) -> None:
-        """Start reading the next range of blocks in a thread, unless the reading has already started. See `read`."""
+        """Start reading the next range of blocks in a thread, unless a read is already under way. See `read`."""
         first = cursor.number + 1
         if first <= head and not self._ahead.is_under_way:
             self._ahead.start((source, first), lambda: self._fetch(source, first, head))
@@ -188,7 +188,7 @@ class Reader:
         return _Range(logs, end, list(_split(logs, end)), headers=headers)
 
     def _check_dense(self, source: Source, cursor: Block, range_: _Range) -> dict[int, Block]:
-        """Check a range near the head, and return its blocks. The last block must not change while they are read."""
+        """Check a range near the head, and return its blocks. The last block must not change during the read."""
         first, last = cursor.number + 1, range_.headers[-1].block
         after = source.header(last.number)
         if after is None or after.block.hash != last.hash:

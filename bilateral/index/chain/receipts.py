@@ -1,7 +1,7 @@
 """Read one block's logs from its receipts, which a node stores separately from its searchable logs.
 
 The root in the header proves the receipts' order, and the address, topics and data of each log (Yellow Paper, 4.3.1). A
-log's index follows from its position. Indices and hashes that a node repeats in receipts are not proven.
+log's index follows from its position. The log indices and block hashes that nodes add to receipts are not proven.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -117,7 +117,7 @@ class BlockReceipts:
         return logs
 
     def number(self, entries: list[LogEntry]) -> bool:
-        """Set the block positions of logs that another method returned. Return False if the receipts lack a log."""
+        """Set the block positions of logs from another RPC method. Return False if the receipts lack a log."""
         stated = self.positions if self.counts_by_transaction else range(len(self.entries))
         keys = zip(self.entries, stated, strict=True)
         places = {(entry.transactionHash, index): at for at, (entry, index) in enumerate(keys)}
@@ -145,7 +145,7 @@ def read_receipts(endpoint: Endpoint, header: Header) -> BlockReceipts | None:
 def blocks_unlike_receipts(
     endpoint: Endpoint, blocks: Sequence[BlockLogs], contracts: Collection[str]
 ) -> set[int] | None:
-    """Compare blocks' logs with their transactions' receipts, which are small and which a node stores separately.
+    """Compare blocks' logs with their transactions' receipts, which are small and which nodes store separately.
 
     Returns:
         The numbers of the blocks that differ; None if the endpoint returns no receipts.

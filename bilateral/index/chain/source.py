@@ -31,11 +31,11 @@ _LOSS_SECONDS: Final = 30 * 24 * 3600
 
 _WAITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)  # 15.5 s in total; then the pool uses another endpoint
 _LONGEST_WAIT: Final = 60.0
-"""The maximum wait, in seconds, that an endpoint may request. Longer requests bench it (`Pool.bench`)."""
+"""The longest requested wait, in seconds, that is accepted. Endpoints that request more are benched (`Pool.bench`)."""
 
 
 _MANY_LOGS: Final = 10_000
-"""The maximum number of logs per response. More would take too much memory."""
+"""The number of logs in a response above which fewer blocks are requested."""
 
 _GOOD_LOGS: Final = 6_000
 """The number of logs to aim for in the second response, estimated from the first."""
@@ -44,8 +44,8 @@ _GOOD_LOGS: Final = 6_000
 class RangeSize:
     """The number of blocks to request from one endpoint, adapted to the endpoint's responses.
 
-    The limit is found by bisection between an accepted and a rejected size. Where logs are limited, the possible number
-    of blocks varies along the chain, so a quarter more is tried after eight accepted requests, up to a ceiling.
+    The limit is found by bisection between an accepted and a rejected size. If the endpoint limits logs, the number of
+    blocks that fit varies along the chain, so 25 % more are tried after eight accepted requests, up to a ceiling.
 
     Args:
         most: The maximum number of blocks to request.
@@ -53,14 +53,14 @@ class RangeSize:
 
     Attributes:
         blocks: The number of blocks to request next.
-        ceiling: The maximum number of blocks that the endpoint has stated; None if it has not stated a maximum.
+        ceiling: The maximum number of blocks per request that the endpoint has stated; None if it has stated none.
         was_refused: True once the endpoint has rejected a range, so that its limit is worth storing.
     """
 
     _GROW_AFTER: Final = 8  # so that at most one request in nine tries a larger size
     _EXACT_ENOUGH: Final = 8  # bisection stops at an eighth, because each further step costs a rejection
     _FASTEST_GROWTH: Final = 16
-    """The largest growth factor after a dense segment. It takes three steps from a few blocks to ten thousand."""
+    """The largest growth factor after blocks with many logs. It takes three steps from a few blocks to ten thousand."""
 
     def __init__(self, most: int, first: int | None = None) -> None:
         self._most = most
@@ -234,7 +234,7 @@ class Source:
             raise EndpointLiesError(self.name, f"block {number} was requested, but {header.block.number} was returned")
 
     def logs(self, first: int, last: int) -> tuple[list[BlockLogs], int]:
-        """Return the registries' logs for the first blocks of a range, as many blocks as the endpoint allows."""
+        """Return the registries' logs for as many blocks as the endpoint allows, and the last of these blocks."""
         waits = iter(_WAITS)
         for refusals in count():
             end = min(last, first + self.size.blocks - 1)
@@ -255,7 +255,7 @@ class Source:
         refusals: int,
         waits: Iterator[float],
     ) -> int | None:
-        """After a rejection, shrink the range, wait, or give up. Return the last block if the range starts after it."""
+        """After a rejection, shrink the range, wait, or give up. Return the head if the range may extend beyond it."""
         requested = last - first + 1
         if isinstance(error, MalformedNodeAnswerError):  # the response was too large or truncated
             if requested == 1:

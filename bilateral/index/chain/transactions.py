@@ -1,4 +1,4 @@
-"""Transactions as an endpoint returns them, and what a transaction's hash proves (EIP-2718 and Ethereum's types)."""
+"""Transactions returned by an endpoint, and what a transaction's hash proves (EIP-2718 and Ethereum's types)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias

@@ -23,7 +23,7 @@ class FeedChange:
         id: The change's id, unique within one index's feed. The id also serves as the cursor for reading later changes.
         retracts: The id of the earlier change that a reorganisation reverted; None if this change reverts nothing.
         event: The event's name in its contract; None for off-chain changes.
-        block: The change's block or, for off-chain changes, the block that was the last indexed at the time.
+        block: The change's block or, for off-chain changes, the last block indexed at that time.
         log_index: The event's position in the block; None for off-chain changes.
         time: The time of the block, the analysis or the fetch, in Unix seconds.
         transaction: The change's transaction; None for off-chain changes.

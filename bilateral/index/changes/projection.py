@@ -41,7 +41,7 @@ class Note:
 
 
 def add_notes(connection: Connection, chain_id: int, block: int, notes: Sequence[Note]) -> None:
-    """Add a step of off-chain changes."""
+    """Add a feed step with off-chain changes."""
     if not notes:
         return
     blocks = {"first_block": block, "last_block": block}
@@ -71,7 +71,7 @@ def add_step(connection: Connection, kind: schema.StepKind, **columns: int) -> i
 
 
 PRUNED_STEP: Final = 0
-"""The step number that a retracted change's id contains if the step that reported the change was pruned."""
+"""The step number in the `retracts` id if the step that reported the retracted change was pruned."""
 
 
 class Changes(Projection):

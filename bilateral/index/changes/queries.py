@@ -49,7 +49,7 @@ class FeedPrunedError(FeedCursorError):
     """Some changes after the cursor were pruned, so the reader would miss them.
 
     Attributes:
-        oldest: The cursor before the oldest remaining changes.
+        oldest: The cursor from which all remaining changes can be read.
     """
 
     reason = "cursor_pruned"
@@ -170,7 +170,7 @@ def read_feed(connection: Connection, since: str, chosen: FeedFilter, limit: int
 
 
 def _parsed(cursor: str) -> tuple[int, _Place | None]:
-    """Return a cursor's step and position, or no position if the whole step has been read."""
+    """Return a cursor's step and position. The position is None if the whole step has been read."""
     match = _CURSOR.fullmatch(cursor)
     if match is None:
         raise FeedCursorError(cursor, "is malformed: pass a change's id, the cursor from a response, or 0")

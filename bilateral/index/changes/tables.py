@@ -51,7 +51,7 @@ WEBHOOK_TABLES: Final = (webhook, webhook_lease)
 
 
 MOST_TEXT: Final = 1_000
-"""The maximum number of characters of a text in a change. One more is stored if the text was longer, to show this."""
+"""The maximum number of characters of a text in a change. One extra character marks a text as truncated."""
 
 
 class ChangeKind(StrEnum):
@@ -85,7 +85,7 @@ class ChangeKind(StrEnum):
     """A watchtower saw an endpoint of an agent come up or go down, or change its price, keys or tools."""
 
     VERDICT = "verdict"
-    """The status of an agent's standing changed."""
+    """An agent's status in the trust analysis changed."""
 
     FLAG = "flag"
     """The analysis started or stopped flagging an account."""
@@ -122,7 +122,7 @@ class StepKind(StrEnum):
     """Blocks of a chain were removed."""
 
     NOTES = "notes"
-    """The index noticed off-chain changes."""
+    """Off-chain changes were recorded."""
 
 
 change_step: Final = sa.Table(
@@ -148,7 +148,7 @@ removed_change: Final = sa.Table(
     sa.PrimaryKeyConstraint("chain_id", "removal", "block_number", "log_index"),
     sa.Index("removed_change_by_step", "step", "block_number", "log_index"),
 )
-"""The events that rollbacks removed. `step` is the step that reported an event; `removal` counts the rollbacks."""
+"""The events that rollbacks removed. `step` is the step that reported an event; `removal` numbers the rollbacks."""
 
 change_note: Final = sa.Table(
     "change_note",
@@ -162,6 +162,6 @@ change_note: Final = sa.Table(
     sa.Column("details", sa.Text, nullable=False),
     sa.PrimaryKeyConstraint("step", "position"),
 )
-"""The changes in an off-chain step. `details` is JSON."""
+"""The off-chain changes, several per step. `details` is JSON."""
 
 TABLES: Final = (change_step, removed_change, change_note)

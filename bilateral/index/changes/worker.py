@@ -1,4 +1,4 @@
-"""Removes the oldest steps of the change feed, so that the feed does not grow forever."""
+"""Remove the oldest steps of the change feed, so that the feed does not grow forever."""
 
 import logging
 import threading
@@ -16,7 +16,7 @@ _AT_ONCE: Final = 1_000
 """The number of steps to remove per transaction: it takes milliseconds, and on SQLite, the follower waits for it."""
 
 _PAUSE: Final = 600.0
-"""Seconds between checks. Checking more often would be pointless for a limit in days."""
+"""Seconds between checks. The limits are measured in days, so this is sufficient."""
 
 _DAY: Final = 86_400  # seconds; Unix time ignores leap seconds
 _LOGGER: Final = logging.getLogger("bilateral.index")
@@ -27,8 +27,8 @@ class FeedLimits:
     """The limits of the change feed. The oldest steps are removed when the feed exceeds one of these limits.
 
     Attributes:
-        days: The maximum age of a step. Readers should not be offline for longer, nor reorganisations reach further
-            back.
+        days: The maximum age of a step. Readers offline for longer miss changes. Reorganisations should not reach
+            further back.
         steps: The maximum number of steps. A chain with a block every two seconds produces at most 1.3 million in 30
             days.
     """
@@ -65,7 +65,7 @@ def _prune_some(connection: Connection, horizon: float, most: int) -> int:
 
 
 def keep_pruned(engine: Engine, limits: FeedLimits, stop: threading.Event) -> None:
-    """Prune the feed periodically until the event is set."""
+    """Prune the feed periodically until `stop` is set."""
     while True:
         try:
             if steps := prune_feed(engine, limits):

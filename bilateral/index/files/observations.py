@@ -1,7 +1,7 @@
-"""Observations: the states of files as seen by the index, each with the block that was the last indexed at that time.
+"""Observations: the states of files as seen by the index, each with the last block indexed at that time.
 
 A file can change without leaving a trace on the chain. To make responses about earlier blocks reproducible, each change
-of a file's state is stored with the block that was the last indexed at that time. Contents are not stored.
+of a file's state is stored with the last block indexed at that time. Contents are not stored.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ from bilateral.index.reading.prepared import CHAIN, Prepared, at_most
 from bilateral.index.reading.registries import hexadecimal
 
 _MOST_AGENTS: Final = 1_000
-"""The maximum number of agents for which a file's change is reported: many agents can point to one file."""
+"""The maximum number of agents for which a file's change is reported. Any number can point to one file."""
 
 _STATE: Final = ("state", "content_hash", "integrity", "reason")
 _COLUMNS: Final = ("chain_id", "file_id", "seen_block", *_STATE)

@@ -20,7 +20,7 @@ _ABANDONED_SECONDS: Final = 3_600
 
 _RATE_SECONDS: Final = 60
 _RECENT: Final = 5_000
-"""The number of newest observations from which the rate is computed. Reading them takes a few milliseconds."""
+"""The number of newest observations from which the loading rate is computed. Reading them takes a few milliseconds."""
 
 
 class Files(Projection):
@@ -103,7 +103,7 @@ def _forget_references(connection: Connection, chain_id: int, block: int) -> Non
 
 
 def _wake_previous(connection: Connection, chain_id: int, block: int) -> None:
-    """Schedule the files that agents referred to before the removed blocks, because these are current again."""
+    """Schedule the files that agents referred to before the removed blocks, because these files are current again."""
     reference, file, now = schema.file_reference.c, schema.file.c, time.time()
     of_chain = (reference.chain_id == chain_id) & reference.kind.in_(file_rows.REPLACED)
     removed = select(*reference["registry", "agent_id", "kind"]).where(of_chain, reference.block_number > block)

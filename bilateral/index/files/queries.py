@@ -1,7 +1,7 @@
 """Agents' names, services and other identities, as stated in registration files. All of these are untrusted text.
 
 An agent's claim to be the same as an agent in another registry is confirmed if the two agents' files refer to each
-other. Agents on chains that are not indexed are known only from files. `bilateral index prove-claims` queries nodes of
+other. Agents on chains outside the index are known only from files. `bilateral index prove-claims` queries nodes of
 these chains and stores the results.
 """
 

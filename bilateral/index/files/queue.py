@@ -32,7 +32,7 @@ _DAILY_FAILURES: Final = 30
 """The number of failed daily retries after which retries become weekly, because the server is probably gone."""
 
 _HOST_SECONDS: Final = 5
-"""The first pause after a host fails, in seconds, which is long enough for a restart."""
+"""The first pause after a host fails, in seconds, which is enough for the host to restart."""
 
 _MOST_HOST_SECONDS: Final = _HOUR
 _LONGEST_WAIT: Final = _DAY
@@ -76,10 +76,10 @@ _MOST_DOUBLINGS: Final = 10
 """The maximum number of times that a lease doubles. A file that crashes its worker is retried every seventeen hours."""
 
 _OUTDATED_SECONDS: Final = 86_400
-"""The number of seconds after which an outdated file is checked again."""
+"""The number of seconds until a file without current references is checked again."""
 
 _TRIED_HOSTS: Final = 20
-"""The number of hosts that a worker tries to find a file, because other workers may be using the first ones."""
+"""The number of hosts at which a worker looks for a due file, because other workers may be using the first ones."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Lease:
         expected_hash: The file's hash as stated on chain; None if there is none.
         host: The host from which the file is fetched.
         validators: The server's cache validators for the stored version.
-        token: The lease's secret.
+        token: A random id of the lease.
     """
 
     file_id: bytes
@@ -207,7 +207,7 @@ class FileQueue:
         return connection.execute(select(table).where(table.c.host == host).with_for_update()).one_or_none()
 
     def _next_of(self, connection: Connection, host: str, now: float) -> float | None:
-        """Return the time at which a host's first file is due, but no earlier than now; None if there is none."""
+        """Return the time at which a host's first file is due, but no earlier than now; None if it has none."""
         table = schema.file
         first = connection.execute(select(func.min(table.c.next_at)).where(table.c.host == host)).scalar_one()
         return None if first is None else max(first, now)

@@ -47,7 +47,7 @@ class Reader:
         """Process the rows derived from a file's content, within the transaction that stores them."""
 
     def catch_up(self, engine: Engine, stop: threading.Event) -> int:  # noqa: ARG002
-        """Derive missing rows from stored contents until told to stop. Return the number of processed contents."""
+        """Derive missing rows from stored contents until `stop` is set. Return the number of processed contents."""
         return 0
 
 
@@ -59,7 +59,7 @@ MAX_HOST: Final = 290
 """The maximum length of a host with its port, in characters. DNS names have up to 253, and the column has 300."""
 
 _NAME: Final = re.compile("[a-z0-9._:-]+")
-"""The only characters allowed in hosts, which people and models see: those of DNS names and of IP addresses."""
+"""The only characters allowed in hosts, which people and AI models see: those of DNS names and IP addresses."""
 
 _NOT_HOST: Final = re.compile(r"[/?#@\\\s]")
 """The characters that cannot be part of a URL's host and port."""
@@ -76,7 +76,7 @@ def registration_uri(host: str) -> str:
 
 
 def domain_uri(domain: str) -> str | None:
-    """Return the URI of the file in which a domain, set through the August 2025 functions, lists its agents."""
+    """Return the URI of the file in which a domain, set in ERC-8004's August 2025 version, lists its agents."""
     host = None if _NOT_HOST.search(domain) else secure_host(f"https://{domain}")
     return None if host is None else registration_uri(host)
 
@@ -109,7 +109,7 @@ _MAX_TEXT: Final = 10_000
 _MOST_CAPABILITIES: Final = 2_000  # four times `MAX_ITEMS`, because each is a row and strangers write files
 
 _SCRIPT: Final = re.compile(r"(?:javascript|vbscript|data|file|blob|about|view-source):", re.IGNORECASE)
-"""URI schemes without a server. Browsers execute such URIs, or read them from their own machine."""
+"""URI schemes without a server. Browsers execute such URIs, or read local data."""
 
 _IGNORED: Final = re.compile("[\x00-\x20]+")
 """Characters that browsers ignore in a scheme."""

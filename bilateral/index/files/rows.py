@@ -67,7 +67,7 @@ def domain_files(outcomes: Iterable[tuple[Kind, Outcome]], now: float) -> list[d
 
 
 REPLACED: Final = (Kind.REGISTRATION, Kind.DOMAIN)
-"""The kinds of files of which an agent has only one at a time, so that a later event replaces the earlier file."""
+"""The kinds of files of which an agent has only one at a time: a later event replaces the earlier file."""
 
 
 def store_contents(connection: sa.Connection, loaded: Iterable[Loaded]) -> None:
@@ -101,7 +101,7 @@ def delete_unused_content(connection: sa.Connection, content_hash: bytes) -> Non
 
 
 def columns_of(outcome: Loaded | Failed, now: int) -> dict[str, Any]:
-    """Return a file's column values for the outcome of the first attempt, without those that schedule the next one."""
+    """Return a file's column values for the outcome of the first attempt, except those that schedule the next."""
     if isinstance(outcome, Failed):
         return {"state": State.FAILED, "reason": outcome.reason, "problem": outcome.problem, "checked_at": now}
     return {
@@ -146,7 +146,7 @@ _IS_REPLACED: Final = (
     *(_LATER[name] == _REFERENCE[name] for name in ("chain_id", "registry", "agent_id")),
     sa.tuple_(_LATER.block_number, _LATER.log_index) > sa.tuple_(_REFERENCE.block_number, _REFERENCE.log_index),
 )
-"""The conditions for a later reference by the same agent, to which the caller must add the condition on the kind."""
+"""The SQL conditions for a later reference by the same agent. The caller must add a condition on the kind."""
 
 
 def is_outdated(connection: sa.Connection, file_id: bytes) -> bool:
@@ -176,7 +176,7 @@ def set_file(connection: sa.Connection, file_id: bytes, values: dict[str, Any], 
 
 
 AgentPlace = tuple[str, int]
-"""An agent on a chain: its identity registry's address and its id."""
+"""An agent on a chain: the identity registry's address and the agent's id."""
 
 _UPDATED, _TRANSFERRED = (EVENT_TABLES[event] for event in (URIUpdated, Transfer))
 _pick_updated = picker(_UPDATED, "registry", "agent_id")
@@ -207,7 +207,7 @@ def forget_files(connection: sa.Connection, chain_id: int, agents: Iterable[Agen
 
 
 def find_files(connection: sa.Connection, chain_id: int, agents: Collection[AgentPlace] | None = None) -> None:
-    """Find agents' current files again, in the agents' latest events if those contain the agents' current URIs."""
+    """Recompute agents' current files from their latest events, if those contain the agents' current URIs."""
     if agents is None:
         connection.execute(sa.delete(agent_file).where(agent_file.c.chain_id == chain_id))
         connection.execute(_FIND, {"of_chain": chain_id})
@@ -299,7 +299,7 @@ _VALUES: Final = {NewFeedback: ("value", "value_decimals"), NewAuthorizedFeedbac
 
 
 def _claim(row: sa.Row[Any]) -> dict[str, Any] | None:
-    """Return the row of a claim; None if the file specifies no transaction, or if the value does not count."""
+    """Return the row of a claim; None if the file states no valid transaction, or the value has too many decimals."""
     if not _TRANSACTION.fullmatch(row.payment_transaction) or row.decimals > MAX_DECIMALS:
         return None
     tag = key_text(row.open_tag) if row.raw_tag is None else padded_text(bytes(row.raw_tag))

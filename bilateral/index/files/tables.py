@@ -23,7 +23,7 @@ _UNIX_TIME: Final = sa.Float(53)
 
 
 class Kind(StrEnum):
-    """The kinds of files. A file's kind depends on the event that refers to the file."""
+    """The kinds of files, each with the events that refer to such files."""
 
     REGISTRATION = "registration"
     """`Registered` and `URIUpdated`."""
@@ -87,7 +87,7 @@ sa.Index("file_by_state", file.c.state)
 IS_FROM_HOST: Final = sa.text(
     "kind IN ('domain', 'registration') AND substr(uri, 1, 8) = 'https://' AND content_hash IS NOT NULL"
 )
-"""The condition for files in which a domain may list agents. Only statements that contain it can use its index."""
+"""The condition for files in which domains may list agents. Only queries that contain it can use the partial index."""
 
 sa.Index("file_from_host", file.c.content_hash, sqlite_where=IS_FROM_HOST, postgresql_where=IS_FROM_HOST)
 for _key, _other, _name in (("content_hash", "file_id", "content"), ("file_id", "content_hash", "id")):
@@ -194,7 +194,7 @@ CAPABILITIES: Final = {
     "a2a": (("a2a_skill", "a2aSkills", "skills"),),
     "oasf": (("oasf_skill", "skills"), ("oasf_domain", "domains")),
 }
-"""For each kind of service, its lists: the kind of capability, and the possible names of the list's field."""
+"""The capability lists of each kind of service: the kind of capability, and the list's possible field names."""
 
 CARD_SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
     **{kind: {part: f"{kind}_{part}" for part in ("endpoint", "version")} for kind in ("mcp", "a2a")},

@@ -107,7 +107,7 @@ class ReferenceScan:
     def _references(
         self, connection: Connection, first: int, last: int
     ) -> tuple[list[dict[str, Any]], dict[bytes, _File]]:
-        """Return the references in a range of blocks, and their files by id. An abandoned file has no id."""
+        """Return the references in a range of blocks, and their files by id. A removed file's reference has no id."""
         references: list[dict[str, Any]] = []
         files: dict[bytes, _File] = {}
         for event, (kind, uri_column, hash_column) in FILE_EVENTS.items():
@@ -193,7 +193,7 @@ _COLLECT_EVERY: Final = 600.0
 """Seconds between deletions of files to which no event refers. Such files only take up disk space."""
 
 _MOST_IDLE_SECONDS: Final = 1.0
-"""The longest interval in seconds between checks for new files, so searches find a new agent a second later."""
+"""The longest interval in seconds between checks for new files, so that searches soon find new agents."""
 
 _JOIN_SECONDS: Final = 2.0
 """Seconds to wait for threads after a signal. A lease that is not released expires."""
@@ -258,7 +258,7 @@ class FileWorkers:
             thread.start()
 
     def wait_until_done(self) -> None:
-        """Wait until every event is scanned and no file is due, or the threads are stopped."""
+        """Wait until every event is scanned and no file is due, or until the threads are stopped."""
         next_look = self._looks + 1
         while self._threads and not self._stop.is_set():
             if self._last_idle_look >= next_look and not self._busy and self._is_nothing_due():

@@ -12,14 +12,14 @@ _FIRST_SECONDS: Final = 0.5
 """The first wait in seconds, which later waits double. A restarting server is back after a few seconds."""
 
 _MOST_SECONDS: Final = 10.0
-"""The longest wait in seconds, which is long enough for a restart and cheap during an outage of an hour."""
+"""The longest wait in seconds: short enough to notice a recovery soon, but cheap in an outage."""
 
 _FIRST_GAP: Final = 60.0
 """Seconds until the same message is logged again. The interval doubles, so a day-long failure logs ten lines."""
 
 
 class Backoff:
-    """Waits after each of several consecutive failures. Each wait is longer than the previous one.
+    """Waits after each of several consecutive failures. The waits double, up to a maximum.
 
     Args:
         stop: An event that ends a wait when it is set.

@@ -75,7 +75,7 @@ class WideInteger(TypeDecorator[int]):
 class _KeyText(Text):
     """Text whose column is compared byte by byte. Values that are compared with it have no collation of their own.
 
-    A coordinator does not send values with a collation to other servers, which would then return all rows.
+    A coordinator does not send comparisons with a collation to its shards, which would then return all rows.
     """
 
 

@@ -29,7 +29,7 @@ _LOST: Final = ("53300", "57P01", "57P02", "57P03")
 """PostgreSQL's codes for too many connections, and for a server that is stopping, crashed or starting."""
 
 _POOLER: Final = {"yes": True, "no": False}
-"""The values of `pooler` in a URL."""
+"""The values allowed for `pooler` in a URL."""
 
 _RESUMES: Final = "Nothing is lost; the index resumes where it stopped."
 _NO_ANSWER: Final = f"the database server did not respond: start it, or correct --database. {_RESUMES}"
@@ -63,13 +63,13 @@ _PROBLEMS: Final = {
 """The messages for driver errors, by patterns found in the drivers' own messages."""
 
 _CACHE_KIB: Final = 64 * 1024
-"""The size of a writer's cache, which fits the accounts in a rollback and the indexes of new rows."""
+"""The size of a writer's cache, which has room for the accounts in a rollback and the indexes of new rows."""
 
 _PAGE_BYTES: Final = 4 * 1024
-"""The page size of a new file. A block's accounts are spread over many pages, each of which is written in full."""
+"""The page size of a new file: small, because a block's accounts are on many pages, each written in full."""
 
 _LOG_BYTES: Final = 256 * 1024**2
-"""The write-ahead log's size at a checkpoint. A page that changes several times before that is written only once."""
+"""The write-ahead log's size at a checkpoint. Pages that change several times until then are written only once."""
 
 
 def default_url() -> str:
@@ -228,7 +228,7 @@ def require_file(url: URL) -> None:
     path = _file_of(url)
     if path is not None and not path.exists():
         raise DatabaseUnavailableError(
-            f"the database {quoted(str(path))} does not exist: create it with bilateral index run"
+            f"the database {quoted(str(path))} does not exist: create it with `bilateral index run`"
         )
 
 

@@ -45,7 +45,7 @@ def in_parts(values: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
 
 
 class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
-    """A column's value. On SQLite, the column is prefixed with a plus sign, which only changes the query plan."""
+    """A column's value. On SQLite, a plus sign before the column prevents the use of an index."""
 
     name = "unindexed"
     inherit_cache = True
@@ -62,7 +62,7 @@ class by_rater(TableClause):  # noqa: N801  # a form of SQL
 
 
 def newest_first(columns: ReadOnlyColumnCollection[str, Any]) -> tuple[ColumnElement[Any], ...]:
-    """Return the order from newest to oldest event, in a form for which SQLite does not read all events by block."""
+    """Return the columns to order events by, newest first, without making SQLite read all events by block."""
     return unindexed(columns.block_number).desc(), columns.log_index.desc()
 
 
@@ -180,7 +180,7 @@ def dialect_of(database: Connection | Engine) -> Dialect:
 
 
 def insert_into(connection: Connection, table: Table) -> Any:
-    """Return an insert statement in the engine's own dialect, which supports clauses for keys that already exist."""
+    """Return an insert statement of the engine's dialect, which supports `ON CONFLICT` clauses."""
     return _INSERTS[connection.dialect.name](table)
 
 

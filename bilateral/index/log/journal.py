@@ -1,4 +1,4 @@
-"""Derived rows, which are read in bulk, changed in memory, written in bulk, and journalled to make undoing possible."""
+"""Derived rows, which are read in bulk, changed in memory, written in bulk, and journalled for rollbacks."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def forget(connection: Connection, chain_id: int) -> None:
 
 
 class Writes:
-    """Changes to rows, with the previous rows: inserting a row known to be new costs half as much as replacing one.
+    """Changes to rows, with the previous rows, because inserting a new row costs half as much as replacing one.
 
     Args:
         rows: Provides access to rows.

@@ -57,7 +57,7 @@ def has_schema(connection: Connection, name: str) -> bool:
 
 
 def has_reachable(connection: Connection) -> bool:
-    """Return True if a coordinator has this version of the `REACHABLE` views."""
+    """Return True if a coordinator has this version's `REACHABLE` views."""
     if not has_schema(connection, REACHABLE):
         return False
     view = text("SELECT to_regclass(:name) IS NOT NULL")
@@ -70,7 +70,7 @@ def require_single_server(connection: Connection) -> None:
     if shard is None and has_schema(connection, SERVED):
         shard = connection.execute(text("SELECT shard FROM served.claim")).scalar_one()
     if shard is not None:
-        raise ShardError(shard, "all servers must be migrated together: run bilateral index schema --settings")
+        raise ShardError(shard, "all servers must be migrated together: run `bilateral index schema --settings`")
 
 
 def holds(connection: Connection, chain_id: int) -> bool:
@@ -85,7 +85,7 @@ def require_place(connection: Connection, chain_id: int) -> None:
         raise MisplacedChainError(chain_id, "is written on its shard, not on the coordinator: pass --settings")
     if has_schema(connection, SERVED) and not holds(connection, chain_id):
         raise MisplacedChainError(
-            chain_id, "is not on this shard: add it to the chains of a shard, and run bilateral index shards"
+            chain_id, "is not on this shard: add it to the chains of a shard, and run `bilateral index shards`"
         )
 
 

@@ -1,4 +1,4 @@
-"""Projections: tables derived from one chain's log. The log only accesses other features of the index through them."""
+"""Projections: tables derived from one chain's log. The log accesses the index's other features only through these."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ class Projection:
         """Change tables through the connection after everything has been written and before the cursor is locked."""
 
     def seal(self, step: Append) -> None:
-        """Change tables while the cursor is locked. Acquire only locks that come after the cursor in the lock order."""
+        """Change tables while the cursor is locked. Acquire only locks that follow the cursor's in the lock order."""
 
     def undo(self, removal: Removal) -> Iterator[None]:
         """Roll blocks back in three stages: before their events are deleted, afterwards, and with the cursor locked.

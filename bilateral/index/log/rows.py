@@ -1,6 +1,6 @@
 """Insert, replace, delete and select rows in bulk by key, on SQLite and PostgreSQL.
 
-This module contains all differences between how the two engines handle rows. A row is a tuple of values in the order of
+All differences in how the two engines handle rows are in this module. A row is a tuple of values in the order of
 the table's columns. `Rows` converts Python integers that the engine cannot store directly.
 """
 
@@ -52,7 +52,7 @@ class Rows(ABC):
         return cast("Any", self.connection.connection.driver_connection).cursor()
 
     def values_after(self, table: Table, columns: Sequence[str], chain_id: int, block: int) -> set[Row]:
-        """Return the combinations of values that the given columns have in a chain's rows after a block."""
+        """Return the distinct combinations of the given columns' values in a chain's rows after a block."""
         where = f"chain_id = {chain_id:d} AND block_number > {block:d}"
         query = f'SELECT {self._distinct}{_names(columns)} FROM "{self._place(table, chain_id)}" WHERE {where}'
         existing: set[Row] = set()
@@ -106,7 +106,7 @@ class Rows(ABC):
         return widened(self._matches(table, columns, keys, "found.*"), _wide_positions(table))
 
     def last_times(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
-        """Return the block time of the last event that has each of the given combinations of values."""
+        """For each given combination of values, return the block time of the last event that has it."""
         key = ", ".join(f'wanted."{column}"' for column in columns)
         rows = self._matches(table, columns, keys, f"{key}, max(found.block_time)", f"GROUP BY {key}")
         return widened(rows, _wide_positions(table, tuple(columns)))
@@ -224,7 +224,7 @@ class PostgresRows(Rows):
         return place_in_postgres(table, chain_id)
 
     def _cursor(self) -> Any:
-        """See `Rows._cursor`. It returns integers, because creating a Decimal costs more than reading a number."""
+        """See `Rows._cursor`. It returns integers instead of Decimals, whose creation is slow."""
         from psycopg.types.numeric import IntLoader  # noqa: PLC0415  # as above
 
         cursor = super()._cursor()
@@ -257,7 +257,7 @@ class PostgresRows(Rows):
             )
 
     def analyze(self, chain_id: int, tables: Iterable[Table]) -> None:
-        """See `Rows.analyze`. A small sample suffices, because the tables' indexes differ by orders of magnitude."""
+        """See `Rows.analyze`. A small sample suffices, because the indexes' selectivity differs greatly."""
         self.connection.exec_driver_sql("SET LOCAL default_statistics_target = 10")
         self.connection.exec_driver_sql("ANALYZE " + _names(self._place(table, chain_id) for table in tables))
 
@@ -298,5 +298,5 @@ _BINARY_TYPES: Final = {"BIGINT": "int8", "INTEGER": "int4", "BOOLEAN": "bool", 
 _POSTGRES_SETTINGS: Final = "SET LOCAL random_page_cost = 1.1; SET LOCAL jit = off; SET LOCAL synchronous_commit = off"
 """Settings for the rest of a transaction, so that joins look up keys in indexes.
 
-If the server crashes, the last transactions may be lost, including rows and cursor. The index then reads them again.
+If the server crashes, the last transactions may be lost, including rows and cursor. The index then rereads the blocks.
 """

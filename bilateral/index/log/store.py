@@ -30,7 +30,7 @@ _ANALYZE_AT: Final = tuple(2_000 * 4**power for power in range(12))
 """The numbers of stored logs at which the engine updates its table statistics."""
 
 _CHECKPOINT_BLOCKS: Final = 256
-"""The number of blocks for each stored hash, deep in the chain."""
+"""The number of blocks, deep in the chain, for which one hash is stored."""
 
 _NOTE_SECONDS: Final = 5.0
 """Seconds between updates of the stored head, because a write for each check would wear out the disk."""
@@ -62,7 +62,7 @@ class ChainStore:
         return None if row is None else Block(*row)
 
     def finalized(self) -> int | None:
-        """Return the last block number that a node reported as finalized, as stored; None if no node reported one."""
+        """Return the stored number of the last block that a node reported as finalized; None if there is none."""
         query = select(schema.chain.c.finalized_number).where(schema.chain.c.chain_id == self.chain_id)
         with self.engine.connect() as connection:
             return connection.execute(query).scalar_one_or_none()

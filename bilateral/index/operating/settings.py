@@ -116,7 +116,7 @@ class ChainSettings:
     def __post_init__(self) -> None:
         """Reject settings without a chain."""
         if not self.rpc_urls:
-            raise InvalidArgumentError("a chain needs at least one rpc_url")
+            raise InvalidArgumentError("rpc_urls is empty: list the URL of at least one node")
         if len({deployment.chain_id for deployment in self.deployments}) > 1:
             raise InvalidArgumentError("the deployments of one chain have different chain ids")
 

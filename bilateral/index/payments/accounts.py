@@ -41,7 +41,7 @@ def store_accounts(connection: Connection, rows: Rows, chain_id: int, first: int
 
 
 def _changes(events: EventRows) -> list[tuple[Any, ...]]:
-    """Return the owner and wallet changes in chain order. Each ends with its event's type."""
+    """Return the owner and wallet changes in chain order. Each tuple ends with the event's type."""
     changes = [
         (*pick(row), event) for event, pick in _PICK.items() for row in events.get(schema.EVENT_TABLES[event], ())
     ]
@@ -81,7 +81,7 @@ _CAN_BE_PAID: Final = (agent_account.c.wallet.is_not(None), agent_account.c.owne
 
 
 def accounts_until(connection: Connection, chain_id: int, column: Literal["wallet", "owner"]) -> list[str]:
-    """Return, in order, all accounts that were ever the wallet (or the owner) of an agent that could be paid."""
+    """Return, in order, all accounts that were ever the wallet or owner (`column`) of a payable agent."""
     table = agent_account.c
     query = select(table[column]).where(table.chain_id == chain_id, *_CAN_BE_PAID).distinct().order_by(table[column])
     return list(connection.execute(query).scalars())

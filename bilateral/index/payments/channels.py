@@ -1,4 +1,4 @@
-"""Payments through channels. Claims are payments to the extent that they spend the payer's own money.
+"""Payments through prefunded channels. Claims are payments to the extent that they spend the payer's own money.
 
 Anyone can open a channel in any payer's name, with their own money and voucher key, and claims on this channel look
 like any others. Each deposit is therefore attributed to the account whose transfer funded it. Money that leaves a
@@ -35,7 +35,7 @@ from bilateral.index.payments.transfers import TokenTransfer, TransferSource
 
 _TOPICS: Final = {"0x" + topic.hex(): topic for topic in (CHANNEL_CREATED, DEPOSITED, CLAIMED, REFUNDED, WITHDRAWN)}
 _CREATED_WORDS: Final = 8
-"""The number of 32-byte words in the event for a new channel, its id first. Other events have at least three."""
+"""The minimum number of 32-byte words in the event for a new channel. Other events need at least three."""
 
 
 _Step: TypeAlias = tuple[bytes, bytes, bytes]

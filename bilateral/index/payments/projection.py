@@ -1,4 +1,4 @@
-"""The payment projection. Payments are read after their block is indexed, which notes record for reproducibility."""
+"""The payment projection. Payments are read after their block is indexed; notes record when, for reproducibility."""
 
 import time
 from collections.abc import Collection, Iterator
@@ -38,7 +38,7 @@ class Payments(Projection):
 
 
 def note_late_payments(connection: Connection, chain_id: int, blocks: Collection[int]) -> None:
-    """Record the block that was last indexed when payments were read, if it is later than the block of the payments."""
+    """Record the last block indexed when payments were read, if this block is later than those of the payments."""
     if blocks:
         _note(connection, chain_id, min(blocks))
 

@@ -1,7 +1,7 @@
-"""The payments behind feedback: those that a file claims, compared with the payments that the index found on chain.
+"""Proofs of payment for feedback: the payments that a file claims, compared with those that the index found on chain.
 
 The chain only limits a metered payment to the ceiling that the payer signed. A seller that always takes the maximum may
-not be metering at all; this is worth noting but proves nothing.
+not be metering at all; this is suspicious but proves nothing.
 """
 
 import re
@@ -41,12 +41,12 @@ _PAGES: Final[dict[type[events.Event], tuple[str, tuple[str, ...]]]] = {
     events.ValidationRequest: ("validation", ("request_hash",)),
     events.Registered: ("registration", ("agent_id",)),
 }
-"""The kind of page for each event, and the column that identifies the page if the event's position does not."""
+"""The kind of web page for each event, and the column that identifies the page if the position does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """An event in a transaction, of a kind that has its own page.
+    """An event in a transaction, of a kind that has its own web page.
 
     Attributes:
         log_index: The event's position in the block.
@@ -91,7 +91,7 @@ class PaymentProgress:
     Attributes:
         block: The last block whose payments are stored; if there is none, the block before the first indexed block.
         first_block: The first indexed block.
-        lag: The number of indexed blocks with enough confirmations whose payments are not stored.
+        lag: The number of indexed blocks with enough confirmations whose payments are not stored yet.
     """
 
     chain_id: int
@@ -112,7 +112,7 @@ def payment_progress(connection: Connection) -> tuple[PaymentProgress, ...]:
 
 
 def last_block_with_payments(connection: Connection, chain_id: int, block: int) -> int | None:
-    """Return the last block whose payments the index had read when a given block was the last indexed block."""
+    """Return the last block whose payments the index had read when a given block was the last to be indexed."""
     table = late_payment
     query = select(table.c.first_block).where(table.c.chain_id == chain_id, table.c.seen_block > block)
     first = connection.execute(query.order_by(table.c.seen_block, table.c.first_block).limit(1)).scalar_one_or_none()
@@ -149,7 +149,7 @@ class Payment:
         agent: The short id of the agent whose wallet it was.
         kind: `eip3009`, `permit2-exact`, `permit2-upto`, `channel` or `plain`.
         dollars: The amount in dollars, exact to millionths and rounded down.
-        ceiling: The maximum amount that the payer signed for, in dollars; None if it was for the exact amount.
+        ceiling: The maximum amount that the payer signed for, in dollars; None if the payer signed an exact amount.
         is_to_itself: True if the payer owns the agent, is the agent's wallet, or is authorised to act for the agent.
         log_index: The payment's position in the block.
         time: The block time, in Unix seconds.
@@ -270,7 +270,7 @@ def _normalized(transaction: str | None) -> str:
 def _places_of_claims(
     connection: Connection, chain_id: int, payments: Sequence[Payment], last: int
 ) -> Mapping[tuple[Any, ...], list[tuple[int, int]]]:
-    """Return where the payers' unrevoked feedback claims payments, by transaction and rated agent."""
+    """Return the positions of payers' unrevoked feedback, by the claimed transaction and the rated agent."""
     places: dict[tuple[Any, ...], list[tuple[int, int]]] = defaultdict(list)
     first = min((paid.block for paid in payments), default=0)
     payers, names = ({getattr(paid, name) for paid in payments} for name in ("payer", "transaction"))
@@ -350,7 +350,7 @@ class MeteredSales:
 
     Attributes:
         share: The share, 0 to 1. Payments are weighted by amount, so that small payments cannot hide a large one.
-        others: The median share that other sellers charge; None unless this seller charges 99 % or more and they less.
+        others: The median share that other sellers charge; None unless it is below 99 % and this seller's is not.
     """
 
     share: float
@@ -358,7 +358,7 @@ class MeteredSales:
 
 
 def metered_sales(connection: Connection, key: AgentKey, accounts: Collection[str]) -> MeteredSales | None:
-    """Return the share of its buyers' signed ceilings that an agent charged; None if there are no metered payments."""
+    """Return the share of the signed ceilings that an agent charged its buyers; None without metered payments."""
     columns = payment.c
     newest = (
         select(columns.agent_id, columns.owner, columns.micros, columns.amount, columns.ceiling)

@@ -16,7 +16,7 @@ from bilateral.index.log.columns import (
 )
 
 FORGOTTEN: Final = -1
-"""The value of `first_block` in a row which records that all payments were read again."""
+"""The value of `first_block` in the `late_payment` row that is written when all payments must be read again."""
 
 
 metadata: Final = sa.MetaData()

@@ -13,7 +13,7 @@ MICROS: Final = 6
 """The number of decimals in stored volumes, which are amounts in millionths of a dollar."""
 
 _RETURNS: Final = "owners"
-"""The rule that determines which transfers count as returns. Payments stored under an older rule are read again."""
+"""The rule that defines which sellers' transfers are returns. Payments stored under an older rule are read again."""
 
 _KINDS: Final = [kind for kind in PaymentKind if kind in PROVABLE or kind is PaymentKind.CHANNEL]
 """The kinds of payments that count. Payments that were stored when fewer kinds counted are read again."""
@@ -43,7 +43,7 @@ class PaymentTerms:
     def __post_init__(self) -> None:
         """Check the terms, and convert addresses to checksum form."""
         if not self.tokens:
-            raise InvalidArgumentError("payments require at least one token")
+            raise InvalidArgumentError("tokens is empty: list the tokens that count as payments")
         try:
             tokens = {checksummed(address): decimals for address, decimals in self.tokens.items()}
         except MalformedIdentifierError as problem:

@@ -138,7 +138,7 @@ class TransferSource(FilteredSource):
         wait: Waits for the given number of seconds; returns False to give up.
 
     Attributes:
-        proxies: The logs of the Permit2 proxies. Each source determines for itself how many blocks fit into a response.
+        proxies: The logs of the Permit2 proxies. Their number of blocks per request is determined separately.
         channels: The logs of the channel contract.
     """
 

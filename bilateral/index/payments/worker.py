@@ -133,7 +133,7 @@ class PaymentStore:
         return len(payments)
 
     def _payments(self, connection: Connection, paid: Sequence[TokenTransfer]) -> list[tuple[Any, ...]]:
-        """Return the rows for the transfers to accounts that were wallets of agents at the time of the transfer."""
+        """Return the rows for the transfers to accounts that were agents' wallets at the time of the transfer."""
         wallets = Wallets(connection, self.chain_id, sorted({transfer.receiver for transfer in paid}))
         sellers = [
             (transfer, agents)

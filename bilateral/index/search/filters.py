@@ -175,7 +175,7 @@ class Gate:
             if value is not None and not 1 <= value < 2**63:
                 raise InvalidArgumentError(f"{name} {value} is out of range 1..2^63-1")
         if self.payment is not None and self.side is not Side.SERVER:
-            raise InvalidArgumentError(f"payment only applies to feedback, whose side is server, not {self.side}")
+            raise InvalidArgumentError(f"payment only applies to feedback (side server), not to side {self.side}")
         if self.only_sealed and self.side is Side.VALIDATOR:
             raise InvalidArgumentError("blind only applies to ratings of servers and clients, not of validators")
         require_short("reviewers", self.reviewers)
@@ -356,7 +356,7 @@ def require_in_range(*values: int | None) -> None:
     """
     for value in values:
         if value is not None and not 0 <= value < 2**63:
-            raise InvalidArgumentError(f"{value} is out of range 0..2^63-1")
+            raise InvalidArgumentError(f"the time or chain id {value} is out of range 0..2^63-1")
 
 
 def storable(text: str) -> str:

@@ -138,7 +138,7 @@ def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
             raise ShardError(
                 placed.shard,
                 f"it contains chain {placed.chain_id}, which the settings assign to {name}: "
-                f"run bilateral index move --chain-id {placed.chain_id}",
+                f"run `bilateral index move --chain-id {placed.chain_id}`",
             )
 
 

@@ -213,7 +213,7 @@ def move_chain(
             identity = coordinator.split(connection)
             shard_by_chain = {placed.chain_id: placed.shard for placed in coordinator.places(connection)}
             if (previous := shard_by_chain.get(chain_id)) is None:
-                raise MisplacedChainError(chain_id, "is not on a shard yet: run bilateral index shards")
+                raise MisplacedChainError(chain_id, "is not on a shard yet: run `bilateral index shards`")
             if previous != name:
                 placed = Placed(chain_id, name, coordinator.number_of(connection, name))
                 with engines[previous].connect() as holding:

@@ -165,7 +165,7 @@ def follow(engine: Engine, settings: IndexSettings, *, stop: threading.Event, un
     """
     with engine.connect() as connection:
         if not has_schema(connection, PARTS):
-            raise ShardError("", "this coordinator does not read any shards yet: run bilateral index shards")
+            raise ShardError("", "this coordinator does not read any shards yet: run `bilateral index shards`")
         coordinator.require_places(connection, settings.shards)
         identity = coordinator.identity_of(connection)
 

@@ -93,9 +93,9 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
 def require_claim(connection: Connection, coordinator: str, name: str) -> None:
     """Raise an error if a shard belongs to another coordinator, whose readers would not learn of changes."""
     if not has_schema(connection, SERVED):
-        raise ShardError(name, "no coordinator reads this shard yet: run bilateral index shards")
+        raise ShardError(name, "no coordinator reads this shard yet: run `bilateral index shards`")
     if connection.execute(text("SELECT coordinator FROM served.claim")).scalar_one() != coordinator:
-        raise ShardError(name, _OF_ANOTHER.replace("pass --adopt", "run bilateral index shards --adopt"))
+        raise ShardError(name, _OF_ANOTHER.replace("pass --adopt", "run `bilateral index shards --adopt`"))
 
 
 def serve_shared(connection: Connection, number: int) -> None:

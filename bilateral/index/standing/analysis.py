@@ -150,7 +150,7 @@ def _state(connection: Connection, key: AnalysisKey) -> Row[int, bytes, int]:
     if key not in identity_registries(connection):
         raise InvalidArgumentError(
             f"the index has no agents from {quoted(key.identity_registry)} on chain {key.chain_id}: "
-            "see bilateral index status"
+            "list them with `bilateral index status`"
         )
     chain = schema.chain
     query = select(chain.c.block_number, chain.c.block_hash, chain.c.reorganizations)

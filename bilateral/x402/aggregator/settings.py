@@ -61,16 +61,16 @@ class SponsoredChain:
         """Reject settings that would let strangers spend the budget."""
         self.deployment.require_function(Registry.REPUTATION, "giveFeedbackBySig")
         if not self.tokens:
-            raise InvalidArgumentError("list the tokens in which payments count, because anyone can create a token")
+            raise InvalidArgumentError("tokens is empty: list the accepted tokens, because anyone can create a token")
         try:
             tokens = {checksummed(address): minimum for address, minimum in self.tokens.items()}
         except MalformedIdentifierError as error:
             raise InvalidArgumentError(f"a token's address is invalid: {error}") from None
         if any(minimum <= 0 for minimum in tokens.values()):
-            raise InvalidArgumentError("the minimum amount of a token must be at least 1")
+            raise InvalidArgumentError("tokens: each token's minimum amount must be at least 1")
         object.__setattr__(self, "tokens", tokens)
         if self.budget < 0 or self.confirmations < 1:
-            raise InvalidArgumentError("the budget must be at least 0 wei, and the confirmations at least 1")
+            raise InvalidArgumentError("budget must be at least 0 wei, and confirmations must be at least 1")
 
     @property
     def exchanges(self) -> bool:
@@ -147,9 +147,9 @@ class _ChainTable(BaseModel):
     @model_validator(mode="after")
     def _names_one(self) -> Self:
         if (self.key_variable is None) == (self.keystore is None):
-            raise ValueError("set either key_variable, or keystore and passphrase_variable")
+            raise ValueError("set exactly one of key_variable and keystore (with passphrase_variable)")
         if (self.keystore is None) != (self.passphrase_variable is None):
-            raise ValueError("a keystore needs passphrase_variable, the name of the variable with its passphrase")
+            raise ValueError("keystore and passphrase_variable (the variable with its passphrase) must be set together")
         return self
 
 

@@ -205,7 +205,7 @@ def rate_after_settlement(client: Client, standing: VerifiedClient, rating: int)
     """
     exchange = CURRENT.get()
     if exchange is None:
-        raise InvalidArgumentError("no paid request is in progress: call rate_after_settlement within a paid endpoint")
+        raise InvalidArgumentError("no paid request is in progress: call `rate_after_settlement` in a paid endpoint")
     if not 0 <= rating <= MAX_RATING:
         raise InvalidArgumentError(f"rating {rating} is out of range 0..{MAX_RATING}")
     exchange.afterwards.append(lambda: rate_client(client, standing, rating).wait())

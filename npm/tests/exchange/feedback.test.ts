@@ -87,7 +87,7 @@ describe("feedback on a paid answer", () => {
   test("needs the account that paid, a verified payment, and a value in range", async () => {
     const { wallet, proof } = await reviewer();
     const other = walletOf(await fundedKey());
-    await expect(giveFeedback(other, { proof, value: 90 })).rejects.toThrow("paid, so");
+    await expect(giveFeedback(other, { proof, value: 90 })).rejects.toThrow("made the payment, so");
     for (const value of [-1, 101, 256, 1.5, Number.NaN]) {
       await expect(giveFeedback(wallet, { proof, value })).rejects.toBeInstanceOf(InvalidArgumentError);
     }

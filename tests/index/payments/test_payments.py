@@ -266,7 +266,7 @@ def test_many_wallets_are_asked_for_in_parts(world, engine, catch_up_payments, m
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({"tokens": {}}, "at least one token"),
+        ({"tokens": {}}, "tokens is empty"),
         ({"tokens": {"0x12": 6}}, "address is invalid"),
         ({"tokens": {TOKEN: 19}}, "out of range 0..18"),
         ({"tokens": {TOKEN: 6}, "confirmations": 0}, "out of range 1..64"),

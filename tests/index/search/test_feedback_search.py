@@ -120,7 +120,7 @@ def test_values_of_any_size_are_compared_exactly(story):
     [
         ({"minimum": Decimal("1e39")}, "minimum 1E+39 is not a number between -1e38 and 1e38"),
         ({"maximum": Decimal("NaN")}, "maximum NaN is not a number between -1e38 and 1e38"),
-        ({"given_to": -1}, "-1 is out of range 0..2^63-1"),
+        ({"given_to": -1}, "the time or chain id -1 is out of range 0..2^63-1"),
         ({"reviewers": ("x",)}, 'reviewer "x" is not an address: expected 0x and 40 hexadecimal digits'),
         ({"tags": ("a",) * 201}, "the filter has 201 tags, but at most 200 are allowed"),
         ({"agents": (AgentKey(1, IDENTITY, 7, ()),)}, "the agent 1:7 is not on chain 31337"),

@@ -264,7 +264,7 @@ def refused(settings, changed=None, database=None):
 
 
 def test_server_that_is_not_what_the_settings_say_is_refused_in_one_line(settings, servers, whole):
-    (a, b), moves = settings.shards.values(), "run bilateral index move --chain-id 31338"
+    (a, b), moves = settings.shards.values(), "run `bilateral index move --chain-id 31338`"
     assert refused(settings, database=whole) == (
         "the coordinator: database.url has tables for chain 31337: use an empty database, and make this one a shard"
     )
@@ -348,7 +348,7 @@ def test_shard_of_another_schema_is_refused_until_all_servers_are_migrated(apis,
         update_shards(settings.database, settings.shards)
     administer(settings.database, STAMP.format(new))
     assert refused(settings) == (
-        f"shard a: the tables have version {old}, but this package needs {new}: run bilateral index schema --settings"
+        f"shard a: the tables have version {old}, but this package needs {new}: run `bilateral index schema --settings`"
     )
     administer(settings.database, STAMP.format(old))
     with pytest.raises(ShardError, match="shard b: all servers must be migrated together"):

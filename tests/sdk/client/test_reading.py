@@ -280,7 +280,7 @@ def test_addresses_are_checksummed(connect, reviewed):
 
 @pytest.mark.parametrize("capability", ["tool", "toys", ""])
 def test_a_capability_that_there_is_not_is_refused(connect, agent, capability):
-    with pytest.raises(InvalidArgumentError, match="capability must be tools, prompts, resources"):
+    with pytest.raises(InvalidArgumentError, match="is not a capability: use tools, prompts, resources"):
         connect().search_feedback(agent, capabilities=["tools", capability])
 
 

@@ -68,7 +68,7 @@ def test_keystore_is_found(read, tmp_path, monkeypatch):
         ("[[chain]]", "answer_seconds = 61.0\n[[chain]]", "answer_seconds: Input should be less than or equal to 60"),
         ('deployment = "record.json"', "", "chain.0.deployment: Field required"),
         ("record.json", "absent.json", "absent.json cannot be read"),
-        ('key_variable = "TEST_SPONSOR_KEY"', "", "set either key_variable, or keystore"),
+        ('key_variable = "TEST_SPONSOR_KEY"', "", "set exactly one of key_variable and keystore"),
         ('key_variable = "TEST_SPONSOR_KEY"', 'keystore = "x"', "passphrase_variable"),
         (f'{{ "{ADDRESS}" = 5 }}', "{}", "because anyone can create a token"),
         (f'"{ADDRESS}" = 5', '"0x12" = 5', "a token's address is invalid"),

@@ -166,5 +166,5 @@ def test_a_wallet_rates_what_it_paid_for(wallets, pay, verify, rpc, deployment, 
 def test_the_owner_of_a_wallet_rates_nothing_that_the_wallet_paid_for(wallets, pay, verify, client, path):
     owner = Account.create()
     *_, verification = verify(pay(path, wallets.deploy(owner))[0])
-    with pytest.raises(InvalidArgumentError, match="paid, so"):
+    with pytest.raises(InvalidArgumentError, match="made the payment, so"):
         give_paid_feedback(client, verification, 95, owner)

@@ -46,7 +46,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], 
     async def get_services(
         at: Annotated[str, Field(max_length=2_000, description="https URL, host or payTo address.")],
     ) -> Untrusted:
-        """Find agents by a service that they list, or by payee."""
+        """Find the agents that list a service or use a payee's address."""
         kind, read = (Account, lookups.account_of) if is_account(at) else (NamedHost, services_at)
         return await lookups.words_of_strangers(kind, reader.read, read, at)
 
@@ -94,7 +94,7 @@ def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deploym
 
 
 def _judged(answer: ServiceCheck) -> Judged:
-    """Return a response with untrusted text kept separate: the price, and quotations in findings and agents."""
+    """Return a response with untrusted text kept separate: the price, findings, unknowns and agents' texts."""
     content = lookups.visible(to_jsonable_python(answer))
     strange = {name: content.pop(name) for name in ("price", "findings", "unknown")}
     findings = [{"check": finding.check, "code": finding.code} for finding in answer.findings]
