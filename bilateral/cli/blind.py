@@ -99,7 +99,7 @@ def open_(
     confirmations: int = option("N", "Wait until the pair has been sealed for N blocks.", default=1, min=1),
     vault: Vault = None,
 ) -> None:
-    """Open a sealed pair of ratings: yours with the opening from the vault, and any passed with --opening."""
+    """Open a sealed pair of ratings: your own, from the vault, and the other side's if you pass its --opening."""
     from bilateral.client.operations.blind import pair_of  # noqa: PLC0415  # slow to import
 
     envelopes = sealed.read(invocation)

@@ -143,7 +143,7 @@ class Loader:
             DocumentError: The same errors as `load`.
         """
         if not isinstance(uri, str):
-            raise errors.UnsupportedUriError(f"a URI must be a string, not a {type(uri).__name__}")
+            raise errors.UnsupportedUriError(f"a URI must be a string, not {type(uri).__name__}")
         uri = uri.strip()
         match scheme_of(uri):
             case "data":

@@ -90,7 +90,7 @@ class SatiAgent:
         token_account: The account that contains the token.
         uri: The URI of the registration file.
         wallet: The account to which payments go; empty if the agent only declares a wallet on another chain.
-        wallet_source: `metadata` (unproven), or `owner` if there is no wallet.
+        wallet_source: `metadata` (unproven), or `owner` if the metadata declares no wallet.
         metadata: The whole metadata.
         is_soulbound: True if the agent cannot be transferred.
         pointer_authority: The account that may point the agent to different metadata; None if nobody may.

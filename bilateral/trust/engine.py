@@ -46,7 +46,8 @@ class Engine:
 
     Attributes:
         threshold: The minimum suspicion for an account to be flagged.
-        learned: True if the engine applies the learned weak signs. To train these signs, set it to False.
+        learned: True if the engine applies the learned weights of weak signs of manipulation. Set it to False to train
+            them.
         run: Reports progress after each step.
         context_: The coded tables and the data that detectors share.
         findings_: The findings of all detectors, strongest first.

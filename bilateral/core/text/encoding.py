@@ -21,7 +21,7 @@ _STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 def decode_object(content: bytes) -> dict[str, Any]:
     """Decode the JSON object that a document consists of."""
     if not isinstance(content, (bytes, bytearray)):
-        raise MalformedDocumentError(f"a document must be bytes, not a {type(content).__name__}")
+        raise MalformedDocumentError(f"a document must be bytes, not {type(content).__name__}")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -81,7 +81,7 @@ class FeedbackValue:
             raise UnrepresentableValueError(f"{quoted(str(human))} has more digits than the registry can store")
         places = max(0, -exponent) if decimals is None else decimals
         if not is_whole(places):
-            raise UnrepresentableValueError(f"decimals must be a whole number, not a {type(places).__name__}")
+            raise UnrepresentableValueError(f"decimals must be a whole number, not {type(places).__name__}")
         if not 0 <= places <= MAX_DECIMALS:
             raise UnrepresentableValueError(
                 f"{quoted(str(human))} has {places} decimals: the registry supports 0 to {MAX_DECIMALS}"

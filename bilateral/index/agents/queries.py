@@ -17,7 +17,7 @@ from bilateral.index.reading.registries import AgentKey
 
 
 def feedback_registry(registries: Iterable[tuple[str, str]]) -> str | None:
-    """Return the registry that records open feedback on an identity registry's agents; None if there is none."""
+    """Return the registry that records unauthorised feedback on an identity registry's agents, or None."""
     kinds: dict[str, str] = {}
     for kind, address in registries:
         kinds.setdefault(kind, address)

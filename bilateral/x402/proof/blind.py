@@ -103,7 +103,7 @@ def _compare(name: str, value: object, expected: object) -> None:
 
 def _read(value: Any) -> SignedEnvelope:
     if not isinstance(value, dict):
-        raise InvalidArgumentError(f"sealedRating: expected an object, not a {type(value).__name__}")
+        raise InvalidArgumentError(f"sealedRating: expected an object, not {type(value).__name__}")
     text = json.dumps(value)
     if len(text) > _MOST_BYTES:
         raise InvalidArgumentError(f"sealedRating: {len(text)} bytes exceed the limit of {_MOST_BYTES}")

@@ -27,7 +27,7 @@ def record(value: Any, name: str) -> Mapping[str, Any]:
     if value is None:
         raise InvalidMessageError(name, "missing", "the object is missing")
     if not isinstance(value, dict):
-        raise InvalidMessageError(name, "wrong_type", f"expected an object, not a {type(value).__name__}")
+        raise InvalidMessageError(name, "wrong_type", f"expected an object, not {type(value).__name__}")
     return value
 
 
@@ -37,7 +37,7 @@ def required(fields: Mapping[str, Any], name: str, path: str, kind: type[T], exp
     if value is None:
         raise InvalidMessageError(path + name, "missing", "the field is missing")
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise InvalidMessageError(path + name, "wrong_type", f"expected {expected}, not a {type(value).__name__}")
+        raise InvalidMessageError(path + name, "wrong_type", f"expected {expected}, not {type(value).__name__}")
     return value
 
 

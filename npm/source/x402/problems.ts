@@ -64,7 +64,7 @@ const TEXTS = {
 
   // of fields in messages
   missing: (subject?: string): string => (subject ? `the ${subject} is missing` : TEXTS.boolean),
-  wrong_type: (expected?: string, kind?: string): string => (expected ? `expected ${expected}, not a ${kind}` : TEXTS.boolean),
+  wrong_type: (expected?: string, kind?: string): string => (expected ? `expected ${expected}, not ${kind}` : TEXTS.boolean),
   too_long: (limit: number): string => `the text exceeds the limit of ${limit} characters`,
   too_many: (count: number, limit: number, subject = ""): string => `${count}${subject} exceed the limit of ${limit}`,
   wrong_chain: (text: string, place: string, reason = ""): string => `${text} is not on ${place}${reason}`,
