@@ -98,9 +98,13 @@ class Attack:
         self.log.transfers.add(src=source, dst=target, amount=amount, ts=at)
         self.cost += self.settings.gas * len(source)
 
+    def engine(self) -> Engine:
+        """Analyse the market with the acts."""
+        return Engine().fit(self.log.tables())
+
     def answers(self, *agents: Any) -> list[tuple[Standing, float]]:
         """Return the standing of each agent, and the amount up to which it is accepted."""
-        table = Engine().fit(self.log.tables()).standings().to_pylist()
+        table = self.engine().standings().to_pylist()
         of_agent = {row["agent_id"] - 1: Standing.of(row) for row in table if row["side"] == Side.SERVER}
         return [(of_agent[int(agent)], limit_of(of_agent[int(agent)]).amount) for agent in agents]
 

@@ -123,7 +123,7 @@ def test_shells_wait_for_what_they_start_and_show_its_log_if_it_does_not_come(tm
         exit $code
     """
     ran = subprocess.run(["bash", "-uc", script], cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603, S607
-    failure = f"not yet: test -f up; server.log ends so:\n{log}"
+    failure = f"still failing: test -f up; end of server.log:\n{log}"
     assert (ran.returncode, ran.stdout) == (code, "")
     assert (failure in ran.stderr) == bool(code)
 

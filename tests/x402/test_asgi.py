@@ -360,7 +360,7 @@ def test_answer_that_was_settled_before_without_a_header_for_its_proof_is_counte
     assert adapter.sign_settled(exchange, (200, headers, b""), b"payment-response") == (200, headers, b"")
     adapter.count_unsigned(exchange)
     adapter.count_unsigned(exchange)
-    assert (shop.extension.unsigned_responses, shop.alarms) == (1, ["no PAYMENT-RESPONSE"])
+    assert (shop.extension.unsigned_responses, shop.alarms) == (1, ["the response has no PAYMENT-RESPONSE header"])
     assert unsigned() - before == 1
 
 

@@ -19,7 +19,7 @@ def test_page_of_an_account_shows_its_record_as_a_buyer(buyers):
     assert (record["score"], record["tier"]) == (reputation["score"], reputation["tier"])
     page = buyers.get(f"/accounts/{ALICE.address}").text
     assert "As a buyer" in page
-    assert "5 payments of $21.00 to 2 agents, " in page
+    assert "5 payments totalling $21.00 to 2 agents, " in page
 
 
 def test_wash_trader_has_two_scores_beside_each_other(buyers):

@@ -50,7 +50,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def get_ratings(
         question: Any, agent: AgentText, sealed: bool = False, limit: Limit = 20, cursor: Cursor = None
     ) -> Untrusted:
-        """List ratings (0-100) that an agent received (as client or validator) or gave, or its sealed pairs."""
+        """List ratings (0-100) that an agent received (as client or validator) or gave, or sealed pairs."""
 
         def read(connection: Connection) -> Page[Any]:
             key = lookups.key_of(connection, agent)

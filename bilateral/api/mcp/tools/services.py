@@ -46,7 +46,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], 
     async def get_services(
         at: Annotated[str, Field(max_length=2_000, description="https URL, host or payTo address.")],
     ) -> Untrusted:
-        """Find the agents that list a service or use a payee's address."""
+        """Find agents by a service that they list, or by payee."""
         kind, read = (Account, lookups.account_of) if is_account(at) else (NamedHost, services_at)
         return await lookups.words_of_strangers(kind, reader.read, read, at)
 
