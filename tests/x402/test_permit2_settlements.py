@@ -221,7 +221,10 @@ def test_payment_of_another_kind_cannot_be_looked_up(look_up):
 
 
 def test_node_that_knows_no_nonces_says_nothing_about_a_payment(sign, look_up, payment_chain):
-    with node_with(payment_chain.url, eth_call="0x") as url, pytest.raises(MalformedNodeAnswerError, match="no payment nonces"):
+    with (
+        node_with(payment_chain.url, eth_call="0x") as url,
+        pytest.raises(MalformedNodeAnswerError, match="no payment nonces"),
+    ):
         look_up(sign(), url)
 
 
