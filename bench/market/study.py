@@ -24,8 +24,8 @@ from bench.market.settings import GAS, Deaths, Settings
 FIGURES: Final = Path(__file__).parent / "figures.json"
 SEEDS: Final = tuple(range(321, 331))
 """The seeds of the study. No policy was chosen by them; 301 to 320 were used for that. The profit of one strategy
-differs so much from market to market that intervals of five seeds are twice as wide. One more seed
-takes a minute on one core."""
+differs so much from market to market that intervals of five seeds are twice as wide. One more seed takes a minute on
+one core."""
 
 SIMPLE_SEEDS: Final = SEEDS[:3]
 """Those of the policies that are there for comparison."""
